@@ -47,15 +47,23 @@ def main(arguments: list[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     out = chosen.out
     if out is None:
-        out = Path(tempfile.mkdtemp(prefix="benchmarks-quick-")) if chosen.quick else RESULTS
+        out = (
+            Path(tempfile.mkdtemp(prefix="benchmarks-quick-"))
+            if chosen.quick
+            else RESULTS
+        )
     elif chosen.quick and out.resolve() == RESULTS.resolve():
         parser.error(
             f"--quick would write toy results over the kept ones in {out}; give --out another "
             "folder, or leave --out away for a temporary one"
         )
-    failed = [name for name in _asked(chosen.question, out) if not _ask(name, chosen, out)]
+    failed = [
+        name for name in _asked(chosen.question, out) if not _ask(name, chosen, out)
+    ]
     if failed:
-        parser.exit(1, f"These failed: {', '.join(failed)}. Ask again for what is missing.\n")
+        parser.exit(
+            1, f"These failed: {', '.join(failed)}. Ask again for what is missing.\n"
+        )
     print(f"Results are in {out}")
 
 
@@ -75,7 +83,9 @@ def _asked(question: str, out: Path) -> Iterator[str]:
 def _commit_of(result: Path) -> str | None:
     if not result.exists():
         return None
-    commit: str | None = json.loads(result.read_text("utf-8"))["environment"].get("commit")
+    commit: str | None = json.loads(result.read_text("utf-8"))["environment"].get(
+        "commit"
+    )
     return commit
 
 

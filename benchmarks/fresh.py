@@ -72,7 +72,12 @@ def save(
     """Write dense or sparse features, classes, base partitions and constraints."""
     arrays = {"y": y}
     if sp.issparse(X):
-        arrays |= {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
+        arrays |= {
+            "data": X.data,
+            "indices": X.indices,
+            "indptr": X.indptr,
+            "shape": X.shape,
+        }
     else:
         arrays["X"] = X
     if table is not None:
@@ -102,7 +107,9 @@ def cluster(name: str, file: str, seed: str) -> dict[str, Any]:
     X, y, extras = read(file)
     method = methods.load(name)
     k = len(np.unique(y))
-    (labels, seconds), costs = cost(partial(method.run, X, extras[method.wants], k, int(seed)))
+    (labels, seconds), costs = cost(
+        partial(method.run, X, extras[method.wants], k, int(seed))
+    )
     return {
         **costs,
         "seconds": seconds,

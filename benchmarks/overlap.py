@@ -27,14 +27,19 @@ def overlap_match(a: np.ndarray, b: np.ndarray, *, threshold: float) -> float:
 
 
 def biclusters_match(
-    a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray], *, threshold: float
+    a: tuple[np.ndarray, np.ndarray],
+    b: tuple[np.ndarray, np.ndarray],
+    *,
+    threshold: float,
 ) -> float:
     """Return the match of two sets of biclusters, whose objects are the cells of the table.
 
     Each is a pair of memberships, of the rows and of the columns, (n_clusters, n) each. A cell is
     in a bicluster if its row and its column are.
     """
-    rows, columns = ([members(one[side], threshold) for one in (a, b)] for side in (0, 1))
+    rows, columns = (
+        [members(one[side], threshold) for one in (a, b)] for side in (0, 1)
+    )
     cells = [x[:, :, None] & y[:, None] for x, y in zip(rows, columns, strict=True)]
     return _mean_match(*(one.reshape(len(one), -1) for one in cells))
 

@@ -21,7 +21,9 @@ import nmfcluster
 
 Row = dict[str, Any]
 
-ROW_DEPTH = 3  # levels of nesting above a row: the file, "tables" or "details", and one table
+ROW_DEPTH = (
+    3  # levels of nesting above a row: the file, "tables" or "details", and one table
+)
 # Okabe and Ito's, which colour-blind readers can tell apart, and four for many methods
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
 COLOURS += ["0.5", "0.15", "#7A4B2A", "#882255"]
@@ -102,7 +104,9 @@ def write(
         text += [f"**{heading}**", markdown(rows)]
     text += notes
     if skipped:
-        text.append("Not run:\n\n" + "\n".join(f"- {k}: {v}" for k, v in skipped.items()))
+        text.append(
+            "Not run:\n\n" + "\n".join(f"- {k}: {v}" for k, v in skipped.items())
+        )
     body = "\n\n".join(text) + "\n"
     content = {
         "caption": caption,
@@ -152,7 +156,11 @@ def by_run(keys: Sequence[str], runs: Mapping[Any, Sequence[Any]]) -> list[Row]:
             return {figure: [run[figure] for run in own] for figure in own[0]}
         return {"ARI": own}
 
-    return [dict(zip(keys, key, strict=True)) | figures(own) for key, own in runs.items() if own]
+    return [
+        dict(zip(keys, key, strict=True)) | figures(own)
+        for key, own in runs.items()
+        if own
+    ]
 
 
 def markdown(rows: Sequence[Row]) -> str:
@@ -192,7 +200,9 @@ def _sentence(where: Row) -> str:
     told = ("nmfcluster", "commit", "python", "numpy", "scipy", "scikit-learn")
     versions = ", ".join(f"{package} {where[package]}" for package in told)
     threads = where["blas threads"]
-    return f"{where['date']}; {where['cores']} cores, {threads} BLAS threads; {versions}."
+    return (
+        f"{where['date']}; {where['cores']} cores, {threads} BLAS threads; {versions}."
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -213,7 +223,9 @@ def _picture(path: Path, draw: Callable[[Any], None]) -> None:
         _legends_above(figure)
         _label_logarithms(figure)
         figure.savefig(drawn, dpi=120)
-    Image.open(drawn).convert("RGB").quantize(256).save(path, optimize=True)  # a third of the size
+    Image.open(drawn).convert("RGB").quantize(256).save(
+        path, optimize=True
+    )  # a third of the size
 
 
 def _legends_above(figure: Any) -> None:
@@ -223,7 +235,10 @@ def _legends_above(figure: Any) -> None:
         old = ax.get_legend()
         if old is None or not ax.axison:
             continue
-        named, style = ax.get_legend_handles_labels(), {"title": old.get_title().get_text() or None}
+        named, style = (
+            ax.get_legend_handles_labels(),
+            {"title": old.get_title().get_text() or None},
+        )
         style |= {"fontsize": old.get_texts()[0].get_fontsize(), "frameon": False}
         old.remove()
         widest = ax.get_tightbbox().width

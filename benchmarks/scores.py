@@ -28,7 +28,9 @@ def matched(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return order.argsort()[labels] == np.unique(y, return_inverse=True)[1]
 
 
-def score(y: np.ndarray, labels: np.ndarray, pairs: PairwiseConstraints) -> dict[str, float]:
+def score(
+    y: np.ndarray, labels: np.ndarray, pairs: PairwiseConstraints
+) -> dict[str, float]:
     """Return accuracies and the share of violated pairs.
 
     "free" is the accuracy on the samples without a constraint, NaN if there are none, and "free

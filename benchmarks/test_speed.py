@@ -43,7 +43,9 @@ def test_consensus_of_features(benchmark, digits):
 
 
 def test_consensus_of_partitions(benchmark):
-    table, _ = make_partitions(20_000, n_clusters=10, n_partitions=20, noise=0.2, random_state=0)
+    table, _ = make_partitions(
+        20_000, n_clusters=10, n_partitions=20, noise=0.2, random_state=0
+    )
     model = NMFConsensus(10, affinity="partitions", random_state=0)
     benchmark(model.fit, table)
 

@@ -17,7 +17,9 @@ Run = dict[str, float]
 FIGURES = ("accuracy", "free", "free samples", "violated", "seconds")
 
 
-def of_method(method: Method, X: Any, y: np.ndarray, pairs: PairwiseConstraints, seed: int) -> Run:
+def of_method(
+    method: Method, X: Any, y: np.ndarray, pairs: PairwiseConstraints, seed: int
+) -> Run:
     """Return `scores.score` and seconds of one run; NaN if a peer finds no clustering."""
     try:
         labels, seconds = method.run(X, pairs, len(np.unique(y)), seed)
@@ -42,9 +44,15 @@ def of_pairs(
 def mean(runs: Sequence[Run], figure: str) -> float:
     """Return the mean over the trials that have the score, or NaN; of "free" that over samples."""
     values = np.array([run[figure] for run in runs])
-    weights = np.array([run["free samples"] if figure == "free" else 1.0 for run in runs])
+    weights = np.array(
+        [run["free samples"] if figure == "free" else 1.0 for run in runs]
+    )
     there = ~np.isnan(values)
-    return float(np.average(values[there], weights=weights[there])) if there.any() else np.nan
+    return (
+        float(np.average(values[there], weights=weights[there]))
+        if there.any()
+        else np.nan
+    )
 
 
 def spread(runs: Sequence[Run]) -> float:

@@ -26,7 +26,9 @@ import tempfile
 from pathlib import Path
 from urllib.request import urlopen
 
-from tornado.websocket import websocket_connect  # dask and the kernels of the pages bring it
+from tornado.websocket import (
+    websocket_connect,
+)  # dask and the kernels of the pages bring it
 
 BROWSERS = "chromium", "chromium-browser", "google-chrome", "chrome"
 WIDE, NARROW, HEIGHT = 1280, 400, 900  # pixels
@@ -92,14 +94,18 @@ class Page:
         message = {"id": self._sent, "method": method, "params": values}
         await self._socket.write_message(json.dumps(message))
         while True:  # other messages are of what happens in the tab
-            answer = json.loads(await asyncio.wait_for(self._socket.read_message(), PATIENCE))
+            answer = json.loads(
+                await asyncio.wait_for(self._socket.read_message(), PATIENCE)
+            )
             if answer.get("id") == self._sent:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']['message']}")
                 return answer["result"]
 
     async def value(self, script):
-        answer = await self.tell("Runtime.evaluate", expression=script, returnByValue=True)
+        answer = await self.tell(
+            "Runtime.evaluate", expression=script, returnByValue=True
+        )
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"]["exception"]["description"])
         return answer["result"]["value"]
@@ -132,11 +138,15 @@ async def tab_of(browser, profile):
     note = profile / "DevToolsActivePort"
     for _ in range(PATIENCE * 10):
         if browser.poll() is not None:
-            raise RuntimeError(f"{browser.args[0]} ends at once, with status {browser.returncode}")
+            raise RuntimeError(
+                f"{browser.args[0]} ends at once, with status {browser.returncode}"
+            )
         if note.exists() and "\n" in note.read_text():
             port = note.read_text().split()[0]
             tabs = json.load(urlopen(f"http://127.0.0.1:{port}/json"))
-            (address,) = [t["webSocketDebuggerUrl"] for t in tabs if t["type"] == "page"]
+            (address,) = [
+                t["webSocketDebuggerUrl"] for t in tabs if t["type"] == "page"
+            ]
             return Page(await websocket_connect(address, max_message_size=1 << 28))
         await asyncio.sleep(0.1)
     raise RuntimeError(f"{browser.args[0]} does not answer")
@@ -146,7 +156,10 @@ async def faults_of(page, folder, pictures):
     """Yield what is wrong on the pages of a folder, a line each."""
     for path in sorted(folder.rglob("*.html")):
         name = path.relative_to(folder)
-        if name.parts[0] in ("_static", "_modules") or path.stem in ("search", "genindex"):
+        if name.parts[0] in ("_static", "_modules") or path.stem in (
+            "search",
+            "genindex",
+        ):
             continue
         for width in (WIDE, NARROW):
             for colours in ("light", "dark") if pictures else ("light",):
@@ -155,7 +168,10 @@ async def faults_of(page, folder, pictures):
                     for fault in await page.value(FAULTS):
                         yield f"{name}, {width} pixels wide: {fault}"
                 if pictures:
-                    file = "-".join([*name.with_suffix("").parts, str(width), colours]) + ".png"
+                    file = (
+                        "-".join([*name.with_suffix("").parts, str(width), colours])
+                        + ".png"
+                    )
                     await page.picture(pictures / file)
 
 
@@ -163,7 +179,11 @@ async def check(program, folder, pictures):
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         # Only pages of our own are opened, and root may not have a sandbox.
         options = ["--headless", "--no-sandbox", "--disable-gpu"]
-        options += ["--remote-debugging-port=0", f"--user-data-dir={profile}", "about:blank"]
+        options += [
+            "--remote-debugging-port=0",
+            f"--user-data-dir={profile}",
+            "about:blank",
+        ]
         browser = subprocess.Popen([program, *options], stderr=subprocess.DEVNULL)
         try:
             page = await tab_of(browser, Path(profile))

@@ -10,12 +10,17 @@ from pathlib import Path
 os.environ.setdefault("MPLBACKEND", "Agg")
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 # One page runs code that imports the example it explains, as its readers would.
-_importable = [str(Path(__file__).parent / "snippets"), os.environ.get("PYTHONPATH", "")]
+_importable = [
+    str(Path(__file__).parent / "snippets"),
+    os.environ.get("PYTHONPATH", ""),
+]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _importable))
 
 import nmfcluster
 
-_pyproject = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8"))
+_pyproject = tomllib.loads(
+    (Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8")
+)
 _urls = _pyproject["project"]["urls"]
 
 project = "nmfcluster"
@@ -32,7 +37,13 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_extensions", "auto_examples/*.ipynb", "examples", "snippets"]
+exclude_patterns = [
+    "_build",
+    "_extensions",
+    "auto_examples/*.ipynb",
+    "examples",
+    "snippets",
+]
 templates_path = ["_templates"]
 default_role = "code"
 
@@ -46,8 +57,12 @@ nb_execution_timeout = 600  # seconds a cell: some take ten, more on a busy mach
 nb_merge_streams = True
 nb_output_stderr = "remove-warn"  # a page that warns is an error of the build
 
-autosummary_generate = False  # _write_object_pages does it, with the estimators in the list
-toc_object_entries_show_parents = "hide"  # at the right there is room for names of methods alone
+autosummary_generate = (
+    False  # _write_object_pages does it, with the estimators in the list
+)
+toc_object_entries_show_parents = (
+    "hide"  # at the right there is room for names of methods alone
+)
 autodoc_typehints = "none"  # the docstrings have them, with shapes
 numpydoc_show_class_members = False  # the template of the class lists them
 # Other libraries' objects are named in inherited docstrings; their inventories need a network.
@@ -94,7 +109,9 @@ def with_estimators(page):
 
     An estimator is a public name of the package that has a ``fit_predict``.
     """
-    names = [n for n in nmfcluster.__all__ if hasattr(getattr(nmfcluster, n), "fit_predict")]
+    names = [
+        n for n in nmfcluster.__all__ if hasattr(getattr(nmfcluster, n), "fit_predict")
+    ]
     return re.sub(
         r"^( *)\|estimators\|$",
         lambda place: "\n".join(place[1] + name for name in names),
@@ -109,7 +126,9 @@ def _write_object_pages(app):
 
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "api.rst")
-        page.write_text(with_estimators(Path(app.srcdir, "api.rst").read_text("utf-8")), "utf-8")
+        page.write_text(
+            with_estimators(Path(app.srcdir, "api.rst").read_text("utf-8")), "utf-8"
+        )
         generate_autosummary_docs([str(page)], Path(app.srcdir, "generated"), app=app)
 
 
@@ -126,7 +145,9 @@ def _quote_what_is_no_markup(app, what, name, obj, options, lines):
     for i, line in enumerate(lines):
         lines[i] = line = re.sub(r"^(\s*\.\. \[\w+\] )(?=[A-Z]\. )", r"\1\\", line)
         if " of shape (" in line:
-            lines[i] = re.sub(r"(?<![`\w])(\w+_)(?![`\w])(?= [-+*]|[,)])", r"``\1``", line)
+            lines[i] = re.sub(
+                r"(?<![`\w])(\w+_)(?![`\w])(?= [-+*]|[,)])", r"``\1``", line
+            )
 
 
 def _lead_to_shortest_path(app, env, node, text):
@@ -134,7 +155,9 @@ def _lead_to_shortest_path(app, env, node, text):
     module, _, name = node["reftarget"].rpartition(".")
     if module.startswith("nmfcluster.") and name in nmfcluster.__all__:
         domain, place = env.get_domain("py"), f"nmfcluster.{name}"
-        return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", place, node, text)
+        return domain.resolve_xref(
+            env, node["refdoc"], app.builder, "obj", place, node, text
+        )
 
 
 def setup(app):

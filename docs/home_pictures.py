@@ -17,7 +17,12 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
-from nmfcluster import NMFMetaCluster, PairwiseConstraints, SimilarityFusionNMF, SSNMFClusterer
+from nmfcluster import (
+    NMFMetaCluster,
+    PairwiseConstraints,
+    SimilarityFusionNMF,
+    SSNMFClusterer,
+)
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.display import BiclusterDisplay, SourceWeightsDisplay
 from nmfcluster.display.style import COLOURS
@@ -98,7 +103,9 @@ def _points(ax: plt.Axes, X: np.ndarray, labels: np.ndarray) -> None:
 def main(folder: str = str(Path(__file__).parent / "images")) -> None:
     for picture in (pairs, views, biclusters, number):
         figure = picture()
-        figure.savefig(Path(folder) / f"home-{picture.__name__}.png", dpi=110, facecolor="white")
+        figure.savefig(
+            Path(folder) / f"home-{picture.__name__}.png", dpi=110, facecolor="white"
+        )
         plt.close(figure)
 
 

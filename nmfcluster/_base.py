@@ -39,7 +39,9 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
         with reported(estimator), one_blas_thread(), np.errstate(under="ignore"), jobs:
             yield generator_of(getattr(estimator, "random_state", None))
     except BaseException:
-        own = {name: value for name, value in vars(estimator).items() if name in CALLBACKS}
+        own = {
+            name: value for name, value in vars(estimator).items() if name in CALLBACKS
+        }
         estimator.__dict__.clear()
         estimator.__dict__.update(before | own)
         raise
@@ -47,11 +49,15 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
 
 def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> Any:
     """Return X as floats, dense or CSR; `checks` are further options of `validate_data`."""
-    if not reset and not hasattr(estimator, "feature_names_in_"):  # scikit-learn compares those
+    if not reset and not hasattr(
+        estimator, "feature_names_in_"
+    ):  # scikit-learn compares those
         X = validation.columns_in_order_of(
             getattr(estimator, "_names_", None), X, "X", "fit's samples"
         )
-    return validation.read_table(X, check=partial(validate_data, estimator, reset=reset), **checks)
+    return validation.read_table(
+        X, check=partial(validate_data, estimator, reset=reset), **checks
+    )
 
 
 def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:
@@ -81,7 +87,9 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
         )
     if X.shape[0] != X.shape[1]:
         needed = "a square kernel matrix of shape (n_samples, n_samples)"
-        raise ValueError(f"X must be {needed} with affinity='precomputed', got {X.shape}.")
+        raise ValueError(
+            f"X must be {needed} with affinity='precomputed', got {X.shape}."
+        )
     warn_of_distances(X, "X")
     if storage.largest(X) == 0:
         raise ValueError("X must hold a similarity above 0; all entries are 0.")
@@ -92,7 +100,9 @@ def warn_of_distances(array: Any, name: str) -> None:
     """Warn where what should be similarities looks like distances."""
     if storage.looks_like_distances(array):
         told = f"{name} is 0 on the diagonal and above 0 elsewhere, as distances D are. If so"
-        warn(f"{told}, give similarities, such as numpy.exp(-(D / numpy.median(D)) ** 2).")
+        warn(
+            f"{told}, give similarities, such as numpy.exp(-(D / numpy.median(D)) ** 2)."
+        )
 
 
 def read_samples(estimator: Any, X: Any, signed: bool = False) -> Any:
@@ -117,9 +127,13 @@ def hard_labels(H: np.ndarray) -> np.ndarray:
     return np.where(H.max(axis=1) > 0, H.argmax(axis=1), -1)
 
 
-def by_size(labels: np.ndarray, n_clusters: int, counts: np.ndarray | None = None) -> np.ndarray:
+def by_size(
+    labels: np.ndarray, n_clusters: int, counts: np.ndarray | None = None
+) -> np.ndarray:
     """Return the clusters in decreasing order of size: empty ones come last, ties keep order."""
-    return np.argsort(-np.bincount(labels, weights=counts, minlength=n_clusters), kind="stable")
+    return np.argsort(
+        -np.bincount(labels, weights=counts, minlength=n_clusters), kind="stable"
+    )
 
 
 def numbered(
@@ -143,7 +157,9 @@ def numbered(
         What each cluster was called before.
     """
     own = labels >= 0
-    order = by_size(labels[own], memberships.shape[1], None if counts is None else counts[own])
+    order = by_size(
+        labels[own], memberships.shape[1], None if counts is None else counts[own]
+    )
     return memberships[:, order], np.where(own, np.argsort(order)[labels], -1), order
 
 
@@ -182,7 +198,13 @@ class NMFClusterer(
     loss_curves_: list[np.ndarray]  # what mypy would not infer of a fit
 
     def __init__(
-        self, n_clusters: int, n_init: Any, max_iter: int, tol: Any, random_state: Any, n_jobs: Any
+        self,
+        n_clusters: int,
+        n_init: Any,
+        max_iter: int,
+        tol: Any,
+        random_state: Any,
+        n_jobs: Any,
     ) -> None:
         self.n_clusters = n_clusters
         self.n_init = n_init  # an int, or what a subclass makes one of
@@ -207,7 +229,9 @@ class NMFClusterer(
         ndarray of shape (n_samples,), int
             `labels_`.
         """
-        labels: np.ndarray = self.fit(X, y, **given).labels_  # of another library where X is
+        labels: np.ndarray = self.fit(
+            X, y, **given
+        ).labels_  # of another library where X is
         return labels
 
     def transform(self, X: Any) -> np.ndarray:
@@ -271,7 +295,10 @@ class NMFClusterer(
         return int(self.membership_.shape[1])
 
     def _plan(
-        self, solver: Callable[..., Any], of_loss: bool = False, n_init: int | None = None
+        self,
+        solver: Callable[..., Any],
+        of_loss: bool = False,
+        n_init: int | None = None,
     ) -> Plan:
         """Return this estimator's parameters as the way to run a solver."""
         # as Python's: numpy's small ones wrap around
@@ -303,14 +330,19 @@ class NMFClusterer(
         best, scale, name = factorization.best, factorization.scale, type(self).__name__
         if not best.converged and self.tol >= 0:  # a negative one asks for all updates
             fell = recent_decrease(best.history) / (scale or 1)
-            why = f"the loss still fell by {fell:.1e} of its scale over the last {WINDOW}"
+            why = (
+                f"the loss still fell by {fell:.1e} of its scale over the last {WINDOW}"
+            )
             why = why if fell > self.tol else "they are too few to tell"
             told = f"{name} did not converge within max_iter={self.max_iter} updates: {why}."
             warn(f"{told} Increase max_iter or tol.", ConvergenceWarning)
         n_distinct = int(labels.max()) + 1 if n_distinct is None else n_distinct
         if n_distinct < self.n_clusters:
             told = f"{name} found {counted(n_distinct, 'cluster')}"
-            warn(f"{told}, fewer than n_clusters={self.n_clusters}.{cure}", ConvergenceWarning)
+            warn(
+                f"{told}, fewer than n_clusters={self.n_clusters}.{cure}",
+                ConvergenceWarning,
+            )
         self.labels_, self.membership_ = labels, memberships
         # squares and divergences, which rounding can put below 0
         self.loss_, self.n_iter_ = max(best.loss, 0.0), best.n_iter
@@ -319,9 +351,13 @@ class NMFClusterer(
 
     def _check_n_clusters(self, n_samples: int, n_fixed: int = 0) -> None:
         if self.n_clusters - n_fixed > n_samples:
-            most = f"n_samples={n_samples}" + (f" beside {n_fixed} fixed ones" if n_fixed else "")
+            most = f"n_samples={n_samples}" + (
+                f" beside {n_fixed} fixed ones" if n_fixed else ""
+            )
             raise ValueError(f"n_clusters={self.n_clusters} must be at most {most}.")
 
     def _check_not_alone(self, n_samples: int) -> None:
         if n_samples < 2:
-            raise ValueError(f"n_samples={n_samples}: at least 2 samples are needed to cluster.")
+            raise ValueError(
+                f"n_samples={n_samples}: at least 2 samples are needed to cluster."
+            )

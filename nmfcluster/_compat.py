@@ -82,7 +82,10 @@ SHARE = Interval(Real, 0, 1, closed="neither")
 _SEEDS = Interval(Integral, 0, 2**32 - 1, closed="both")
 RANDOM_STATE = [_SEEDS, np.random.RandomState, np.random.Generator, None]
 _JOBS = 2**16  # threads or processes: more than any machine starts
-N_JOBS = [*(Interval(Integral, *ends, closed="both") for ends in ((1, _JOBS), (-_JOBS, -1))), None]
+N_JOBS = [
+    *(Interval(Integral, *ends, closed="both") for ends in ((1, _JOBS), (-_JOBS, -1))),
+    None,
+]
 
 
 class TakesSparse:
@@ -125,10 +128,14 @@ def one_openmp_thread() -> AbstractContextManager[Any]:
 
 def blas_threads() -> list[tuple[Any, int]]:
     """Return the BLAS libraries that are loaded, and the number of threads that each may use."""
-    return [(library, library.num_threads) for library in _loaded("blas").lib_controllers]
+    return [
+        (library, library.num_threads) for library in _loaded("blas").lib_controllers
+    ]
 
 
-def set_blas_threads(libraries: list[tuple[Any, int]], number: int | None = None) -> None:
+def set_blas_threads(
+    libraries: list[tuple[Any, int]], number: int | None = None
+) -> None:
     """Set how many threads libraries may use, for the whole process: as told, or as many for all.
 
     In threadpoolctl 3.8 a library obeys the thread alone that first set its number, as long as it

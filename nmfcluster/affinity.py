@@ -20,7 +20,12 @@ from nmfcluster import _compat
 from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, Interval, StrOptions
 from nmfcluster._utils import sparse_products, storage
 from nmfcluster._utils.storage import divided, divided_number, exponent_beyond
-from nmfcluster._utils.validation import check_number, in_own_order, read_table, require_size
+from nmfcluster._utils.validation import (
+    check_number,
+    in_own_order,
+    read_table,
+    require_size,
+)
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.neighbors import NeighborGraph, are_few, few_enough
@@ -79,7 +84,9 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
         check_number(scale, "scale", 0, np.inf, closed="neither")
     if X.shape[1] != Y.shape[1] or len(Y) < 2:
         got = f"got shape {Y.shape} for X of shape {X.shape}"
-        raise ValueError(f"Y must hold at least 2 samples, with as many features as X; {got}.")
+        raise ValueError(
+            f"Y must hold at least 2 samples, with as many features as X; {got}."
+        )
     exponent = max(exponent_beyond(X, 2), exponent_beyond(Y, 2), key=abs)
     near, far = divided(X, exponent), divided(Y, exponent)
     # the heights of single linkage are the longest steps of shortest trees
@@ -87,13 +94,17 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
     usual = float(np.median(steps[np.triu_indices(len(Y), 1)])) or 1.0
     unit = usual if scale is None else divided_number(scale, exponent)
     if X is not Y and not np.array_equal(X, Y):
-        first = euclidean_distances(near, far)  # then on from the sample that was reached
+        first = euclidean_distances(
+            near, far
+        )  # then on from the sample that was reached
         steps = np.array([np.maximum(row[:, None], steps).min(axis=0) for row in first])
     with np.errstate(over="ignore"):  # exp(-inf) is 0
         return np.exp(-steps / unit).astype(X.dtype)
 
 
-Products = Callable[[Any], np.ndarray]  # of new samples: their similarities, times a matrix
+Products = Callable[
+    [Any], np.ndarray
+]  # of new samples: their similarities, times a matrix
 
 
 @dataclass(frozen=True)
@@ -129,14 +140,18 @@ class NewSamples:
         if self.scale is None:
             return block
         sums = storage.row_sums(block) if self.counts is None else block @ self.counts
-        return sparse_products.scaled(block, inverse_root(sums.astype(block.dtype)), self.scale)
+        return sparse_products.scaled(
+            block, inverse_root(sums.astype(block.dtype)), self.scale
+        )
 
     def onto(self, P: np.ndarray) -> Products:
         """Return a function of new samples: their similarities times P."""
         if self.scale is not None:  # a column more becomes their row sums
             ones = np.ones(len(P)) if self.counts is None else self.counts
             P = np.column_stack([P * self.scale[:, None], ones.astype(P.dtype)])
-        product_of = self.product_of or partial(partial, _block_product, self.block_of, self.rows)
+        product_of = self.product_of or partial(
+            partial, _block_product, self.block_of, self.rows
+        )
         return partial(_product, product_of(P), self.read, self.scale is not None)
 
 
@@ -157,7 +172,9 @@ def like_fit(exponent: int | None, width: int, X: Any) -> Any:
     divided = storage.divided(X, exponent)
     if storage.exponent_beyond(divided, 2) > 0:
         why = "so far from those of fit that distances to them cannot be held"
-        raise ValueError(f"X must not hold values as large as {storage.largest(X):.3g}, {why}.")
+        raise ValueError(
+            f"X must not hold values as large as {storage.largest(X):.3g}, {why}."
+        )
     return divided
 
 
@@ -178,7 +195,15 @@ def inverse_root(values: np.ndarray) -> np.ndarray:
 __all__ = ["make_affinity", "path_kernel"]
 
 #: the affinities that are known by name
-NAMES = ("auto", "nearest_neighbors", "landmarks", "linear", "cosine", "rbf", "precomputed")
+NAMES = (
+    "auto",
+    "nearest_neighbors",
+    "landmarks",
+    "linear",
+    "cosine",
+    "rbf",
+    "precomputed",
+)
 #: the parameters of an estimator by which they are made, and what these may be
 MAKING: dict[str, list[Any]] = {
     "gamma": [Interval(Real, 0, None, closed="neither"), None],
@@ -229,7 +254,9 @@ class Affinity:
         """Return the similarity of the samples as an array; CSR where it is stored so."""
         if self.similarity.stored_off_diagonal() is None:
             return self.similarity.toarray()
-        return self.similarity @ storage.identity(self.similarity.shape[0], self.similarity.dtype)
+        return self.similarity @ storage.identity(
+            self.similarity.shape[0], self.similarity.dtype
+        )
 
 
 def make_affinity(
@@ -318,7 +345,11 @@ def make_affinity(
     >>> make_affinity(load_iris().data).similarity
     Explicit(shape=(150, 150), dtype=float64)
     """
-    allowed = MAKING | {"n_clusters": [COUNT, None], "random_state": RANDOM_STATE, "n_jobs": N_JOBS}
+    allowed = MAKING | {
+        "n_clusters": [COUNT, None],
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+    }
     given = {name: value for name, value in locals().items() if name in allowed}
     _compat.validate_parameter_constraints(allowed, given, caller_name="make_affinity")
     X = read_table(in_own_order(X, "X") if affinity == "precomputed" else X)
@@ -336,9 +367,13 @@ def make_affinity(
     between: Callable[[Any], Any]
     if name == "landmarks":
         if n_clusters is not None and n_landmarks < n_clusters:
-            raise ValueError(f"n_landmarks={n_landmarks} must be at least n_clusters={n_clusters}.")
+            raise ValueError(
+                f"n_landmarks={n_landmarks} must be at least n_clusters={n_clusters}."
+            )
         some, counts = n_neighbors or _FEW, in_proportion(counts)
-        points = Landmarks(X, n_landmarks, some, random_state, n_clusters, counts=counts)
+        points = Landmarks(
+            X, n_landmarks, some, random_state, n_clusters, counts=counts
+        )
         W, between, onto = points.similarity, points.between, points.onto
     elif name == "nearest_neighbors":
         graph = NeighborGraph(X, n_neighbors, n_jobs, n_clusters)
@@ -352,7 +387,9 @@ def make_affinity(
         W, between, onto = Explicit(_rbf(X, width, X)), partial(_rbf, X, width), None
     elif name == "precomputed":
         if X.shape[0] != X.shape[1]:
-            raise ValueError(f"X must be square with affinity='precomputed', got shape {X.shape}.")
+            raise ValueError(
+                f"X must be square with affinity='precomputed', got shape {X.shape}."
+            )
         storage.require_symmetric(X, "X with affinity='precomputed'")
         W, between = Explicit(X), storage.as_float  # they are read as such: as they are
     elif callable(affinity) and not isinstance(affinity, type):
@@ -362,14 +399,24 @@ def make_affinity(
     else:
         kinds = f"one of {NAMES} or a callable that is no class"
         raise ValueError(f"affinity must be {kinds}, got {affinity!r}.")
-    wanted = _is_to_normalize(name, X, W, n_clusters) if normalize == "auto" else bool(normalize)
+    wanted = (
+        _is_to_normalize(name, X, W, n_clusters)
+        if normalize == "auto"
+        else bool(normalize)
+    )
     rows = _ROWS if name == "rbf" else None
-    new = NewSamples(between, onto, None, counts, rows, partial(like_fit, exponent, X.shape[1]))
+    new = NewSamples(
+        between, onto, None, counts, rows, partial(like_fit, exponent, X.shape[1])
+    )
     # the diagonal of a graph counts where clusters are looked for, of which one row can be one
-    return _evened(W, new, name, wanted, name == "nearest_neighbors" and n_clusters is not None)
+    return _evened(
+        W, new, name, wanted, name == "nearest_neighbors" and n_clusters is not None
+    )
 
 
-def _evened(W: Similarity, new: NewSamples, name: str, wanted: bool, to_itself: bool) -> Affinity:
+def _evened(
+    W: Similarity, new: NewSamples, name: str, wanted: bool, to_itself: bool
+) -> Affinity:
     """Return an affinity, normalised if that is wanted."""
     is_even = wanted or name == "landmarks"
     if wanted:
@@ -405,7 +452,9 @@ def normalized(
     `counts` says how many samples each row stands for; None: one.
     """
     W = W if to_itself else W.without_diagonal()
-    ones = np.ones(W.shape[0], dtype=W.dtype) if counts is None else counts.astype(W.dtype)
+    ones = (
+        np.ones(W.shape[0], dtype=W.dtype) if counts is None else counts.astype(W.dtype)
+    )
     degrees = (W @ ones[:, None])[:, 0]
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(W.shape[0], 1))
     rounding = _ROUNDING[W.dtype.itemsize] * float(abs(W @ signs.astype(W.dtype)).max())
@@ -433,7 +482,11 @@ def _linear_onto(X_fit: Any, scale: np.ndarray | None, P: np.ndarray) -> Product
 
 def _linear_product(C: np.ndarray, is_cosine: bool, X: Any) -> np.ndarray:
     product: np.ndarray = X @ C
-    return product * inverse_root(Factored(X).diagonal())[:, None] if is_cosine else product
+    return (
+        product * inverse_root(Factored(X).diagonal())[:, None]
+        if is_cosine
+        else product
+    )
 
 
 def _median_square(X: Any) -> float:

@@ -81,11 +81,17 @@ def programs(
     if isinstance(mask_var, str) and mask_var == "auto":
         mask_var = "highly_variable" if "highly_variable" in adata.var else None
     used = np.ones(adata.n_vars, dtype=bool) if mask_var is None else mask_var
-    used = np.asarray(_column(adata.var, used, "var") if isinstance(used, str) else used)
+    used = np.asarray(
+        _column(adata.var, used, "var") if isinstance(used, str) else used
+    )
     if used.dtype != bool or used.shape != (adata.n_vars,):
-        raise ValueError(f"mask_var must tell of {adata.n_vars} genes, by bool, which are used.")
+        raise ValueError(
+            f"mask_var must tell of {adata.n_vars} genes, by bool, which are used."
+        )
     X = _table(adata, layer, used)
-    groups = None if batch_key is None else _column(adata.obs, batch_key, "obs").to_numpy()
+    groups = (
+        None if batch_key is None else _column(adata.obs, batch_key, "obs").to_numpy()
+    )
     if "loss" not in parameters:
         parameters["loss"] = "frobenius" if n_not_whole(X) else "kullback-leibler"
     model = NMFMetaCluster(n_clusters, **parameters).fit(X, groups=groups)
@@ -95,9 +101,13 @@ def programs(
     return model
 
 
-def keep_programs(adata: Any, model: Any, used: Any, key_added: str, how: dict[str, Any]) -> None:
+def keep_programs(
+    adata: Any, model: Any, used: Any, key_added: str, how: dict[str, Any]
+) -> None:
     """Write what a model of some genes found into an AnnData, as `programs` says."""
-    loadings = np.zeros((adata.n_vars, len(model.components_)), dtype=model.components_.dtype)
+    loadings = np.zeros(
+        (adata.n_vars, len(model.components_)), dtype=model.components_.dtype
+    )
     loadings[used] = model.components_.T
     adata.obsm[f"X_{key_added}"], adata.varm[key_added] = model.factor_, loadings
     names = ("recurrence_", "groups_", "presence_", "shared_")
@@ -158,11 +168,15 @@ def consensus(
     """
     _check_annotated(adata, "consensus")
     if isinstance(key, str):
-        model = NMFConsensus(n_clusters, **parameters).fit(_column(adata.obsm, key, "obsm"))
+        model = NMFConsensus(n_clusters, **parameters).fit(
+            _column(adata.obsm, key, "obsm")
+        )
     else:
         columns = [_column(adata.obs, name, "obs").to_numpy() for name in key]
         labels = np.array(columns, dtype=object).T
-        model = NMFConsensus(n_clusters, **{"affinity": "partitions"} | parameters).fit(labels)
+        model = NMFConsensus(n_clusters, **{"affinity": "partitions"} | parameters).fit(
+            labels
+        )
     names = np.array([*map(str, range(n_clusters)), None], dtype=object)
     adata.obs[key_added] = names[model.labels_]
     adata.obs[key_added] = adata.obs[key_added].astype("category")
@@ -174,7 +188,11 @@ def consensus(
 
 def _check_annotated(adata: Any, name: str) -> None:
     if not all(hasattr(adata, part) for part in ("X", "obsm", "varm", "uns")):
-        cure = "one of its modalities, mdata['rna']" if hasattr(adata, "mod") else "an AnnData"
+        cure = (
+            "one of its modalities, mdata['rna']"
+            if hasattr(adata, "mod")
+            else "an AnnData"
+        )
         raise TypeError(f"{name} needs an AnnData, got {shown(adata)}: give {cure}.")
 
 
@@ -191,10 +209,15 @@ def _table(adata: Any, layer: str | None, used: np.ndarray) -> Any:
     if source is None:
         raise ValueError("adata has no X: name a layer.")
     rows = row_blocks(adata.n_obs, _ROWS) if adata.isbacked else [slice(None)]
-    return stacked([source[its] if used.all() else source[its][:, used] for its in rows])
+    return stacked(
+        [source[its] if used.all() else source[its][:, used] for its in rows]
+    )
 
 
 def _told(how: dict[str, Any]) -> dict[str, Any]:
     """Return parameters as a file holds them: numbers and texts."""
     simple = {name: value for name, value in how.items() if value is not None}
-    return {k: v if isinstance(v, bool | int | float | str) else str(v) for k, v in simple.items()}
+    return {
+        k: v if isinstance(v, bool | int | float | str) else str(v)
+        for k, v in simple.items()
+    }

@@ -14,8 +14,14 @@ FORMS = {"dense": np.asarray, "sparse": sp.csr_array, "sparse matrix": sp.csr_ma
 def samples(seed=0, n=25, width=4, negative=False):
     """Draw samples with zeros, most of them nonnegative, no two at one distance."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, width)) if negative else rng.uniform(0.1, 1, size=(n, width))
-    return X * (rng.uniform(size=(n, width)) < 0.8) + 1e-3 * rng.uniform(size=(n, width))
+    X = (
+        rng.normal(size=(n, width))
+        if negative
+        else rng.uniform(0.1, 1, size=(n, width))
+    )
+    return X * (rng.uniform(size=(n, width)) < 0.8) + 1e-3 * rng.uniform(
+        size=(n, width)
+    )
 
 
 # --- the definitions ---------------------------------------------------------------------------
@@ -55,7 +61,10 @@ def local_scales(X, k, longest=np.inf):
     n = len(X)
     D = np.sqrt([[square(x, y) for y in X] for x in X])
     far = np.array([sorted(np.delete(D[i], i))[min(k, n - 1) - 1] for i in range(n)])
-    near = [[j for j in range(n) if j != i and D[i, j] <= far[i] * (1 + 1e-6)] for i in range(n)]
+    near = [
+        [j for j in range(n) if j != i and D[i, j] <= far[i] * (1 + 1e-6)]
+        for i in range(n)
+    ]
     scales = np.minimum(far, longest)
     return D, near, np.maximum(scales, 0.3 * scales.mean()), 0.3 * scales.mean()
 

@@ -30,10 +30,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import nmfcluster
 from nmfcluster.partitions import GraphSpectral, LandmarkSpectral
 
-collect_ignore = ["typed_script.py"]  # type checkers read it; looking for doctests would run it
+collect_ignore = [
+    "typed_script.py"
+]  # type checkers read it; looking for doctests would run it
 
 # The same examples in every run; no limit of time for one, since the machine may be busy.
-hypothesis.settings.register_profile("suite", max_examples=25, deadline=None, derandomize=True)
+hypothesis.settings.register_profile(
+    "suite", max_examples=25, deadline=None, derandomize=True
+)
 hypothesis.settings.load_profile("suite")
 
 # What most tests of estimators need: three clusters, few runs and updates.
@@ -44,7 +48,12 @@ OTHER_MODES = {
     "KernelStack": [{"kernels": "rbf"}],
     "NMFConsensus": [{"affinity": "precomputed"}, {"affinity": "partitions"}],
     "NMFMetaCluster": [
-        {"meta": "nmf", "base_n_clusters": (2, 4), "sparsity": 0.1, "penalty": "l1_columns"},
+        {
+            "meta": "nmf",
+            "base_n_clusters": (2, 4),
+            "sparsity": 0.1,
+            "penalty": "l1_columns",
+        },
         {"loss": "kullback-leibler", "resample": 0.7, "tol": 1e-3},
     ],
     "SSNMFClusterer": [
@@ -95,10 +104,14 @@ NOT_OF_THE_MODE = {
 }
 
 # These compare results as arrays; with "rbf", whose stack is dense, all of them pass.
-SPARSE = "a stack with sparse sources is made an array by toarray() alone, not in passing"
+SPARSE = (
+    "a stack with sparse sources is made an array by toarray() alone, not in passing"
+)
 
 # Weights count as repeated samples do: tests/meta/test_weights.py, tests/consensus/test_weights.py.
-STARTS = "starts are drawn for every row, so that runs on fewer or repeated rows have others"
+STARTS = (
+    "starts are drawn for every row, so that runs on fewer or repeated rows have others"
+)
 
 # (class, affinity or kernels): checks of scikit-learn that must fail, and why.
 EXPECTED_FAILURES = {
@@ -150,8 +163,13 @@ def estimators(modes, with_defaults=True, **settings):
         if inspect.isclass(public) and issubclass(public, BaseEstimator):
             own = inspect.signature(public).parameters
             shared = {name: value for name, value in settings.items() if name in own}
-            made += [public(**shared | mode) for mode in [{}] * with_defaults + modes.get(name, [])]
-    assert all(any(hasattr(each, name) for each in made) for name in settings), "a parameter's name"
+            made += [
+                public(**shared | mode)
+                for mode in [{}] * with_defaults + modes.get(name, [])
+            ]
+    assert all(any(hasattr(each, name) for each in made) for name in settings), (
+        "a parameter's name"
+    )
     return made
 
 
@@ -166,14 +184,21 @@ def asks_for(case, defaults):
     estimator, check = getattr(case, "values", case)
     if any(estimator is one for one in defaults):
         return True
-    return check.func.__name__ not in NOT_OF_THE_MODE and "readonly_memmap" not in check.keywords
+    return (
+        check.func.__name__ not in NOT_OF_THE_MODE
+        and "readonly_memmap" not in check.keywords
+    )
 
 
 def input_of(estimator, n_samples=60):
     """Return three well separated clusters in the form that the estimator's tags ask for."""
-    X, y = make_blobs(n_samples, centers=np.eye(3) * 10, cluster_std=1.0, random_state=0)
+    X, y = make_blobs(
+        n_samples, centers=np.eye(3) * 10, cluster_std=1.0, random_state=0
+    )
     tags = get_tags(estimator).input_tags
-    if tags.categorical:  # a table of labels: the clusters, each time with a few mistakes
+    if (
+        tags.categorical
+    ):  # a table of labels: the clusters, each time with a few mistakes
         rng = np.random.RandomState(0)
         wrong = rng.uniform(size=(n_samples, 9)) < 0.1
         return np.where(wrong, rng.randint(3, size=wrong.shape), y[:, None]), y
@@ -200,7 +225,9 @@ def pytest_generate_tests(metafunc):
         cases = [case for case in of_all.args[1] if asks_for(case, defaults)]
         metafunc.parametrize("public_estimator, check", cases, **of_all.kwargs)
     elif "public_estimator" in asked:
-        clusterers = [each for each in estimators(OTHER_MODES, **QUICK) if is_clusterer(each)]
+        clusterers = [
+            each for each in estimators(OTHER_MODES, **QUICK) if is_clusterer(each)
+        ]
         metafunc.parametrize("public_estimator", clusterers, ids=repr)
     elif "default_clusterer" in asked:
         defaults = [each for each in estimators({}, n_clusters=3) if is_clusterer(each)]
@@ -216,7 +243,9 @@ def pytest_addoption(parser):
 def pytest_collection():
     """Look for garbage rarely, and not among what stays: modules, tests, what imports made."""
     gc.disable()
-    gc.set_threshold(20_000)  # objects; a fit makes a few thousand, and most of them are no garbage
+    gc.set_threshold(
+        20_000
+    )  # objects; a fit makes a few thousand, and most of them are no garbage
     try:
         return (yield)
     finally:
@@ -228,7 +257,10 @@ def pytest_collection():
 def pytest_collection_modifyitems(config, items):
     every, tests = config.getoption("every"), defaultdict(list)
     for item in items:
-        if item.nodeid.startswith("nmfcluster/anndata.py") and find_spec("anndata") is None:
+        if (
+            item.nodeid.startswith("nmfcluster/anndata.py")
+            and find_spec("anndata") is None
+        ):
             item.add_marker(pytest.mark.skip(reason="anndata is not installed"))
         tests[item.nodeid.partition("[")[0]].append(item)
     chosen = set()
@@ -287,7 +319,9 @@ def require_names():
 
     def require(frame):
         if not hasattr(StandardScaler().fit(frame), "feature_names_in_"):
-            pytest.skip("this scikit-learn does not see the names of columns of this polars")
+            pytest.skip(
+                "this scikit-learn does not see the names of columns of this polars"
+            )
 
     return require
 

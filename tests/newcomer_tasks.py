@@ -25,11 +25,15 @@ def scale_in_a_pipeline():
     from nmfcluster.metrics import clustering_accuracy
 
     X, y = load_wine(return_X_y=True)
-    model = Pipeline([("scale", StandardScaler()), ("cluster", SSNMFClusterer(3, random_state=0))])
+    model = Pipeline(
+        [("scale", StandardScaler()), ("cluster", SSNMFClusterer(3, random_state=0))]
+    )
     labels = model.fit_predict(X)
     assert labels.shape == (178,)
     assert clustering_accuracy(y, labels) > 0.9
-    assert clustering_accuracy(y, SSNMFClusterer(3, random_state=0).fit_predict(X)) < 0.8
+    assert (
+        clustering_accuracy(y, SSNMFClusterer(3, random_state=0).fit_predict(X)) < 0.8
+    )
 
 
 def cluster_a_pandas_frame():
@@ -41,7 +45,9 @@ def cluster_a_pandas_frame():
 
     frame = load_iris(as_frame=True).data.add_prefix("the ")
     frame.index = [f"flower {i}" for i in range(150)]
-    model = NMFConsensus(3, n_estimators=10, random_state=0).set_output(transform="pandas")
+    model = NMFConsensus(3, n_estimators=10, random_state=0).set_output(
+        transform="pandas"
+    )
     shares = model.fit_transform(frame)
     assert isinstance(shares, pd.DataFrame)
     assert list(shares.index) == list(frame.index)
@@ -76,7 +82,11 @@ def save_and_load():
     from nmfcluster import NMFConsensus, NMFMetaCluster, SSNMFClusterer
 
     X = load_iris().data
-    for model in (NMFConsensus(3, n_estimators=10), SSNMFClusterer(3), NMFMetaCluster(3)):
+    for model in (
+        NMFConsensus(3, n_estimators=10),
+        SSNMFClusterer(3),
+        NMFMetaCluster(3),
+    ):
         file = io.BytesIO()  # as a name of a file
         joblib.dump(model.set_params(random_state=0).fit(X), file)
         file.seek(0)
@@ -135,9 +145,13 @@ def agree_with_any_clusterer():
 
     X, y = load_wine(return_X_y=True)
     bases = [AgglomerativeClustering(), Birch(threshold=0.1)]
-    model = NMFConsensus(3, estimator=bases, n_estimators=20, max_samples=0.8, random_state=0)
+    model = NMFConsensus(
+        3, estimator=bases, n_estimators=20, max_samples=0.8, random_state=0
+    )
     model.fit(scale(X))
-    assert [type(base) for base in model.estimators_[:2]] == [type(base) for base in bases]
+    assert [type(base) for base in model.estimators_[:2]] == [
+        type(base) for base in bases
+    ]
     assert (model.partitions_ == -1).mean().round(1) == 0.2  # what was not drawn
     assert clustering_accuracy(y, model.labels_) > 0.9
     assert clustering_accuracy(y, model.predict(scale(X))) > 0.9
@@ -151,8 +165,12 @@ def cluster_a_table_of_labels():
     from nmfcluster.datasets import make_partitions
     from nmfcluster.metrics import clustering_accuracy
 
-    codes, y = make_partitions((90, 40, 20), n_partitions=30, missing=0.5, random_state=0)
-    words = np.where(codes < 0, None, np.array(["ape", "bee", "cat"], dtype=object)[codes])
+    codes, y = make_partitions(
+        (90, 40, 20), n_partitions=30, missing=0.5, random_state=0
+    )
+    words = np.where(
+        codes < 0, None, np.array(["ape", "bee", "cat"], dtype=object)[codes]
+    )
     model = NMFConsensus(3, affinity="partitions", random_state=0).fit(words)
     labels = model.labels_
     assert clustering_accuracy(y, labels) > 0.97
@@ -170,7 +188,10 @@ def fit_to_a_part_of_many_samples():
     X, y = make_blobs(20_000, centers=4, n_features=6, random_state=3)
     consensus = NMFConsensus(4, n_estimators=20, max_samples=500, predict_unseen=True)
     fusion = SimilarityFusionNMF(4, max_samples=500)
-    assert clustering_accuracy(y, consensus.set_params(random_state=0).fit(X).labels_) > 0.98
+    assert (
+        clustering_accuracy(y, consensus.set_params(random_state=0).fit(X).labels_)
+        > 0.98
+    )
     fusion.set_params(random_state=0).fit({"left": X[:, :3], "right": X[:, 3:]})
     assert fusion.sample_indices_.shape == (500,)
     assert clustering_accuracy(y, fusion.labels_) > 0.98
@@ -264,13 +285,24 @@ def cluster_text():
     from nmfcluster.metrics import clustering_accuracy
 
     rng = np.random.default_rng(0)
-    topics = ["goal match team win coach", "vote party law win debate", "star planet orbit law sky"]
+    topics = [
+        "goal match team win coach",
+        "vote party law win debate",
+        "star planet orbit law sky",
+    ]
     y = rng.integers(3, size=300)
-    texts = [" ".join(rng.choice([*topics[c].split(), "the", "a", "of"], 12)) for c in y]
+    texts = [
+        " ".join(rng.choice([*topics[c].split(), "the", "a", "of"], 12)) for c in y
+    ]
     cosine = SSNMFClusterer(3, affinity="cosine", normalize=True, random_state=0)
     model = make_pipeline(TfidfVectorizer(), cosine).fit(texts)
     assert clustering_accuracy(y, model[-1].labels_) > 0.95
-    assert len(set(model.predict(["the coach of a team", "a star in the sky", "the vote"]))) == 3
+    assert (
+        len(
+            set(model.predict(["the coach of a team", "a star in the sky", "the vote"]))
+        )
+        == 3
+    )
 
 
 def cluster_by_a_similarity():
@@ -283,7 +315,9 @@ def cluster_by_a_similarity():
 
     X, y = make_moons(300, noise=0.05, random_state=0)
     S = rbf_kernel(X[:200], gamma=50)
-    model = SSNMFClusterer(2, affinity="precomputed", normalize=True, random_state=0).fit(S)
+    model = SSNMFClusterer(
+        2, affinity="precomputed", normalize=True, random_state=0
+    ).fit(S)
     assert clustering_accuracy(y[:200], model.labels_) > 0.95
     new = rbf_kernel(X[200:], X[:200], gamma=50)  # rows: new samples
     assert clustering_accuracy(y[200:], model.predict(new)) > 0.95
@@ -303,7 +337,11 @@ def fuse_views():
     frame, y = load_wine(return_X_y=True, as_frame=True)
     frame = ((frame - frame.mean()) / frame.std()).rename(index="wine {}".format)
     truth = y.rename(index="wine {}".format)
-    must, phenols, hue = frame.iloc[40:, :5], frame.iloc[::-1, 5:9], frame.iloc[:150, 9:]
+    must, phenols, hue = (
+        frame.iloc[40:, :5],
+        frame.iloc[::-1, 5:9],
+        frame.iloc[:150, 9:],
+    )
     views = {"must": must, "phenols": phenols, "hue": hue}
     model = SimilarityFusionNMF(3).fit(views)
     found = pd.Series(model.labels_, index=model.sample_names_)
@@ -326,7 +364,9 @@ def find_programs_in_counts():
 
     X, _, H = make_signatures(n_signatures=4, random_state=0)
     counts = pd.DataFrame(X).add_prefix("kind ").rename(index="tumour {}".format)
-    model = NMFMetaCluster(4, loss="kullback-leibler", n_estimators=10, random_state=0).fit(counts)
+    model = NMFMetaCluster(
+        4, loss="kullback-leibler", n_estimators=10, random_state=0
+    ).fit(counts)
     usages, programs = model.to_frames()
     assert list(usages.index) == list(counts.index)
     assert list(programs.columns) == list(counts.columns)
@@ -404,7 +444,9 @@ def main(names):
     """Do tasks, all by default, and say how each went; return the number that failed."""
     unknown = [name for name in names if name not in TASKS]
     if unknown:
-        raise SystemExit(f"there is no task {unknown[0]!r}; the tasks are: {', '.join(TASKS)}")
+        raise SystemExit(
+            f"there is no task {unknown[0]!r}; the tasks are: {', '.join(TASKS)}"
+        )
     failed = 0
     for name in names or TASKS:
         start = time.perf_counter()

@@ -70,7 +70,10 @@ def test_which_affinities_are_stored_and_how():
     graph = make_affinity(X, "nearest_neighbors", n_neighbors=3).similarity
     stored = graph.stored_off_diagonal()
     assert 25 * 3 / 2 <= len(stored) <= 25 * 3
-    for W in (make_affinity(X, "rbf").similarity, make_affinity(S, "precomputed").similarity):
+    for W in (
+        make_affinity(X, "rbf").similarity,
+        make_affinity(S, "precomputed").similarity,
+    ):
         assert isinstance(W, Explicit)
         assert W.stored_off_diagonal() is None
     W = make_affinity(sp.csr_array(S), "precomputed").similarity
@@ -101,7 +104,9 @@ def test_the_cosine_does_not_see_the_lengths(scale):
     X = samples()
     lengths = scale * np.random.default_rng(0).uniform(1, 100, size=(25, 1))
     for pair in [(X, X * lengths), (sp.csr_array(X), sp.csr_array(X * lengths))]:
-        one, other = (make_affinity(part, "cosine").similarity.toarray() for part in pair)
+        one, other = (
+            make_affinity(part, "cosine").similarity.toarray() for part in pair
+        )
         assert_allclose(one, other, rtol=1e-9)
 
 
@@ -123,7 +128,9 @@ def test_samples_that_coincide_do_not_count_for_the_width():
 
 
 def test_one_point_has_a_width_all_the_same():
-    assert_allclose(make_affinity(np.ones((5, 2)), "rbf").similarity.toarray(), np.ones((5, 5)))
+    assert_allclose(
+        make_affinity(np.ones((5, 2)), "rbf").similarity.toarray(), np.ones((5, 5))
+    )
 
 
 def test_the_width_of_many_samples_is_estimated_and_repeatable():
@@ -132,7 +139,9 @@ def test_the_width_of_many_samples_is_estimated_and_repeatable():
     assert_array_equal(make_affinity(X, "rbf").similarity.toarray(), first)
     squares = ((X[:, None] - X) ** 2).sum(axis=2)
     used = -np.log(first[0, 1]) / squares[0, 1]
-    assert used == pytest.approx(1 / np.median(squares[np.triu_indices(700, 1)]), rel=0.15)
+    assert used == pytest.approx(
+        1 / np.median(squares[np.triu_indices(700, 1)]), rel=0.15
+    )
 
 
 def test_new_samples_come_in_blocks():
@@ -194,7 +203,12 @@ def test_float32_stays_float32(affinity, form):
         product = found.cross(FORMS[form](new), np.eye(25, dtype=np.float32))
         expected = full.cross(new.astype(np.float64), np.eye(25))
         assert_allclose(product, expected, rtol=2e-3, atol=1e-4)
-        for part in (found.similarity, product, found.block(), found.between(FORMS[form](new))):
+        for part in (
+            found.similarity,
+            product,
+            found.block(),
+            found.between(FORMS[form](new)),
+        ):
             assert part.dtype == np.float32
 
 
@@ -213,7 +227,9 @@ def test_what_was_handed_in_is_not_written_to(affinity, storage):
     copies = handed.copy(), new.copy()
     frozen = [storage(handed), storage(new)]
     for array in frozen:
-        for part in [array.data, array.indices, array.indptr] if sp.issparse(array) else [array]:
+        for part in (
+            [array.data, array.indices, array.indptr] if sp.issparse(array) else [array]
+        ):
             part.flags.writeable = False
     found = make_affinity(frozen[0], affinity, normalize=True)
     found.cross(frozen[1], np.eye(25))
@@ -238,7 +254,9 @@ def test_unknown_affinities_are_refused():
     ],
 )
 def test_a_callable_must_return_a_square(returned, shown):
-    with pytest.raises(ValueError, match=rf"affinity must return .*\(25, 25\).*{shown}"):
+    with pytest.raises(
+        ValueError, match=rf"affinity must return .*\(25, 25\).*{shown}"
+    ):
         make_affinity(samples(), lambda X, Y: returned)
 
 

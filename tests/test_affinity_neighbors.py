@@ -42,7 +42,9 @@ def whole_numbers(n=40, width=3, seed=0):
 def test_neighbours_are_looked_for_among_rows_that_differ_and_ties_kept(storage, k):
     X = whole_numbers()
     assert len(differing(X)[0]) < len(X)
-    found = make_affinity(storage(X), "nearest_neighbors", n_neighbors=k).similarity.toarray()
+    found = make_affinity(
+        storage(X), "nearest_neighbors", n_neighbors=k
+    ).similarity.toarray()
     assert_allclose(found, literal_graph(X, k), rtol=1e-6)
 
 
@@ -54,7 +56,9 @@ def test_few_rows_a_cluster_have_no_scale_beyond_the_steps_inside_of_clusters():
         found, expected = made.similarity.toarray(), literal_graph(X, 3, longest)
         joined = expected > np.exp(-30)
         assert_allclose(found[joined], expected[joined], rtol=1e-9)
-        links = found[~joined]  # of the two far rows, where they are more parts than clusters
+        links = found[
+            ~joined
+        ]  # of the two far rows, where they are more parts than clusters
         assert set(links) <= {0.0, np.exp(-1)}
 
 
@@ -64,7 +68,9 @@ def test_the_diagonal_counts_where_clusters_are_looked_for():
     for n_clusters in (None, 1):
         options = {"normalize": True, "n_clusters": n_clusters}
         found = make_affinity(X, "nearest_neighbors", **options).similarity.toarray()
-        assert_allclose(found, literal_normalized(W, to_itself=n_clusters is not None), rtol=1e-9)
+        assert_allclose(
+            found, literal_normalized(W, to_itself=n_clusters is not None), rtol=1e-9
+        )
 
 
 def test_samples_that_coincide_are_like_themselves():
@@ -104,7 +110,9 @@ def test_ties_inside_the_neighbourhood_do_not_matter():
     D, _, s, _ = local_scales(X, 8)
     middle = 12  # its 8 nearest are the squares around it
     around = (D[middle] > 0) & (D[middle] < 1.5)
-    assert_allclose(found[middle, around], np.exp(-(D[middle] ** 2) / (s[middle] * s))[around])
+    assert_allclose(
+        found[middle, around], np.exp(-(D[middle] ** 2) / (s[middle] * s))[around]
+    )
     assert (found > 0).sum(axis=1).min() >= 8
 
 

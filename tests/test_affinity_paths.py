@@ -14,7 +14,10 @@ from nmfcluster.datasets import make_nested_rings
 def literal_steps(X):
     """Return the longest step of the best path between all pairs, after Floyd and Warshall."""
     n = len(X)
-    e = [[0.0 if i == j else square(X[i], X[j]) ** 0.5 for j in range(n)] for i in range(n)]
+    e = [
+        [0.0 if i == j else square(X[i], X[j]) ** 0.5 for j in range(n)]
+        for i in range(n)
+    ]
     for over in range(n):
         for i in range(n):
             for j in range(n):
@@ -29,7 +32,9 @@ def test_paths_have_the_shortest_longest_step(width):
     for scale in (None, 0.3, 20.0):
         size = np.median(steps[np.triu_indices(25, 1)]) if scale is None else scale
         for Y in (None, X, X.copy(), X.tolist()):
-            assert_allclose(path_kernel(X, Y, scale=scale), np.exp(-steps / size), rtol=1e-10)
+            assert_allclose(
+                path_kernel(X, Y, scale=scale), np.exp(-steps / size), rtol=1e-10
+            )
     assert_array_equal(path_kernel(X), path_kernel(X).T)
 
 
@@ -72,8 +77,18 @@ def test_paths_as_an_affinity():
     [
         ([[1.0]], None, None, r"Y must hold at least 2 samples.*\(1, 1\)"),
         ([[1.0], [2.0]], [[1.0]], None, r"Y must hold at least 2 samples.*\(1, 1\)"),
-        ([[1.0]], [[1.0, 2.0], [3.0, 4.0]], None, r"as many features as X.*\(2, 2\).*\(1, 1\)"),
-        ([[1.0], [2.0]], None, -1.5, "scale must be a float in the range \\(0.0, inf\\), got -1.5"),
+        (
+            [[1.0]],
+            [[1.0, 2.0], [3.0, 4.0]],
+            None,
+            r"as many features as X.*\(2, 2\).*\(1, 1\)",
+        ),
+        (
+            [[1.0], [2.0]],
+            None,
+            -1.5,
+            "scale must be a float in the range \\(0.0, inf\\), got -1.5",
+        ),
         ([[1.0], [np.nan]], None, None, "contains NaN"),
         ([[1.0], [2.0]], [[1.0], [np.inf]], None, "Y contains infinity"),
         ([1.0, 2.0], None, None, "Expected 2D array"),

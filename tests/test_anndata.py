@@ -59,7 +59,9 @@ def test_open_files_layers_views_and_masks_are_read(adata, tmp_path, monkeypatch
         backed.file.close()
     logs = programs(adata, 3, layer="log", mask_var=None, key_added="logs", **few)
     assert logs.loss == "frobenius"
-    assert_array_equal(logs.components_, NMFMetaCluster(3, **few).fit(np.log1p(COUNTS)).components_)
+    assert_array_equal(
+        logs.components_, NMFMetaCluster(3, **few).fit(np.log1p(COUNTS)).components_
+    )
     assert adata.obsm["X_logs"].shape == (90, 3)
     view = adata[:40]
     with pytest.warns(anndata.ImplicitModificationWarning):
@@ -76,7 +78,9 @@ def test_consensus_of_columns_and_of_features_is_that_of_the_estimator(adata, tm
     assert_array_equal(model.labels_, alone.labels_)
     assert not adata.obsp
     adata.obsm["X_pca"] = np.log1p(COUNTS)[:, :5]
-    features = consensus(adata, "X_pca", 3, key_added="by_pca", n_estimators=5, random_state=0)
+    features = consensus(
+        adata, "X_pca", 3, key_added="by_pca", n_estimators=5, random_state=0
+    )
     adata.write_h5ad(tmp_path / "cells.h5ad")
     back = anndata.read_h5ad(tmp_path / "cells.h5ad")
     assert_array_equal(back.obs["consensus"].astype(int), alone.labels_)
@@ -112,13 +116,37 @@ class _Multi:
 @pytest.mark.parametrize(
     ("call", "error", "told"),
     [
-        (lambda _: programs(COUNTS, 3), TypeError, "programs needs an AnnData, got array"),
-        (lambda _: programs(_Multi(), 3), TypeError, r"one of its modalities, mdata\['rna'\]"),
-        (lambda a: programs(a, 3, layer="no"), KeyError, "'no' is not in adata.layers, which has"),
-        (lambda a: programs(a, 3, batch_key="no"), KeyError, "'no' is not in adata.obs"),
+        (
+            lambda _: programs(COUNTS, 3),
+            TypeError,
+            "programs needs an AnnData, got array",
+        ),
+        (
+            lambda _: programs(_Multi(), 3),
+            TypeError,
+            r"one of its modalities, mdata\['rna'\]",
+        ),
+        (
+            lambda a: programs(a, 3, layer="no"),
+            KeyError,
+            "'no' is not in adata.layers, which has",
+        ),
+        (
+            lambda a: programs(a, 3, batch_key="no"),
+            KeyError,
+            "'no' is not in adata.obs",
+        ),
         (lambda a: programs(a, 3, mask_var="no"), KeyError, "'no' is not in adata.var"),
-        (lambda a: programs(a, 3, mask_var=[True]), ValueError, "mask_var must tell of 50 genes"),
-        (lambda a: programs(anndata.AnnData(obs=a.obs), 3), ValueError, "adata has no X"),
+        (
+            lambda a: programs(a, 3, mask_var=[True]),
+            ValueError,
+            "mask_var must tell of 50 genes",
+        ),
+        (
+            lambda a: programs(anndata.AnnData(obs=a.obs), 3),
+            ValueError,
+            "adata has no X",
+        ),
         (lambda a: consensus(a, "X_no", 3), KeyError, "'X_no' is not in adata.obsm"),
         (lambda a: consensus(a, ["no"], 3), KeyError, "'no' is not in adata.obs"),
     ],

@@ -42,4 +42,6 @@ def test_clusters_by_size():
     labels = np.array([2, 2, 0, 1, 2, 0])
     assert_array_equal(by_size(labels, 5), [2, 0, 1, 3, 4])
     assert_array_equal(by_size(np.array([1, 0, 3]), 4), [0, 1, 3, 2])
-    assert_array_equal(by_size(labels, 3, counts=np.array([1, 1, 1, 9, 1, 1])), [1, 2, 0])
+    assert_array_equal(
+        by_size(labels, 3, counts=np.array([1, 1, 1, 9, 1, 1])), [1, 2, 0]
+    )

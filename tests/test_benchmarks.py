@@ -56,14 +56,18 @@ def test_means_over_trials():
         {"accuracy": np.nan, "free": np.nan, "free samples": np.nan},
     ]
     assert trials.mean(runs, "accuracy") == 0.75
-    assert trials.mean(runs, "free") == pytest.approx(3 / 6)  # of all samples, not of trials
+    assert trials.mean(runs, "free") == pytest.approx(
+        3 / 6
+    )  # of all samples, not of trials
     assert trials.spread(runs) == 0.25
     assert np.isnan(trials.mean(runs[2:], "accuracy"))
 
 
 def test_runner_interleaves(capsys):
     order = []
-    tasks = {name: lambda repeat, name=name: order.append((name, repeat)) for name in "AB"}
+    tasks = {
+        name: lambda repeat, name=name: order.append((name, repeat)) for name in "AB"
+    }
     runner.interleaved(tasks, 2, runner.Progress("toy", 4))
     assert order == [("A", 0), ("B", 0), ("A", 1), ("B", 1)]
     assert "[toy 4/4] B" in capsys.readouterr().err
@@ -82,7 +86,12 @@ def test_markdown():
 
 def test_row_of_a_table_is_a_line_of_the_json():
     rows = [{"a": "±", "b": np.array([1, 2])}, {"a": None, "b": {"c": np.float64(0.1)}}]
-    content = {"caption": "toy", "tables": {"one": rows, "none": []}, "notes": ["x"], "skipped": {}}
+    content = {
+        "caption": "toy",
+        "tables": {"one": rows, "none": []},
+        "notes": ["x"],
+        "skipped": {},
+    }
     assert report.as_json(content).splitlines() == [
         "{",
         ' "caption": "toy",',
@@ -103,7 +112,9 @@ def test_row_of_a_table_is_a_line_of_the_json():
 
 def test_runs_are_rows_of_the_details():
     of_figures = {("a", 1): [{"s": 2.0}, {"s": 3.0}], ("a", 2): []}
-    assert report.by_run(("data", "k"), of_figures) == [{"data": "a", "k": 1, "s": [2.0, 3.0]}]
+    assert report.by_run(("data", "k"), of_figures) == [
+        {"data": "a", "k": 1, "s": [2.0, 3.0]}
+    ]
     assert report.by_run(("data",), {("a",): [0.5]}) == [{"data": "a", "ARI": [0.5]}]
 
 
@@ -131,7 +142,9 @@ def test_quick_run_writes_to_a_new_folder(asked, monkeypatch, tmp_path, capsys):
     assert [quick for quick, *_ in asked] == [True, True]
     assert folders[0] != folders[1]
     assert sorted(folders) == sorted(tmp_path.iterdir())
-    assert capsys.readouterr().out.splitlines() == [f"Results are in {out}" for out in folders]
+    assert capsys.readouterr().out.splitlines() == [
+        f"Results are in {out}" for out in folders
+    ]
 
 
 def test_whole_run_writes_the_kept_results(asked, tmp_path):
@@ -176,7 +189,9 @@ SMALLER = {
 def test_question(name, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     # A new process takes seconds to start; other tests start one of each kind.
-    if name != "devices":  # what it sets in the environment is read when SciPy is imported
+    if (
+        name != "devices"
+    ):  # what it sets in the environment is read when SciPy is imported
         monkeypatch.setattr(fresh, "call", in_this_process)
     if name == "distributed":
         own = importlib.import_module("benchmarks.questions._distributed_runs")
@@ -188,7 +203,9 @@ def test_question(name, tmp_path, monkeypatch):
         monkeypatch.delenv(python, raising=False)
     with parallel_config("sequential"):
         main([name, "--quick", "--out", str(tmp_path)])
-    assert sorted(os.listdir(tmp_path)) == [f"{name}.{kind}" for kind in ("json", "md", "png")]
+    assert sorted(os.listdir(tmp_path)) == [
+        f"{name}.{kind}" for kind in ("json", "md", "png")
+    ]
     content = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
     assert all(len(rows) for rows in content["tables"].values())
     text = (tmp_path / f"{name}.md").read_text(encoding="utf-8")

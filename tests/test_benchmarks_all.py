@@ -48,8 +48,17 @@ def test_results_say_of_which_commit_they_are():
 
 def test_results_are_of_the_last_commit_of_the_code(tmp_path, monkeypatch):
     def git(*arguments):
-        given = ["-c", "user.name=n", "-c", "user.email=e@x", "-c", "commit.gpgsign=false"]
-        subprocess.run(["git", *given, *arguments], cwd=tmp_path, check=True, capture_output=True)
+        given = [
+            "-c",
+            "user.name=n",
+            "-c",
+            "user.email=e@x",
+            "-c",
+            "commit.gpgsign=false",
+        ]
+        subprocess.run(
+            ["git", *given, *arguments], cwd=tmp_path, check=True, capture_output=True
+        )
 
     def keep(name, text):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.slow  # together
 
 
 def test_scores_of_usages():
-    scores = question.scored(np.array([[3.0, 1, 0], [0, 0, 2]]), np.array([[4.0, 0, 0], [0, 1, 1]]))
+    scores = question.scored(
+        np.array([[3.0, 1, 0], [0, 0, 2]]), np.array([[4.0, 0, 0], [0, 1, 1]])
+    )
     assert scores == {"precision": 2 / 3, "recall": 2 / 3, "F1": 2 / 3, "error": 4 / 6}
 
 
@@ -40,4 +42,8 @@ def test_the_smaller_error_decides_between_equals():
     runs["b", "gain 6"][0]["F1"] = 0.9
     assert question.chosen(runs) == "gain 6"
     assert question.chosen(runs, without="b") == "gain 4"
-    assert [row["chosen"] for row in question.left_out(runs)] == ["gain 6", "gain 6", "gain 4"]
+    assert [row["chosen"] for row in question.left_out(runs)] == [
+        "gain 6",
+        "gain 6",
+        "gain 4",
+    ]

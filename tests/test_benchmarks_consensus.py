@@ -14,7 +14,9 @@ from sklearn.cluster import AgglomerativeClustering
 from sklearn.metrics import adjusted_rand_score
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not installed")
+datasets = pytest.importorskip(
+    "benchmarks.datasets", reason="benchmarks are not installed"
+)
 
 from benchmarks import methods  # noqa: E402
 from benchmarks.datasets import every  # noqa: E402
@@ -37,20 +39,28 @@ NEW = ("NMFC, degrees", "LWEA", "LWGP", "transfer cut", "HBGF", "MCLA")
 @pytest.fixture(scope="module")
 def table():
     """Return five noisy partitions of 60 samples into 4 clusters."""
-    return make_partitions(60, n_clusters=4, n_partitions=5, noise=0.3, random_state=0)[0]
+    return make_partitions(60, n_clusters=4, n_partitions=5, noise=0.3, random_state=0)[
+        0
+    ]
 
 
 @pytest.mark.parametrize("name", [*NEW, "average linkage"])
 def test_noisy_copies_are_recovered_with_empty_clusters(name):
-    table, y = make_partitions(200, n_clusters=4, n_partitions=20, noise=0.2, random_state=0)
-    labels, _ = methods.load(name).run(None, 2 * table, 4, 0)  # odd numbers are clusters of none
+    table, y = make_partitions(
+        200, n_clusters=4, n_partitions=20, noise=0.2, random_state=0
+    )
+    labels, _ = methods.load(name).run(
+        None, 2 * table, 4, 0
+    )  # odd numbers are clusters of none
     assert adjusted_rand_score(y, labels) > 0.9
     assert len(labels) == 200
 
 
 def test_indicator_leaves_empty_clusters_out():
     Z = base_clusters.indicator(np.array([[0, 5], [2, 5], [2, 1]]))
-    np.testing.assert_array_equal(Z.toarray(), [[1, 0, 0, 1], [0, 1, 0, 1], [0, 1, 1, 0]])
+    np.testing.assert_array_equal(
+        Z.toarray(), [[1, 0, 0, 1], [0, 1, 0, 1], [0, 1, 1, 0]]
+    )
 
 
 def test_average_linkage_is_that_of_scikit_learn(table, monkeypatch):
@@ -78,10 +88,14 @@ def test_transfer_cut_has_the_eigenvectors_of_the_whole_graph(table, monkeypatch
     n, c = B.shape
     weights = np.random.default_rng(0).uniform(0.5, 1, size=c)
     seen = []
-    monkeypatch.setattr(transfer_cut, "cluster_directions", lambda rows, *_: seen.append(rows))
+    monkeypatch.setattr(
+        transfer_cut, "cluster_directions", lambda rows, *_: seen.append(rows)
+    )
     B = sp.csr_array(B * weights)
     transfer_cut.cut(B, 3, 0)
-    whole = np.block([[np.zeros((n, n)), B.toarray()], [B.T.toarray(), np.zeros((c, c))]])
+    whole = np.block(
+        [[np.zeros((n, n)), B.toarray()], [B.T.toarray(), np.zeros((c, c))]]
+    )
     _, vectors = eigh(whole, np.diag(whole.sum(axis=1)))  # W v = (1 - lambda) D v
     for ours, theirs in zip(seen[0].T, vectors[:n, ::-1].T, strict=False):
         cosine = ours @ theirs / np.linalg.norm(ours) / np.linalg.norm(theirs)
@@ -112,8 +126,16 @@ def test_numbers_of_clusters_of_base_partitions():
 
 def test_mean_ranks_and_verdicts():
     scores = {
-        ("a", "k"): {regimes.OURS: [0.5, 0.7], regimes.PRINTED: [0.6, 0.6], "HBGF": [0.9, 0.9]},
-        ("b", "k"): {regimes.OURS: [0.8, 0.8], regimes.PRINTED: [0.1, 0.1], "HBGF": [0.2, 0.2]},
+        ("a", "k"): {
+            regimes.OURS: [0.5, 0.7],
+            regimes.PRINTED: [0.6, 0.6],
+            "HBGF": [0.9, 0.9],
+        },
+        ("b", "k"): {
+            regimes.OURS: [0.8, 0.8],
+            regimes.PRINTED: [0.1, 0.1],
+            "HBGF": [0.2, 0.2],
+        },
     }
     ranks = regimes.mean_ranks(scores)
     assert ranks["k"] == {regimes.OURS: 1.75, regimes.PRINTED: 2.75, "HBGF": 1.5}

@@ -10,7 +10,9 @@ import pytest
 from sklearn.metrics import mutual_info_score
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not installed")
+datasets = pytest.importorskip(
+    "benchmarks.datasets", reason="benchmarks are not installed"
+)
 
 from benchmarks.datasets import (  # noqa: E402
     documents,
@@ -45,7 +47,9 @@ def test_data_set(name):
         assert sum(view.shape[1] for view in data.views) in (0, X.shape[1])
     if name in text.NAMES:
         assert X.shape[1] <= text.N_WORDS
-        assert all(text.weighted(X, scheme).shape == X.shape for scheme in ("unit", "tfidf"))
+        assert all(
+            text.weighted(X, scheme).shape == X.shape for scheme in ("unit", "tfidf")
+        )
 
 
 def test_data_that_are_not_there(monkeypatch):
@@ -98,7 +102,9 @@ def test_views_of_pictures():
     pictures = np.arange(2 * 64, dtype=float).reshape(2, 64)
     data = handwritten.halves("toy", pictures, np.array([0, 1]))
     left, right = data.views
-    np.testing.assert_array_equal(left[0], [8 * row + c for row in range(8) for c in range(4)])
+    np.testing.assert_array_equal(
+        left[0], [8 * row + c for row in range(8) for c in range(4)]
+    )
     np.testing.assert_array_equal(right, left + 4)
 
 
@@ -106,7 +112,9 @@ def test_graph_of_distances_is_that_of_features():
     X = np.random.default_rng(0).normal(size=(40, 2))
     D = np.linalg.norm(X[:, None] - X, axis=2)
     expected = make_affinity(X, n_neighbors=5).similarity.toarray() - np.eye(40)
-    np.testing.assert_allclose(proteins.neighbours(D, 5).toarray(), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        proteins.neighbours(D, 5).toarray(), expected, atol=1e-12
+    )
 
 
 def test_expression_in_two_classes(monkeypatch, tmp_path):

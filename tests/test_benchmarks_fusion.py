@@ -10,7 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not installed")
+datasets = pytest.importorskip(
+    "benchmarks.datasets", reason="benchmarks are not installed"
+)
 
 from benchmarks import methods, report  # noqa: E402
 from benchmarks.datasets import views  # noqa: E402
@@ -60,7 +62,9 @@ def test_sets_of_several_views(name):
 def test_how_views_are_made(name, monkeypatch, tmp_path):
     rng = np.random.default_rng(0)
     stored = {f"V{i}": rng.integers(0, 9, size=(30, 4)) for i in range(2)}
-    np.savez(tmp_path / f"{name}.npz", **stored, y=np.arange(30) % 3, view_names=["a", "b"])
+    np.savez(
+        tmp_path / f"{name}.npz", **stored, y=np.arange(30) % 3, view_names=["a", "b"]
+    )
     monkeypatch.setenv(datasets.FOLDER, str(tmp_path))
     data = datasets.load(name)
     kinds = {name: question.sources(data, name) for name in question.KINDS}
@@ -76,12 +80,16 @@ def test_how_views_are_made(name, monkeypatch, tmp_path):
 
 
 def test_kernels_are_centred_and_of_diagonal_1(planted):
-    graph = make_affinity(np.random.default_rng(0).normal(size=(40, 2)), normalize=True).block()
+    graph = make_affinity(
+        np.random.default_rng(0).normal(size=(40, 2)), normalize=True
+    ).block()
     for S in (planted[0].sources[0], graph):
         K = simple_mkkm.kernel(S)
         np.testing.assert_allclose(K.diagonal(), 1)
         assert np.linalg.eigvalsh(K)[0] > -1e-3
-        assert abs(K @ np.ones(len(K))).max() < 0.2 * len(K)  # centred, before it was scaled
+        assert abs(K @ np.ones(len(K))).max() < 0.2 * len(
+            K
+        )  # centred, before it was scaled
 
 
 def test_simple_mkkm_is_at_its_minimum(planted):
@@ -93,9 +101,16 @@ def test_simple_mkkm_is_at_its_minimum(planted):
     np.testing.assert_allclose(H.T @ H, np.eye(3), atol=1e-9)
     mixed = sum(g**2 * K for g, K in zip(gamma, kernels, strict=True))
     assert values[-1] == pytest.approx(np.linalg.eigvalsh(mixed)[-3:].sum())
-    slopes = [2 * g * np.trace(K @ H @ H.T) for g, K in zip(gamma, kernels, strict=True)]
-    assert slopes[0] == pytest.approx(slopes[1], rel=1e-3)  # nothing is gained by other weights
-    tried = [simple_mkkm.best_partition(kernels, [g, 1 - g], 3)[1] for g in np.linspace(0, 1, 41)]
+    slopes = [
+        2 * g * np.trace(K @ H @ H.T) for g, K in zip(gamma, kernels, strict=True)
+    ]
+    assert slopes[0] == pytest.approx(
+        slopes[1], rel=1e-3
+    )  # nothing is gained by other weights
+    tried = [
+        simple_mkkm.best_partition(kernels, [g, 1 - g], 3)[1]
+        for g in np.linspace(0, 1, 41)
+    ]
     assert values[-1] <= min(tried) + 1e-9
     assert clustering_accuracy(y, simple_mkkm.cluster(None, stack, 3, 0)) == 1
 
@@ -105,12 +120,18 @@ def test_added_sources(planted):
     assert question.with_noise(stack, (question.DENSE, question.CLEAN), 0) is stack
     dense = question.with_noise(stack, (question.DENSE, MANY), 0)
     assert dense.shape[2] == 2 + 4 + 2
-    assert dense.names[2:] == (*(f"noise {i}" for i in range(4)), "constant 0", "constant 1")
+    assert dense.names[2:] == (
+        *(f"noise {i}" for i in range(4)),
+        "constant 0",
+        "constant 1",
+    )
     for S in dense.sources[2:]:
         np.testing.assert_allclose(S, S.T, rtol=1e-12)
     for S in dense.sources[6:]:
         assert 1 <= S.min() < 1.01 < 1.04 < S.max() <= 1.05
-    again, other = (question.with_noise(stack, (question.DENSE, MANY), seed) for seed in (0, 1))
+    again, other = (
+        question.with_noise(stack, (question.DENSE, MANY), seed) for seed in (0, 1)
+    )
     np.testing.assert_array_equal(again.sources[2], dense.sources[2])
     assert not np.allclose(other.sources[2], dense.sources[2])
     graphs = question.with_noise(stack, (question.GRAPHS, ONE), 0)
@@ -151,7 +172,9 @@ def test_weight_of_added_sources_and_failures(planted):
 def _runs(values):
     """Return runs in every case of two sets, by method: the ARI of both sets."""
     return {
-        (name, *case, method): [] if ari is None else [{"ari": ari, "weight": 0.1 * i, "least": 1}]
+        (name, *case, method): []
+        if ari is None
+        else [{"ari": ari, "weight": 0.1 * i, "least": 1}]
         for case in question.CASES
         for method, of_sets in values.items()
         for i, (name, ari) in enumerate(zip("ab", of_sets, strict=True))
@@ -173,19 +196,31 @@ def test_summaries_over_sets():
     assert "costs" not in told[0]
     assert "costs the default 0.000" in told[1]
     assert "in 6 of 12 cases of a set (target: none): missed" in last
-    assert "in 6 of 12 fits, and none to a source of the set in 0" in question.told_weights(runs)
+    assert (
+        "in 6 of 12 fits, and none to a source of the set in 0"
+        in question.told_weights(runs)
+    )
     shown = question.weights(runs)[0]
     assert shown == {"method": "fusion"} | {
-        f"{kind}, {regime}": "0.050, 0.100" for kind in question.KINDS for regime in (ONE, MANY)
+        f"{kind}, {regime}": "0.050, 0.100"
+        for kind in question.KINDS
+        for regime in (ONE, MANY)
     }
 
 
 def test_what_cannot_run_here_is_kept_with_its_commit(tmp_path):
-    a, b, one = ("a", "dense", "SNF"), ("a", "dense", "rule before"), [{"ari": 0.5}, {"ari": 1.0}]
+    a, b, one = (
+        ("a", "dense", "SNF"),
+        ("a", "dense", "rule before"),
+        [{"ari": 0.5}, {"ari": 1.0}],
+    )
     columns, file = ("data", "similarities", "method"), tmp_path / "toy.json"
     sets = {"a": views.Views("a", np.zeros((2, 2)), np.zeros(2))}
     new = {a: one, ("a", "dense", "fusion"): one, ("missing", "dense", "SNF"): one}
-    content = {"environment": {"commit": "1"}, "skipped": {"SNF": "set ...", "SNF on a": "failed."}}
+    content = {
+        "environment": {"commit": "1"},
+        "skipped": {"SNF": "set ...", "SNF on a": "failed."},
+    }
     content["details"] = {"runs": report.by_run(columns, new)}
     content["details"]["runs of 0"] = report.by_run(columns, {b: one})
     assert _fusion_runs.kept(file, sets, {"SNF"}).told == ""
@@ -196,7 +231,9 @@ def test_what_cannot_run_here_is_kept_with_its_commit(tmp_path):
     assert found.failed == {"SNF on a": "failed."}
     assert "SimilarityFusionNMF of commit 0" in found.told
     runs = found.runs | {("a", "dense", "fusion"): one}
-    told = {heading: len(rows) for heading, rows in found.in_details(columns, runs).items()}
+    told = {
+        heading: len(rows) for heading, rows in found.in_details(columns, runs).items()
+    }
     assert told == {"runs of 1": 1, "runs of 0": 1, "runs": 1}
 
 

@@ -11,7 +11,9 @@ import pytest
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not installed")
+datasets = pytest.importorskip(
+    "benchmarks.datasets", reason="benchmarks are not installed"
+)
 
 from benchmarks import fresh, methods  # noqa: E402
 from benchmarks.datasets import every  # noqa: E402
@@ -61,7 +63,9 @@ def test_every_file_of_the_data_folder_is_taken_or_left_out():
     bundled = {name.split(",")[0] for name in every.BUNDLED}
     known = {*every.DENSE, *every.TEXT, *every.LEFT_OUT, *bundled}
     assert {path.stem for path in Path(where).glob("*.npz")} <= known
-    assert len(known) == sum(map(len, (every.DENSE, every.TEXT, every.LEFT_OUT, bundled)))
+    assert len(known) == sum(
+        map(len, (every.DENSE, every.TEXT, every.LEFT_OUT, bundled))
+    )
     assert set(every.ALL) <= set(datasets.names())
 
 
@@ -98,14 +102,31 @@ def test_fits_of_many_samples_in_one_job_and_two(tmp_path):
 
 def test_targets_of_many_samples():
     def row(n, n_pairs, seconds, same="yes"):
-        row = {"samples": n, "constraints": n_pairs, "s": 1.5 * seconds, "s, two jobs": seconds}
-        return row | {"one job / two": 1.5, "same bits": same, "MiB, two jobs": n / 1000}
+        row = {
+            "samples": n,
+            "constraints": n_pairs,
+            "s": 1.5 * seconds,
+            "s, two jobs": seconds,
+        }
+        return row | {
+            "one job / two": 1.5,
+            "same bits": same,
+            "MiB, two jobs": n / 1000,
+        }
 
-    rows = [row(n, n_pairs, n / 40_000) for n in (10**5, 10**6) for n_pairs in (0, 10_000)]
+    rows = [
+        row(n, n_pairs, n / 40_000) for n in (10**5, 10**6) for n_pairs in (0, 10_000)
+    ]
     growth = _scale_features.slopes(rows)
     assert [r["exponent of n"] for r in growth] == pytest.approx([1, 1])
     told = _scale_features.verdicts(rows, [row(10**6, 0, 20, "no")], growth)
-    assert [line.count("met") for line in told] == [1, 2, 1, 1, 0]  # 25 s, 20 and 30 are asked
+    assert [line.count("met") for line in told] == [
+        1,
+        2,
+        1,
+        1,
+        0,
+    ]  # 25 s, 20 and 30 are asked
     assert [line.count("missed") for line in told] == [1, 0, 0, 0, 2]
 
 

@@ -23,7 +23,9 @@ def test_consensus_of_parts_leaves_outliers_out():
     rng = np.random.default_rng(0)
     parts = np.array([[1.0, 1, 0, 0], [0, 0, 3, 4]])
     W = rng.uniform(size=(6, 2))
-    runs = [nmf_runs.NMFRun(W, parts[rng.permutation(2)] * (1 + i), 0.0) for i in range(9)]
+    runs = [
+        nmf_runs.NMFRun(W, parts[rng.permutation(2)] * (1 + i), 0.0) for i in range(9)
+    ]
     # The parts of this run are unlike all others: they have no neighbours.
     runs.append(nmf_runs.NMFRun(W, np.array([[0.0, 1, 1, 0], [1.0, 0, 0, 0]]), 1.0))
     actual, H = cnmf.consensus(W @ parts, runs, 2, 0)
@@ -40,7 +42,9 @@ def test_clusters_of_columns_as_factors():
     assert errors == sorted(errors)
     for own, columns in runs:
         np.testing.assert_allclose(np.linalg.norm(columns, axis=1), 1)
-        labels = columns.argmax(axis=0)  # each column is fitted by the mean of its cluster
+        labels = columns.argmax(
+            axis=0
+        )  # each column is fitted by the mean of its cluster
         means = np.stack([X[:, labels == c].mean(axis=1) for c in range(4)], axis=1)
         np.testing.assert_allclose(own @ columns, means[:, labels], atol=1e-9)
     told = _meta_planted.Planted(X, W, H).scores(W[:, ::-1], H[::-1])

@@ -87,11 +87,17 @@ def test_stored_data(blocks, tmp_path):
         fresh.save(tmp_path / "data.npz", form, y, table, pairs)
         stored, classes, extras = fresh.read(tmp_path / "data.npz")
         assert sp.issparse(stored) == sp.issparse(form)
-        np.testing.assert_array_equal(stored.toarray() if sp.issparse(stored) else stored, X)
+        np.testing.assert_array_equal(
+            stored.toarray() if sp.issparse(stored) else stored, X
+        )
         np.testing.assert_array_equal(classes, y)
         np.testing.assert_array_equal(extras[methods.PARTITIONS], table)
-        np.testing.assert_array_equal(extras[methods.CONSTRAINTS].must_link, pairs.must_link)
-        np.testing.assert_array_equal(extras[methods.CONSTRAINTS].cannot_link, pairs.cannot_link)
+        np.testing.assert_array_equal(
+            extras[methods.CONSTRAINTS].must_link, pairs.must_link
+        )
+        np.testing.assert_array_equal(
+            extras[methods.CONSTRAINTS].cannot_link, pairs.cannot_link
+        )
 
 
 def test_fresh_process(blocks, tmp_path):
@@ -112,7 +118,9 @@ def test_a_peer_without_a_clustering_is_counted(blocks):
     def fail(*arguments):
         raise NoClusteringError
 
-    run = trials.of_method(methods.Method("peer", fail), X, y, extras[methods.CONSTRAINTS], 0)
+    run = trials.of_method(
+        methods.Method("peer", fail), X, y, extras[methods.CONSTRAINTS], 0
+    )
     assert np.isnan(run["accuracy"])
 
 
@@ -132,13 +140,20 @@ def test_failed_peers_are_reported(blocks):
     data = views.Views("toy", X, y, columns=(slice(0, 3),))
     failed: dict[str, str] = {}
     method = methods.Method("peer", fail, wants=methods.VIEWS)
-    assert fusion_question._runs(method, data, extras[methods.SIMILARITIES], range(2), failed) == []
+    assert (
+        fusion_question._runs(
+            method, data, extras[methods.SIMILARITIES], range(2), failed
+        )
+        == []
+    )
     assert failed == {"peer": "it took too long."}
 
 
 def test_verdict_counts_single_sources(blocks):
     X, _, y = blocks
-    data = views.Views("toy", X, y, kernels={"graph": lambda: None, "rbf": lambda: None})
+    data = views.Views(
+        "toy", X, y, kernels={"graph": lambda: None, "rbf": lambda: None}
+    )
 
     def runs(*accuracies):
         return [{"accuracy": a, "seconds": 1.0} for a in accuracies]
@@ -156,16 +171,22 @@ def test_fuzzy_c_means_is_at_its_own_fixed_point():
     X = np.random.default_rng(0).normal(size=(30, 3)) + 5 * np.eye(3)[np.arange(30) % 3]
     U, centres, loss = fcm.fuzzy_c_means(X, 3, np.random.RandomState(0), tol=1e-12)
     np.testing.assert_allclose(U.sum(axis=1), 1)
-    np.testing.assert_allclose(centres, (U**2).T @ X / (U**2).sum(axis=0)[:, None], atol=1e-9)
+    np.testing.assert_allclose(
+        centres, (U**2).T @ X / (U**2).sum(axis=0)[:, None], atol=1e-9
+    )
     squares = ((X[:, None] - centres) ** 2).sum(axis=2)
     closeness = squares**-1.0  # to the power of 1 / (m - 1), m = 2
-    np.testing.assert_allclose(U, closeness / closeness.sum(axis=1, keepdims=True), atol=1e-9)
+    np.testing.assert_allclose(
+        U, closeness / closeness.sum(axis=1, keepdims=True), atol=1e-9
+    )
     assert loss == pytest.approx((U**2 * squares).sum())
 
 
 def test_fuzzy_c_means_of_rows_that_are_centres():
     X = np.repeat([[0.0, 0.0], [1.0, 0.0]], 4, axis=0)
     U, centres, loss = fcm.fuzzy_c_means(X, 2, np.random.RandomState(0))
-    np.testing.assert_allclose(np.sort(U, axis=1), np.tile([0.0, 1.0], (8, 1)), atol=1e-6)
+    np.testing.assert_allclose(
+        np.sort(U, axis=1), np.tile([0.0, 1.0], (8, 1)), atol=1e-6
+    )
     np.testing.assert_allclose(np.sort(centres[:, 0]), [0, 1], atol=1e-6)
     assert loss == pytest.approx(0, abs=1e-9)

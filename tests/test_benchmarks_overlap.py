@@ -31,7 +31,11 @@ def match_by_the_paper(a, b):
     def matches(clusters, others):
         choice = [best_including(other, clusters) for other in others]
         for c, cluster in enumerate(clusters):
-            included = [other for other, chosen in zip(others, choice, strict=True) if chosen == c]
+            included = [
+                other
+                for other, chosen in zip(others, choice, strict=True)
+                if chosen == c
+            ]
             union = frozenset().union(*included)
             yield len(cluster & union) / len(cluster | union) if included else 0.0
 
@@ -67,7 +71,14 @@ cluster_counts = st.integers(1, 5)
 thresholds = st.sampled_from([0.1, 0.2, 0.5, 1.0])
 
 
-@given(seeds, cluster_counts, cluster_counts, st.integers(1, 5), st.integers(1, 9), thresholds)
+@given(
+    seeds,
+    cluster_counts,
+    cluster_counts,
+    st.integers(1, 5),
+    st.integers(1, 9),
+    thresholds,
+)
 def test_match_is_that_of_the_paper(seed, n_a, n_b, n_rows, n_columns, threshold):
     rng = np.random.default_rng(seed)
     a, b = (
@@ -75,13 +86,19 @@ def test_match_is_that_of_the_paper(seed, n_a, n_b, n_rows, n_columns, threshold
         for n in (n_a, n_b)
     )
     expected = match_by_the_paper(sets_of(a[1], threshold), sets_of(b[1], threshold))
-    assert_allclose(overlap_match(a[1], b[1], threshold=threshold), expected, rtol=1e-12)
-    expected = match_by_the_paper(cell_sets_of(*a, threshold), cell_sets_of(*b, threshold))
+    assert_allclose(
+        overlap_match(a[1], b[1], threshold=threshold), expected, rtol=1e-12
+    )
+    expected = match_by_the_paper(
+        cell_sets_of(*a, threshold), cell_sets_of(*b, threshold)
+    )
     assert_allclose(biclusters_match(a, b, threshold=threshold), expected, rtol=1e-12)
 
 
 @given(seeds, cluster_counts, st.integers(2, 8), thresholds)
-def test_match_with_the_same_clusters_in_another_order_is_1(seed, n, n_objects, threshold):
+def test_match_with_the_same_clusters_in_another_order_is_1(
+    seed, n, n_objects, threshold
+):
     rng = np.random.default_rng(seed)
     a = clusters_at_random(rng, n, n_objects)
     assume(len(set(sets_of(a, threshold))) == n and a.any(axis=1).all())
@@ -96,17 +113,26 @@ def test_match_by_hand():
     assert_allclose(overlap_match(a, b, threshold=0.2), (1 + 1 + 2 / 4 + 0 + 1) / 5)
     # moved by one: 3 of 5 are common, and 1 of 3
     c = np.array([[0, 1, 1, 1, 1, 0], [0, 0, 0, 0, 0, 1]])
-    assert_allclose(overlap_match(a, c, threshold=0.2), (3 / 5 + 1 / 2 + 3 / 5 + 1 / 2) / 4)
+    assert_allclose(
+        overlap_match(a, c, threshold=0.2), (3 / 5 + 1 / 2 + 3 / 5 + 1 / 2) / 4
+    )
     one = np.array([[1, 1, 0, 0]]), np.array([[1, 1, 1, 0]])  # 6 cells
     two = np.array([[0, 1, 1, 0]]), np.array([[0, 1, 1, 1]])  # 6 cells, 2 in common
     assert biclusters_match(one, two, threshold=0.2) == 2 / 10
-    small, large = [0, 1, 1, 0], [1, 1, 1, 1]  # a cluster within another one includes itself best
+    small, large = (
+        [0, 1, 1, 0],
+        [1, 1, 1, 1],
+    )  # a cluster within another one includes itself best
     within = np.array([large, small])
     assert overlap_match(within, within[::-1], threshold=0.2) == 1
 
 
 def test_clusters_without_members_and_without_common_objects_match_nothing():
-    empty, one, other = np.array([[0, 0, 0, 0]]), np.array([[1, 1, 0, 0]]), np.array([[0, 0, 1, 1]])
+    empty, one, other = (
+        np.array([[0, 0, 0, 0]]),
+        np.array([[1, 1, 0, 0]]),
+        np.array([[0, 0, 1, 1]]),
+    )
     for a, b, expected in (
         (empty, empty, 0),
         (np.vstack([empty, one]), one, 2 / 3),

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not installed")
+datasets = pytest.importorskip(
+    "benchmarks.datasets", reason="benchmarks are not installed"
+)
 
 from benchmarks import methods, scores  # noqa: E402
 from benchmarks.methods import constraint_propagation, peer  # noqa: E402
@@ -89,10 +91,16 @@ def test_a_peer_that_takes_too_long_is_not_asked_again(toy):
         raise why
 
     runs, failed = {}, _pairs_runs.Failed()
-    whys = {"slow": TooLongError(), "broken": RuntimeError(), "unlucky": NoClusteringError()}
+    whys = {
+        "slow": TooLongError(),
+        "broken": RuntimeError(),
+        "unlucky": NoClusteringError(),
+    }
     for draw in range(2):
         for name, why in whys.items():
-            taker = methods.Method(name, lambda *_, why=why: fail(why), wants=methods.CONSTRAINTS)
+            taker = methods.Method(
+                name, lambda *_, why=why: fail(why), wants=methods.CONSTRAINTS
+            )
             _pairs_runs.measure(runs, failed, toy, 5, draw, {name: taker})
     assert [asked.count(why) for why in whys.values()] == [1, 1, 2]
     assert all(np.isnan(_pairs_runs.mean(own, "ARI")) for own in runs.values())
@@ -118,11 +126,15 @@ def test_means_are_over_the_sets_that_all_methods_have():
 def test_sets_that_pairs_harm_are_named(toy):
     runs = {}
     for count, ari in ((0, 0.8), (20, 0.7), (50, 0.79)):
-        runs[toy.name, count, pairs_everywhere.OURS] = [{"ARI": ari, "free": ari, "s": 1.0}] * 2
+        runs[toy.name, count, pairs_everywhere.OURS] = [
+            {"ARI": ari, "free": ari, "s": 1.0}
+        ] * 2
     row = pairs_everywhere._row(toy, runs, (0, 20, 50))
     assert row["worse than without with"] == "20"
     first, second = pairs_everywhere._worse([row], (0, 20, 50))
-    assert "worse by more than 0.02 on 1 of 1 sets (toy, standardised by 0.100)" in first
+    assert (
+        "worse by more than 0.02 on 1 of 1 sets (toy, standardised by 0.100)" in first
+    )
     assert "on 0 of 1 sets (none)" in second
 
 
@@ -137,7 +149,9 @@ def test_peers_get_less_time_and_fewer_draws():
     for method in asked.values():
         method.run(None, None, 2, 0)
     assert got == [None, pairs_everywhere.LONGEST]
-    assert list(pairs_everywhere._asked(takers, pairs_everywhere.PEER_DRAWS)) == ["SSNMF"]
+    assert list(pairs_everywhere._asked(takers, pairs_everywhere.PEER_DRAWS)) == [
+        "SSNMF"
+    ]
 
 
 def test_fast_hdbscan_has_an_environment_of_its_own(monkeypatch):
@@ -167,6 +181,7 @@ def test_farthest_first_asks_no_pair_that_follows(toy):
         before, (i, j) = asked_pairs.answered(codes, pairs[:place]), pairs[place]
         closed = before.closure()
         told = {
-            tuple(sorted(p)) for p in [*closed.must_link.tolist(), *closed.cannot_link.tolist()]
+            tuple(sorted(p))
+            for p in [*closed.must_link.tolist(), *closed.cannot_link.tolist()]
         }
         assert (min(i, j), max(i, j)) not in told

@@ -68,7 +68,9 @@ def test_components_that_are_missing_or_spurious_count(planted):
 
 def test_what_all_programs_have_finds_none_of_them():
     rng = np.random.default_rng(0)
-    H = 0.9 * rng.dirichlet(np.full(50, 0.3)) + 0.1 * rng.dirichlet(np.full(50, 0.3), size=3)
+    H = 0.9 * rng.dirichlet(np.full(50, 0.3)) + 0.1 * rng.dirichlet(
+        np.full(50, 0.3), size=3
+    )
     W = rng.uniform(size=(20, 3))
     planted = data.Planted(100 * W @ H, W, H)
     told = data.scores(planted, W, np.repeat(H.mean(axis=0)[None], 3, axis=0))
@@ -79,7 +81,9 @@ def test_what_all_programs_have_finds_none_of_them():
 
 def test_divergence_is_that_of_scikit_learn():
     X = np.random.default_rng(0).poisson(0.7, size=(1_100, 9)).astype(float)
-    model = NMF(3, init="random", solver="mu", beta_loss="kullback-leibler", random_state=0)
+    model = NMF(
+        3, init="random", solver="mu", beta_loss="kullback-leibler", random_state=0
+    )
     W = model.fit_transform(X)
     for table in (X, sp.csr_array(X)):
         loss = data.kullback(table, W, model.components_)
@@ -96,7 +100,11 @@ def test_settings():
         assert setting.k in setting.candidates
         assert setting.candidates[0] >= 2
         planted = setting.draw(0)
-        assert planted.W.shape == (setting.n_samples, setting.k) == (len(planted.X), len(planted.H))
+        assert (
+            planted.W.shape
+            == (setting.n_samples, setting.k)
+            == (len(planted.X), len(planted.H))
+        )
         assert planted.X.sum(axis=1).min() > 0
         if setting.kind == programs.SIGNATURES:
             assert planted.X.shape[1] == 96
@@ -129,7 +137,9 @@ def test_finder(name, monkeypatch):
 
 
 def test_methods_are_asked_for_what_they_can_do():
-    sigprofiler, cnmf = (program_runs.FINDERS[n] for n in ("SigProfilerExtractor", "cNMF"))
+    sigprofiler, cnmf = (
+        program_runs.FINDERS[n] for n in ("SigProfilerExtractor", "cNMF")
+    )
     modes = [set(program_runs.tasks(sigprofiler, setting)) for setting in data.SETTINGS]
     assert modes[:8] == [set()] * 8
     assert modes[11] == {AT_K, BY_CHOICE}
@@ -257,10 +267,14 @@ def test_runs_of_counts_beside_scikit_learns():
     case = counts_scale.sparse((60, 40), 3, 0.3, 300)
     rows = counts_scale.measure(case, 2, Progress("toy", 6))
     assert [row["beside"] for row in rows] == ["float64", "float32"]
-    seconds, ours = zip(*(counts_scale.our_run(case, seed) for seed in range(2)), strict=True)
+    seconds, ours = zip(
+        *(counts_scale.our_run(case, seed) for seed in range(2)), strict=True
+    )
     theirs = [counts_scale.sklearn_run(case, np.float64, seed)[1] for seed in range(2)]
     assert min(seconds) > 0
-    below = np.median([100 * (1 - own / other) for own, other in zip(ours, theirs, strict=True)])
+    below = np.median(
+        [100 * (1 - own / other) for own, other in zip(ours, theirs, strict=True)]
+    )
     assert rows[0]["% below"] == pytest.approx(below)
     assert rows[0]["loss"] == f"{np.median(theirs):.1f}"
     assert abs(below) < 50
@@ -268,18 +282,26 @@ def test_runs_of_counts_beside_scikit_learns():
 
 def test_verdicts_of_time():
     row = {"table": "toy", "beside": "float64", "target": 15}
-    told = counts_scale.verdicts([row | {"times faster": 20.0}, row | {"times faster": 9.0}])
+    told = counts_scale.verdicts(
+        [row | {"times faster": 20.0}, row | {"times faster": 9.0}]
+    )
     assert "20 times as fast (target: 15): met" in told[0]
     assert told[1].endswith("missed.")
-    whole = [{"table": "toy", "s a run": 6, "over the table": times} for times in (2, 1.5)]
+    whole = [
+        {"table": "toy", "s a run": 6, "over the table": times} for times in (2, 1.5)
+    ]
     told = counts_scale.verdicts_of_fits(whole)
     assert "10.0 minutes in two threads (target: 6): missed" in told[0]
-    assert "2.00 times the memory of the table on top of it (target: 2.5): met" in told[1]
+    assert (
+        "2.00 times the memory of the table on top of it (target: 2.5): met" in told[1]
+    )
     assert "in one thread 1.50 times" in told[1]
 
 
 def test_costs_of_sparse_rows(monkeypatch):
-    monkeypatch.setattr(counts_scale.fresh, "call", lambda f, *given: f(*map(str, given)))
+    monkeypatch.setattr(
+        counts_scale.fresh, "call", lambda f, *given: f(*map(str, given))
+    )
     rows = counts_scale.whole_fits((40, 30), 3, 0.3, 2, Progress("toy", 3))
     assert [row["threads"] for row in rows] == [2, 1]
     assert all(row["s"] > 0 and row["MiB on top"] >= 0 for row in rows)

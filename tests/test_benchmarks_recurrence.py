@@ -10,7 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-datasets = pytest.importorskip("benchmarks.datasets", reason="benchmarks are not installed")
+datasets = pytest.importorskip(
+    "benchmarks.datasets", reason="benchmarks are not installed"
+)
 
 from benchmarks import scores  # noqa: E402
 from benchmarks.datasets import counted  # noqa: E402
@@ -29,7 +31,9 @@ def stored(monkeypatch, tmp_path):
     X = np.array([[0, 3], [1, 7], [7, 0]])
     np.savez(tmp_path / "expr_golub-1999-v2.npz", X=X, y=y)
     words = sp.csr_array(X)
-    parts = {part: getattr(words, part) for part in ("data", "indices", "indptr", "shape")}
+    parts = {
+        part: getattr(words, part) for part in ("data", "indices", "indptr", "shape")
+    }
     np.savez(tmp_path / "tr12.npz", y=y, **parts)
     monkeypatch.setenv(datasets.FOLDER, str(tmp_path))
     return X
@@ -92,14 +96,18 @@ def _means(**ways):
     """Return figures of three tables by AUC, correlation, share found, and seconds of each way."""
     figures = (question.AUC, question.SPEARMAN, question.AT_K, question.SECONDS)
     return {
-        (figure, "KL", None if way == "none" else way): dict.fromkeys("abc", float(value))
+        (figure, "KL", None if way == "none" else way): dict.fromkeys(
+            "abc", float(value)
+        )
         for way, values in ways.items()
         for figure, value in zip(figures, values, strict=True)
     }
 
 
 def test_rule_for_the_default():
-    means = _means(none=(0.8, 0.3, 0.9, 1), poisson=(0.9, 0.5, 0.9, 2), bootstrap=(1, 1, 0.8, 1))
+    means = _means(
+        none=(0.8, 0.3, 0.9, 1), poisson=(0.9, 0.5, 0.9, 2), bootstrap=(1, 1, 0.8, 1)
+    )
     assert question.chosen(means, "KL") == "poisson"  # bootstrap finds fewer programs
     assert question.chosen(means, "KL", without="a") == "poisson"
     near = _means(none=(0.9, 0.49, 0.9, 1), poisson=(0.9, 0.5, 0.9, 2))

@@ -38,19 +38,25 @@ def test_noise_is_the_share_of_labels_drawn_at_random():
 
 @pytest.mark.parametrize("missing", [0.3, 1.0])
 def test_missing_labels_leave_every_sample_one(missing):
-    partitions, _ = make_partitions(500, n_partitions=10, missing=missing, random_state=0)
+    partitions, _ = make_partitions(
+        500, n_partitions=10, missing=missing, random_state=0
+    )
     seen = partitions >= 0
     assert seen.any(axis=1).all()
     assert partitions.min() == -1
     assert_allclose(seen.mean(), 1 - 0.9 * missing, atol=0.03)
-    assert_allclose(seen.mean(axis=0), 1 - 0.9 * missing, atol=0.08)  # no partition keeps more
+    assert_allclose(
+        seen.mean(axis=0), 1 - 0.9 * missing, atol=0.08
+    )  # no partition keeps more
 
 
 def test_the_seed_determines_the_result():
     one, two, other = (make_partitions(40, random_state=seed)[0] for seed in (1, 1, 2))
     assert_array_equal(one, two)
     assert not np.array_equal(one, other)
-    assert_array_equal(make_partitions(40, random_state=np.random.RandomState(1))[0], one)
+    assert_array_equal(
+        make_partitions(40, random_state=np.random.RandomState(1))[0], one
+    )
 
 
 def test_what_cannot_be_made_is_refused():
@@ -83,7 +89,9 @@ def test_noise_of_rings_is_the_spread_of_the_distances():
     assert_allclose(distances.mean(), 0, atol=0.01)
     for ring in (0, 1):
         assert_allclose(distances[y == ring].std(), 0.3, rtol=0.05)
-    assert_allclose(distances[np.abs(distances) > 0.3].size / 20_000, 0.317, atol=0.02)  # normal
+    assert_allclose(
+        distances[np.abs(distances) > 0.3].size / 20_000, 0.317, atol=0.02
+    )  # normal
 
 
 def test_points_are_spread_evenly_over_a_ring():
@@ -110,7 +118,10 @@ def test_rings_that_cannot_be_made_are_refused():
             r"radii must be a float in the range \(0.0, 100000000.0\), got 0.0",
         ),
         ({"radii": (1.0, -2.0)}, r"radii must be .* got -2.0"),
-        ({"noise": -0.1}, r"noise must be a float in the range \[0.0, 100000000.0\), got -0.1"),
+        (
+            {"noise": -0.1},
+            r"noise must be a float in the range \[0.0, 100000000.0\), got -0.1",
+        ),
         ({"n_samples": 1}, "n_samples must be at least 2, got 1"),
         ({"radii": (1.0, np.nan)}, "radii must be a float .* got nan"),
         ({"radii": (1.0, np.inf)}, "radii must be a float .* got inf"),
@@ -128,30 +139,90 @@ def test_radii_can_be_an_array():
 
 def test_arguments_of_the_wrong_type_are_named():
     for make, options, error, message in (
-        (make_nested_rings, {"radii": "ab"}, ValueError, "radii must be numbers, .*got 'ab'"),
-        (make_nested_rings, {"radii": [1, [2]]}, TypeError, r"radii must be a number, got \[2\]"),
+        (
+            make_nested_rings,
+            {"radii": "ab"},
+            ValueError,
+            "radii must be numbers, .*got 'ab'",
+        ),
+        (
+            make_nested_rings,
+            {"radii": [1, [2]]},
+            TypeError,
+            r"radii must be a number, got \[2\]",
+        ),
         (
             make_nested_rings,
             {"n_samples": (3, 4)},
             TypeError,
             r"n_samples must be an int, got \(3, ",
         ),
-        (make_nested_rings, {"noise": None}, TypeError, "noise must be a number, got None"),
-        (make_nested_rings, {"n_samples": "x"}, TypeError, "n_samples must be an int, got 'x'"),
-        (make_nested_rings, {"n_samples": 9.5}, TypeError, "n_samples must be an int, got 9.5"),
-        (make_nested_rings, {"random_state": "q"}, ValueError, "random_state must be .* got 'q'"),
-        (make_partitions, {"n_samples": (2.5, 3)}, TypeError, "n_samples must be an int, got 2.5"),
+        (
+            make_nested_rings,
+            {"noise": None},
+            TypeError,
+            "noise must be a number, got None",
+        ),
+        (
+            make_nested_rings,
+            {"n_samples": "x"},
+            TypeError,
+            "n_samples must be an int, got 'x'",
+        ),
+        (
+            make_nested_rings,
+            {"n_samples": 9.5},
+            TypeError,
+            "n_samples must be an int, got 9.5",
+        ),
+        (
+            make_nested_rings,
+            {"random_state": "q"},
+            ValueError,
+            "random_state must be .* got 'q'",
+        ),
+        (
+            make_partitions,
+            {"n_samples": (2.5, 3)},
+            TypeError,
+            "n_samples must be an int, got 2.5",
+        ),
         (
             make_partitions,
             {"n_samples": (2, [3])},
             TypeError,
             r"n_samples must be an int, got \[3\]",
         ),
-        (make_partitions, {"n_clusters": 2.5}, TypeError, "n_clusters must be an int, got 2.5"),
-        (make_partitions, {"n_partitions": "3"}, TypeError, "n_partitions must be an int, got '3'"),
-        (make_partitions, {"noise": "much"}, TypeError, "noise must be a number, got 'much'"),
-        (make_partitions, {"missing": True}, TypeError, "missing must be a number, got True"),
-        (make_partitions, {"random_state": -1}, ValueError, "random_state must be .* got -1"),
+        (
+            make_partitions,
+            {"n_clusters": 2.5},
+            TypeError,
+            "n_clusters must be an int, got 2.5",
+        ),
+        (
+            make_partitions,
+            {"n_partitions": "3"},
+            TypeError,
+            "n_partitions must be an int, got '3'",
+        ),
+        (
+            make_partitions,
+            {"noise": "much"},
+            TypeError,
+            "noise must be a number, got 'much'",
+        ),
+        (
+            make_partitions,
+            {"missing": True},
+            TypeError,
+            "missing must be a number, got True",
+        ),
+        (
+            make_partitions,
+            {"random_state": -1},
+            ValueError,
+            "random_state must be .* got -1",
+        ),
     ):
         with pytest.raises(error, match=message):
             make(**options)
@@ -173,7 +244,9 @@ each_size = pytest.mark.parametrize("options", SIZES, ids=str)
 
 
 @each_size
-def test_data_are_the_product_of_factors_with_samples_and_features_of_their_own(options):
+def test_data_are_the_product_of_factors_with_samples_and_features_of_their_own(
+    options,
+):
     X, W, H = make_biclusters(**options, random_state=0)
     n_clusters = options.get("n_clusters", 4)
     assert X.shape == options.get("shape", (21, 35))
@@ -186,7 +259,9 @@ def test_data_are_the_product_of_factors_with_samples_and_features_of_their_own(
     for members in (W.T > 0, H > 0):
         for c in range(len(members)):
             assert (members[c] & ~np.delete(members, c, axis=0).any(axis=0)).any()
-        assert members.any(axis=0).all()  # every sample, every feature is in some bicluster
+        assert members.any(
+            axis=0
+        ).all()  # every sample, every feature is in some bicluster
 
 
 def test_factors_have_the_distributions_that_are_documented():
@@ -203,7 +278,9 @@ def test_factors_have_the_distributions_that_are_documented():
 
 @pytest.mark.parametrize("overlap", [0, 0.25, 0.4])
 def test_overlap_is_the_share_that_neighbours_have_in_common(overlap):
-    _, W, H = make_biclusters((1000, 3000), 5, twins=False, overlap=overlap, random_state=0)
+    _, W, H = make_biclusters(
+        (1000, 3000), 5, twins=False, overlap=overlap, random_state=0
+    )
     for members in (W.T > 0, H > 0):
         sizes = members.sum(axis=1)
         assert np.ptp(sizes) <= 1
@@ -212,12 +289,18 @@ def test_overlap_is_the_share_that_neighbours_have_in_common(overlap):
             assert abs((members[c] & members[d]).sum() - expected) <= 1
 
 
-@pytest.mark.parametrize(("shape", "n_clusters"), [((21, 35), 4), ((90, 800), 6), ((12, 9), 2)])
+@pytest.mark.parametrize(
+    ("shape", "n_clusters"), [((21, 35), 4), ((90, 800), 6), ((12, 9), 2)]
+)
 def test_twins_share_features_but_no_samples(shape, n_clusters):
     _, W, H = make_biclusters(shape, n_clusters, random_state=3)
     one, two = H[:2] > 0
     shared = one & two
-    assert (one & ~shared).sum() == (two & ~shared).sum() == max(1, round(0.1 * (one | two).sum()))
+    assert (
+        (one & ~shared).sum()
+        == (two & ~shared).sum()
+        == max(1, round(0.1 * (one | two).sum()))
+    )
     assert_allclose(H[0, shared], H[1, shared])
     assert not (W[:, 0] * W[:, 1]).any()
     for c, d in combinations(range(n_clusters), 2):  # no other two are as close
@@ -236,7 +319,9 @@ def test_the_second_twin_is_half_as_intense():
 
 @pytest.mark.parametrize("noise", [0.1, 0.75])
 def test_noise_is_a_multiple_of_the_spread_of_the_feature(noise):
-    X, W, H = make_biclusters((30_000, 12), 3, twins=False, overlap=0, noise=noise, random_state=0)
+    X, W, H = make_biclusters(
+        (30_000, 12), 3, twins=False, overlap=0, noise=noise, random_state=0
+    )
     clean = W @ H
     assert X.min() == 0
     for j in range(X.shape[1]):
@@ -252,7 +337,9 @@ def test_noise_is_a_multiple_of_the_spread_of_the_feature(noise):
 
 
 def test_the_seed_determines_the_biclusters():
-    one, two, other = (make_biclusters(noise=0.1, random_state=seed) for seed in (1, 1, 2))
+    one, two, other = (
+        make_biclusters(noise=0.1, random_state=seed) for seed in (1, 1, 2)
+    )
     for a, b, c in zip(one, two, other, strict=True):
         assert_array_equal(a, b)
         assert not np.array_equal(a, c)
@@ -275,7 +362,9 @@ def test_runs_of_nmf_that_fit_find_the_biclusters_and_others_miss_a_twin():
             W_found, H_found = model.fit_transform(X), model.components_
             pairs = (W.T, W_found.T), (H, H_found)
             errors.append(model.reconstruction_err_ / np.linalg.norm(X))
-            matches.append(min(match_components(F, found)[1].min() for F, found in pairs))
+            matches.append(
+                min(match_components(F, found)[1].min() for F, found in pairs)
+            )
         errors, matches = np.array(errors), np.array(matches)
         assert errors.min() < 1e-4
         assert matches[errors < 1e-4].min() > 0.95
@@ -291,11 +380,23 @@ def test_biclusters_that_cannot_be_made_are_refused():
         ({"shape": np.array(21)}, TypeError, "shape must be"),
         ({"shape": (21, 35.0)}, TypeError, r"shape\[1\] must be an int, got 35.0"),
         ({"shape": (0, 35)}, ValueError, r"shape\[0\] must be at least 1, got 0"),
-        ({"shape": (3, 35)}, ValueError, r"shape must .*n_clusters=4.* \(3, 35\): too few samples"),
+        (
+            {"shape": (3, 35)},
+            ValueError,
+            r"shape must .*n_clusters=4.* \(3, 35\): too few samples",
+        ),
         ({"shape": (21, 5)}, ValueError, "shape must .*too few features"),
-        ({"shape": (21, 2), "n_clusters": 2}, ValueError, "shape must .*too few features"),
+        (
+            {"shape": (21, 2), "n_clusters": 2},
+            ValueError,
+            "shape must .*too few features",
+        ),
         ({"n_clusters": 0}, ValueError, "n_clusters must be at least 1, got 0"),
-        ({"n_clusters": 1}, ValueError, "n_clusters must be at least 2 with twins=True, got 1"),
+        (
+            {"n_clusters": 1},
+            ValueError,
+            "n_clusters must be at least 2 with twins=True, got 1",
+        ),
         ({"n_clusters": 3.0}, TypeError, "n_clusters must be an int, got 3.0"),
         ({"n_clusters": True}, TypeError, "n_clusters must be an int, got True"),
         ({"n_clusters": 30}, ValueError, "shape must .*n_clusters=30.*too few samples"),

@@ -21,13 +21,16 @@ from sklearn.metrics import adjusted_rand_score
 
 import nmfcluster
 
-MODULES = [name for _, name, _ in pkgutil.iter_modules(nmfcluster.__path__) if name[0] != "_"]
+MODULES = [
+    name for _, name, _ in pkgutil.iter_modules(nmfcluster.__path__) if name[0] != "_"
+]
 DOCS = Path(__file__).parent.parent / "docs"
 # An abstract class and classes of results: nobody makes one by hand.
 WITHOUT_EXAMPLE = {"Similarity"}
 
 pytestmark = pytest.mark.skipif(
-    not (DOCS / "conf.py").exists(), reason="the documentation is not here: an installed package"
+    not (DOCS / "conf.py").exists(),
+    reason="the documentation is not here: an installed package",
 )
 
 
@@ -76,8 +79,12 @@ def section(docstring, title):
 
 
 def documented_parameters(docstring):
-    heads = [line for line in section(docstring, "Parameters") if line and line[0] != " "]
-    return [name.strip(" *") for head in heads for name in head.split(" : ")[0].split(",")]
+    heads = [
+        line for line in section(docstring, "Parameters") if line and line[0] != " "
+    ]
+    return [
+        name.strip(" *") for head in heads for name in head.split(" : ")[0].split(",")
+    ]
 
 
 def pages():
@@ -99,7 +106,10 @@ def assert_describes_the_signature(thing):
     assert summary.endswith("."), summary
     if inspect.isclass(thing):
         if not section(docstring, "Parameters"):  # not made by users, or of nothing
-            assert section(docstring, "Attributes") or not inspect.signature(thing).parameters
+            assert (
+                section(docstring, "Attributes")
+                or not inspect.signature(thing).parameters
+            )
             return
         signature = inspect.signature(thing.__init__)
     else:
@@ -110,7 +120,11 @@ def assert_describes_the_signature(thing):
     in_text = [name for name in expected if f"`{name}`" in text]
     assert documented_parameters(docstring) == expected or in_text == expected
     returns = signature.return_annotation
-    if not inspect.isclass(thing) and returns not in (inspect.Signature.empty, None, "None"):
+    if not inspect.isclass(thing) and returns not in (
+        inspect.Signature.empty,
+        None,
+        "None",
+    ):
         has_words = section(docstring, "Returns") or summary.startswith("Return")
         assert has_words, "what is returned is not described"
 
@@ -133,7 +147,9 @@ def test_numpydoc_finds_no_fault():
 
 
 def fitted_attributes(model):
-    return {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    return {
+        name for name in vars(model) if name.endswith("_") and not name.startswith("_")
+    }
 
 
 def documented_attributes(model):
@@ -152,7 +168,9 @@ def test_documented_attributes_are_set_by_default(default_clusterer, make_input)
     model = default_clusterer.set_params(random_state=0).fit(X)
     unset = documented_attributes(model) - fitted_attributes(model)
     names = {"feature_names_in_", "sample_names_"} | {"groups_", "presence_", "shared_"}
-    assert unset == names & documented_attributes(model)  # X has no names, and no groups are given
+    assert unset == names & documented_attributes(
+        model
+    )  # X has no names, and no groups are given
 
 
 # --- code on the pages --------------------------------------------------------------------------
@@ -216,7 +234,9 @@ def run(code, path, namespace):
             value = value.tolist() if hasattr(value, "tolist") else value
             assert_same(repr(value), comment)
     for line in comments.keys() & dict(printed).keys():
-        assert_same("".join(text for where, text in printed if where == line), comments[line])
+        assert_same(
+            "".join(text for where, text in printed if where == line), comments[line]
+        )
     return "".join(text for _, text in printed)
 
 
@@ -230,8 +250,13 @@ def is_literal(text):
 
 def assert_same(actual, shown):
     """Compare two texts, numbers with a point to 1 in the last digit of the second."""
-    assert NUMBER.sub("0", actual).split() == NUMBER.sub("0", shown).split(), (actual, shown)
-    for number, claim in zip(NUMBER.findall(actual), NUMBER.findall(shown), strict=True):
+    assert NUMBER.sub("0", actual).split() == NUMBER.sub("0", shown).split(), (
+        actual,
+        shown,
+    )
+    for number, claim in zip(
+        NUMBER.findall(actual), NUMBER.findall(shown), strict=True
+    ):
         digits = re.search(r"\.(\d*)", claim)
         slack = 1.001 * 10.0 ** -len(digits[1]) if digits else 0
         assert abs(float(number) - float(claim)) <= slack, (actual, shown)
@@ -263,8 +288,12 @@ def test_claims_in_comments_are_checked():
 def test_works_cited_are_listed():
     references = (DOCS / "references.md").read_text()
     keys = set(re.findall(r"^\((\w+)\)=$", references, re.MULTILINE))
-    assert keys == set(re.findall(r"^@\w+\{(\w+),$", (DOCS / "references.bib").read_text(), re.M))
-    tags = dict(re.findall(r"^\((\w+)\)=\n\n\*\*\[(\w+)\]\*\*", references, re.MULTILINE))
+    assert keys == set(
+        re.findall(r"^@\w+\{(\w+),$", (DOCS / "references.bib").read_text(), re.M)
+    )
+    tags = dict(
+        re.findall(r"^\((\w+)\)=\n\n\*\*\[(\w+)\]\*\*", references, re.MULTILINE)
+    )
     for path in pages():
         for tag, key in re.findall(r"\[\[(\w+)\]\]\((\w+)\)", path.read_text()):
             assert tags[key] == tag, path
@@ -278,7 +307,9 @@ def graph_nmf():
     if not path.exists():
         return None
     spec = importlib.util.spec_from_file_location("graph_nmf", path)
-    module = sys.modules["graph_nmf"] = importlib.util.module_from_spec(spec)  # for pickle
+    module = sys.modules["graph_nmf"] = importlib.util.module_from_spec(
+        spec
+    )  # for pickle
     spec.loader.exec_module(module)
     return module
 
@@ -321,5 +352,7 @@ def test_the_page_shows_the_example_and_runs(capsys):
     assert page.count("{literalinclude} snippets/graph_nmf.py") == 2
     (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     code = code.replace("from graph_nmf import GraphNMF", "")
-    exec(compile(code, "adding_an_estimator.md", "exec"), {"GraphNMF": example.GraphNMF})
+    exec(
+        compile(code, "adding_an_estimator.md", "exec"), {"GraphNMF": example.GraphNMF}
+    )
     assert 0.6 < float(capsys.readouterr().out) <= 1

@@ -17,7 +17,8 @@ DOCS = ROOT / "docs"
 OF_ALL = "test_architecture or test_docs or test_the_api_page or test_estimators_list"
 
 pytestmark = pytest.mark.skipif(
-    not (DOCS / "conf.py").exists(), reason="the documentation is not here: an installed package"
+    not (DOCS / "conf.py").exists(),
+    reason="the documentation is not here: an installed package",
 )
 
 
@@ -38,8 +39,12 @@ def project(tmp_path_factory):
     (paper / "__init__.py").write_text(init, "utf-8")
     shutil.copy(DOCS / "snippets" / "graph_nmf.py", paper / "estimator.py")
     public = folder / "nmfcluster" / "__init__.py"
-    text = public.read_text("utf-8").replace("if TYPE_CHECKING:", f"if TYPE_CHECKING:\n    {typed}")
-    public.write_text(re.sub("^_HOMES = {.*$", rf"\g<0>\n    {home}", text, flags=re.M), "utf-8")
+    text = public.read_text("utf-8").replace(
+        "if TYPE_CHECKING:", f"if TYPE_CHECKING:\n    {typed}"
+    )
+    public.write_text(
+        re.sub("^_HOMES = {.*$", rf"\g<0>\n    {home}", text, flags=re.M), "utf-8"
+    )
     return folder
 
 
@@ -64,7 +69,9 @@ def laws(project, *selection):
 
 
 @pytest.mark.slow
-def test_a_new_paper_passes_the_checks_of_scikit_learn_and_the_rules_of_the_code(project):
+def test_a_new_paper_passes_the_checks_of_scikit_learn_and_the_rules_of_the_code(
+    project,
+):
     files = "tests/test_sklearn.py", "tests/test_architecture.py"
     assert laws(project, *files, "-k", "GraphNMF or test_architecture") >= 60
 
@@ -73,7 +80,14 @@ def test_a_new_paper_passes_the_checks_of_scikit_learn_and_the_rules_of_the_code
 def test_a_new_paper_passes_every_other_law(project):
     assert laws(project, "nmfcluster/graph", "-k", "GraphNMF") >= 1  # its example
     assert (
-        laws(project, "tests", "--ignore=tests/test_sklearn.py", "-k", f"GraphNMF or {OF_ALL}") > 30
+        laws(
+            project,
+            "tests",
+            "--ignore=tests/test_sklearn.py",
+            "-k",
+            f"GraphNMF or {OF_ALL}",
+        )
+        > 30
     )
 
 

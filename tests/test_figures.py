@@ -21,7 +21,9 @@ SHARE = r"(?<![\w.,])\d+(?:\.\d+)?(?= ?%)"
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 MATHS = re.compile(r"\$\$.*?\$\$|\$[^$]+\$", re.DOTALL)
 MARK = re.compile(r"<!-- (measured|printed): ([\w,\s]+) -->")
-NOT_FIGURES = re.compile(r"\]\([^)]*\)|`[^`]+`|(?:Python|section|eqs?\.|Figure) [\d.]+\w*")
+NOT_FIGURES = re.compile(
+    r"\]\([^)]*\)|`[^`]+`|(?:Python|section|eqs?\.|Figure) [\d.]+\w*"
+)
 SKIPPED = "changelog", "references", "adding_an_estimator", "equations"
 
 pytestmark = pytest.mark.skipif(
@@ -30,9 +32,17 @@ pytestmark = pytest.mark.skipif(
 
 
 def pages():
-    made = {"_build", "auto_examples", "generated", "benchmarks"}  # or include what was measured
+    made = {
+        "_build",
+        "auto_examples",
+        "generated",
+        "benchmarks",
+    }  # or include what was measured
     paths = [path for path in sorted(DOCS.rglob("*.md")) if not made & set(path.parts)]
-    return ["README.md", *(str(p.relative_to(ROOT)) for p in paths if p.stem not in SKIPPED)]
+    return [
+        "README.md",
+        *(str(p.relative_to(ROOT)) for p in paths if p.stem not in SKIPPED),
+    ]
 
 
 def figures(block):
@@ -50,18 +60,24 @@ def numbers_of(value):
     elif isinstance(value, int | float):
         yield float(value)
     elif isinstance(value, str):
-        yield from (float(n) for n in re.findall(r"-?\d+(?:\.\d+)?", value.replace(",", "")))
+        yield from (
+            float(n) for n in re.findall(r"-?\d+(?:\.\d+)?", value.replace(",", ""))
+        )
 
 
 @cache
 def measured(name):
     content = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
-    return frozenset(numbers_of([content[part] for part in ("caption", "tables", "notes")]))
+    return frozenset(
+        numbers_of([content[part] for part in ("caption", "tables", "notes")])
+    )
 
 
 @cache
 def constants():
-    code = " ".join(path.read_text("utf-8") for path in (ROOT / "nmfcluster").rglob("*.py"))
+    code = " ".join(
+        path.read_text("utf-8") for path in (ROOT / "nmfcluster").rglob("*.py")
+    )
     return frozenset(float(n) for n in re.findall(r"\d*\.?\d+(?:e-?\d+)?", code))
 
 
@@ -87,12 +103,18 @@ def unfounded(text):
         mark = MARK.search(block) or above
         above = MARK.fullmatch(block.strip())
         if mark and mark[1] == "printed":
-            assert f"({mark[2]})=" in (DOCS / "references.md").read_text("utf-8"), mark[2]
+            assert f"({mark[2]})=" in (DOCS / "references.md").read_text("utf-8"), mark[
+                2
+            ]
             continue
         known = constants() | code
         if mark:
             known = known.union(*map(measured, re.split(r",\s+", mark[2])))
-        lost += [(f, block.strip()[:80]) for f in sorted(figures(block)) if not is_among(f, known)]
+        lost += [
+            (f, block.strip()[:80])
+            for f in sorted(figures(block))
+            if not is_among(f, known)
+        ]
     return lost
 
 
@@ -102,5 +124,7 @@ def test_figures_are_measured_printed_or_constants(page):
 
 
 def test_a_figure_that_nothing_stands_behind_is_found():
-    page = "Right in 0.8123 of all.\n\n<!-- measured: scale -->\nTime: 0.89, and 0.8123."
+    page = (
+        "Right in 0.8123 of all.\n\n<!-- measured: scale -->\nTime: 0.89, and 0.8123."
+    )
     assert [figure for figure, _ in unfounded(page)] == ["0.8123", "0.8123"]

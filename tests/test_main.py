@@ -11,7 +11,9 @@ from nmfcluster import NMFConsensus
 from nmfcluster._cli.main import main
 
 PNG = b"\x89PNG\r\n\x1a\n"
-SHOWN = re.compile(r"nmfcluster demo\n```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN = re.compile(
+    r"nmfcluster demo\n```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 @pytest.fixture
@@ -19,7 +21,9 @@ def few_digits(monkeypatch):
     """Leave out most digits and runs: what is printed of them is not looked at."""
     X, y = load_digits(return_X_y=True)
     monkeypatch.setitem(NMFConsensus.__init__.__kwdefaults__, "n_estimators", 5)
-    monkeypatch.setattr("nmfcluster._cli.demo.load_digits", lambda return_X_y: (X[:99], y[:99]))
+    monkeypatch.setattr(
+        "nmfcluster._cli.demo.load_digits", lambda return_X_y: (X[:99], y[:99])
+    )
 
 
 def test_a_picture_is_saved_where_nothing_is(few_digits, tmp_path, capsys):
@@ -35,7 +39,9 @@ def test_a_picture_is_saved_where_nothing_is(few_digits, tmp_path, capsys):
     for name in (other, tmp_path, dangling, tmp_path / "missing" / "picture.png"):
         main(["demo", str(name)])
         printed = capsys.readouterr().out.splitlines()
-        assert re.match(rf"no picture: \[Errno \d+\] .*'{re.escape(str(name))}'", printed[-1])
+        assert re.match(
+            rf"no picture: \[Errno \d+\] .*'{re.escape(str(name))}'", printed[-1]
+        )
         assert any("NMFConsensus of 50 runs" in line for line in printed)
     assert other.read_bytes() == b"somebody's work"
 
@@ -43,7 +49,10 @@ def test_a_picture_is_saved_where_nothing_is(few_digits, tmp_path, capsys):
 def test_without_matplotlib_the_rest_is_printed(few_digits, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     main(["demo"])
-    assert "no picture: Drawing needs matplotlib, which is not installed" in capsys.readouterr().out
+    assert (
+        "no picture: Drawing needs matplotlib, which is not installed"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.slow
@@ -56,7 +65,9 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path, capsys):
     (shown,) = SHOWN.findall(readme.read_text("utf-8"))
     for line in shown.splitlines():
         assert in_words(line) in printed
-        for one, other in zip(figures(line), figures(printed[in_words(line)]), strict=True):
+        for one, other in zip(
+            figures(line), figures(printed[in_words(line)]), strict=True
+        ):
             assert one == pytest.approx(other, abs=0.005)
 
 

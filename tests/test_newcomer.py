@@ -23,7 +23,8 @@ SLOW = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in TASKS]
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in TASKS],
 )
 def test_a_newcomer_can(name):
     try:
@@ -38,7 +39,9 @@ def test_a_newcomer_can(name):
 def test_there_are_twenty_short_tasks_that_stand_alone():
     assert len(TASKS) == 20
     assert TASKS.keys() >= SLOW
-    shared = set(vars(newcomer_tasks)) & set(newcomer_tasks.main.__code__.co_names) | set(TASKS)
+    shared = set(vars(newcomer_tasks)) & set(
+        newcomer_tasks.main.__code__.co_names
+    ) | set(TASKS)
     for name, task in TASKS.items():
         source = inspect.getsource(task)
         [tree] = ast.parse(source).body
@@ -67,6 +70,10 @@ def test_the_script_says_how_each_task_went(capsys, monkeypatch):
     assert done.endswith("done")
     assert left_out.endswith("left out: anndata is not installed")
     assert failed[0].endswith("FAILED: ValueError: no clusters")
-    assert failed[1].endswith("FAILED: ModuleNotFoundError: No module named 'nmfclusters'")
-    with pytest.raises(SystemExit, match="no task 'fly'; the tasks are: scale_in_a_pipeline"):
+    assert failed[1].endswith(
+        "FAILED: ModuleNotFoundError: No module named 'nmfclusters'"
+    )
+    with pytest.raises(
+        SystemExit, match="no task 'fly'; the tasks are: scale_in_a_pipeline"
+    ):
         newcomer_tasks.main(["fly"])

@@ -28,7 +28,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.* hardly count:UserWarning"),
     pytest.mark.filterwarnings("ignore:Nothing tells the cluster:UserWarning"),
     pytest.mark.filterwarnings("ignore:No two sources agree:UserWarning"),
-    pytest.mark.filterwarnings("ignore:The graph of similarities and must-links falls into"),
+    pytest.mark.filterwarnings(
+        "ignore:The graph of similarities and must-links falls into"
+    ),
 ]
 
 N = 60
@@ -44,7 +46,9 @@ TABLES = {
 FORMS = {
     "float32": np.float32(TABLES["answers"]),
     "sparse": sp.csr_array(TABLES["answers"]),
-    "frame": pd.DataFrame(TABLES["answers"], columns=[f"question {i}" for i in range(12)]),
+    "frame": pd.DataFrame(
+        TABLES["answers"], columns=[f"question {i}" for i in range(12)]
+    ),
 }
 
 
@@ -55,7 +59,9 @@ def taken(X, rows):
 def made(kind, seed, **options):
     shared = {"n_estimators": 4, "max_iter": 10, "random_state": seed}
     own = kind(3).get_params()
-    return kind(3, **{name: value for name, value in shared.items() if name in own} | options)
+    return kind(
+        3, **{name: value for name, value in shared.items() if name in own} | options
+    )
 
 
 def of_features(kind, X, **options):
@@ -71,12 +77,16 @@ def of_similarity(kind, S, **options):
 def of_pairs(X, known, **options):
     options = {"contradictions": "ignore"} | options
     model = SSNMFClusterer
-    return lambda rows, seed: made(model, seed, **options).fit(X[rows], constraints=known[rows])
+    return lambda rows, seed: made(model, seed, **options).fit(
+        X[rows], constraints=known[rows]
+    )
 
 
 def of_sources(stack, **options):
     model = SimilarityFusionNMF
-    return lambda rows, seed: made(model, seed, **options).fit(stack[np.ix_(rows, rows)])
+    return lambda rows, seed: made(model, seed, **options).fit(
+        stack[np.ix_(rows, rows)]
+    )
 
 
 OF_FEATURES = {
@@ -94,7 +104,9 @@ OF_FEATURES = {
     "landmarks": (SSNMFClusterer, {"affinity": "landmarks"}),
 }
 CASES = {
-    f"{name}, {table}": of_features(kind, abs(X) if kind is NMFMetaCluster else X, **options)
+    f"{name}, {table}": of_features(
+        kind, abs(X) if kind is NMFMetaCluster else X, **options
+    )
     for name, (kind, options) in OF_FEATURES.items()
     for table, X in TABLES.items()
 } | {
@@ -107,17 +119,26 @@ CASES = {
 
 # --- and what is no table of features, or comes beside it ---------------------------------------
 
-LABELS, _ = make_partitions((30, 20, 10), n_partitions=7, noise=0.3, missing=0.1, random_state=0)
+LABELS, _ = make_partitions(
+    (30, 20, 10), n_partitions=7, noise=0.3, missing=0.1, random_state=0
+)
 KERNELS = {name: rbf_kernel(X, gamma=0.1) for name, X in TABLES.items()}
 PAIRS = PairwiseConstraints.from_labels(CLASSES, n_pairs=40, random_state=0)
-WRONG = PairwiseConstraints.from_labels(RNG.permutation(CLASSES), n_pairs=40, random_state=0)
+WRONG = PairwiseConstraints.from_labels(
+    RNG.permutation(CLASSES), n_pairs=40, random_state=0
+)
 HOLEY = np.where(RNG.uniform(size=BLOBS.shape) < 0.1, np.nan, abs(BLOBS))
 WEIGHTS = RNG.integers(3, size=N)
-VIEWS = {"one": np.where(np.arange(N)[:, None] % 9, BLOBS, np.nan), "two": FORMS["sparse"]}
+VIEWS = {
+    "one": np.where(np.arange(N)[:, None] % 9, BLOBS, np.nan),
+    "two": FORMS["sparse"],
+}
 PART = np.flatnonzero(np.arange(N) % 7)
 LACKING = np.full((N, N), np.nan)
 LACKING[np.ix_(PART, PART)] = KERNELS["answers"][np.ix_(PART, PART)]
-STACK = SimilarityStack([KERNELS["rounded"], LACKING, sp.csr_array(KERNELS["measured"].round(2))])
+STACK = SimilarityStack(
+    [KERNELS["rounded"], LACKING, sp.csr_array(KERNELS["measured"].round(2))]
+)
 
 CASES |= {
     "partitions": of_features(NMFConsensus, LABELS, affinity="partitions"),
@@ -129,7 +150,9 @@ CASES |= {
     "similarity": of_similarity(NMFConsensus, KERNELS["measured"]),
     "similarity, copies": of_similarity(NMFConsensus, sp.csr_array(KERNELS["answers"])),
     "W": of_similarity(SSNMFClusterer, KERNELS["answers"]),
-    "W, sparse": of_similarity(SSNMFClusterer, sp.csr_array(KERNELS["rounded"]), normalize=True),
+    "W, sparse": of_similarity(
+        SSNMFClusterer, sp.csr_array(KERNELS["rounded"]), normalize=True
+    ),
     "pairs": of_pairs(BLOBS, PAIRS),
     "pairs, rbf": of_pairs(BLOBS, PAIRS, affinity="rbf", hard_must_link=True),
     "pairs, W": of_pairs(BLOBS @ BLOBS.T, PAIRS, affinity=lambda X, Y: X @ Y.T),
@@ -145,15 +168,21 @@ CASES |= {
     "sources": of_sources(STACK),
     "sources, a part": of_sources(STACK, max_samples=0.7, eta=0.3),
     "sources, as given": of_sources(
-        SimilarityStack([KERNELS["rounded"], KERNELS["measured"]]), max_samples=0.7, criterion="kl"
+        SimilarityStack([KERNELS["rounded"], KERNELS["measured"]]),
+        max_samples=0.7,
+        criterion="kl",
     ),
     "sources, by landmarks": of_sources(
-        SimilarityStack([KERNELS["answers"], KERNELS["rounded"]]), max_samples=0.7, symmetric=False
+        SimilarityStack([KERNELS["answers"], KERNELS["rounded"]]),
+        max_samples=0.7,
+        symmetric=False,
     ),
 }
 
 
-@pytest.mark.parametrize(("seed", "name"), [(i % 5, name) for i, name in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("seed", "name"), [(i % 5, name) for i, name in enumerate(CASES)]
+)
 def test_order_of_rows_does_not_matter(seed, name):
     moved = np.random.default_rng(seed).permutation(N)
     expected, found = (CASES[name](rows, seed) for rows in (np.arange(N), moved))
@@ -189,10 +218,16 @@ def test_what_is_known_of_pairs_comes_back_in_their_order():
     n_violated = 0
     for kind in ("must_link", "cannot_link"):
         pairs, others = (getattr(m.constraints_, kind) for m in (expected, found))
-        assert {*map(frozenset, pairs.tolist())} == {*map(frozenset, moved[others].tolist())}
-        violated, moved_ones = (getattr(m, f"violated_{kind}_") for m in (expected, found))
+        assert {*map(frozenset, pairs.tolist())} == {
+            *map(frozenset, moved[others].tolist())
+        }
+        violated, moved_ones = (
+            getattr(m, f"violated_{kind}_") for m in (expected, found)
+        )
         n_violated += len(violated)
-        assert {*map(frozenset, violated.tolist())} == {*map(frozenset, moved[moved_ones].tolist())}
+        assert {*map(frozenset, violated.tolist())} == {
+            *map(frozenset, moved[moved_ones].tolist())
+        }
 
 
 @pytest.mark.parametrize("name", ["similarity", "sources, a part", "sources, as given"])
@@ -202,12 +237,16 @@ def test_what_is_asked_of_a_fit_has_the_numbers_of_the_user(name):
     if name == "similarity":
         S = KERNELS["measured"][np.ix_(moved, moved)]
         assert_array_equal(found.consensus_matrix(some), S[np.ix_(some, some)])
-        assert_array_equal(found.transform(S), expected.transform(KERNELS["measured"])[moved])
+        assert_array_equal(
+            found.transform(S), expected.transform(KERNELS["measured"])[moved]
+        )
         return
     assert {*moved[found.sample_indices_]} == {*expected.sample_indices_}
     place = {number: place for place, number in enumerate(expected.sample_indices_)}
     places = [place[number] for number in moved[found.sample_indices_]]
-    fused, other = (sp.csr_array(model.fused_similarity()).toarray() for model in (expected, found))
+    fused, other = (
+        sp.csr_array(model.fused_similarity()).toarray() for model in (expected, found)
+    )
     fused = fused[np.ix_(places, places)]
     assert_array_equal(other, fused)
     part = sp.csr_array(found.fused_similarity(some[:2], slice(9))).toarray()

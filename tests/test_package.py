@@ -41,7 +41,9 @@ def test_workflows_run_what_is_pinned():
         assert used
         pinned = r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
         assert [name for name in used if not re.fullmatch(pinned, name)] == []
-        kept = re.findall(r"actions/checkout@.*\n +with:\n +persist-credentials: false\n", text)
+        kept = re.findall(
+            r"actions/checkout@.*\n +with:\n +persist-credentials: false\n", text
+        )
         assert len(kept) == text.count("actions/checkout@")
         assert re.search(r"^permissions:\n  contents: read$", text, re.MULTILINE)
 
@@ -55,6 +57,9 @@ def test_what_builds_a_release_is_pinned():
     assert "python -m build --no-isolation" in release  # which would fetch others
     lines = (folder / "release-requirements.txt").read_text("utf-8").splitlines()
     lines = [line for line in lines if not line.startswith("#")]
-    assert all(re.fullmatch(r"[\w-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
+    assert all(
+        re.fullmatch(r"[\w-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}", line)
+        for line in lines
+    )
     names = {line.partition("==")[0] for line in lines}
     assert names >= {"build", "twine", "setuptools"}

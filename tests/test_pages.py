@@ -35,7 +35,8 @@ PACKAGE_OF = {"lint-imports": "import-linter", "sphinx-build": "sphinx"}
 WIDTH = 100  # columns, as in pyproject.toml
 
 pytestmark = pytest.mark.skipif(
-    not (DOCS / "conf.py").exists(), reason="the documentation is not here: an installed package"
+    not (DOCS / "conf.py").exists(),
+    reason="the documentation is not here: an installed package",
 )
 
 
@@ -50,7 +51,9 @@ def code_spans(text):
     text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"\$[^$]+\$", "", text)
     spans = re.findall(r"(\{\w+\})?`([^`]+)`", text)
-    return {re.sub(r"(?s).*<(.+)>", r"\1", span) if role else span for role, span in spans}
+    return {
+        re.sub(r"(?s).*<(.+)>", r"\1", span) if role else span for role, span in spans
+    }
 
 
 def look_up(place):
@@ -79,7 +82,10 @@ def has_parameter(owner, name):
 
 
 def is_documented_attribute(name):
-    return any(re.search(rf"^    {name} : ", thing.__doc__, re.MULTILINE) for thing in ESTIMATORS)
+    return any(
+        re.search(rf"^    {name} : ", thing.__doc__, re.MULTILINE)
+        for thing in ESTIMATORS
+    )
 
 
 def fault(span):
@@ -93,7 +99,11 @@ def fault(span):
     if setting:
         owner, name, value = setting.groups()
         if owner:
-            return None if has_parameter(CLASSES[owner], name) else f"{owner} has no {name}"
+            return (
+                None
+                if has_parameter(CLASSES[owner], name)
+                else f"{owner} has no {name}"
+            )
         if name not in words:
             return f"no estimator has the parameter {name}"
         unknown = value.startswith('"') and value.strip('"') not in words[name]
@@ -102,7 +112,9 @@ def fault(span):
         known = any(span.strip('"') in options for options in words.values())
     elif re.fullmatch(r"\w+", span):
         public = span in CLASSES or any(hasattr(thing, span) for thing in ESTIMATORS)
-        known = public or span in words or is_documented_attribute(span) or look_up(span)
+        known = (
+            public or span in words or is_documented_attribute(span) or look_up(span)
+        )
     else:
         known = re.fullmatch(r"[\w.]+", span) and look_up(span) is not None
     return None if known else f"{span} is not in the package"
@@ -131,7 +143,9 @@ def installed_by(page):
     names = []
     for line in re.findall(r"^\S*pip install (.*)$", page, re.MULTILINE):
         for extra in re.findall(r"\[([\w,]+)\]", line):
-            names += [package for name in extra.split(",") for package in extras()[name]]
+            names += [
+                package for name in extra.split(",") for package in extras()[name]
+            ]
         names += [word for word in line.split() if re.match(r"\w", word)]
     return {re.match(r"[\w-]+", name)[0] for name in names}
 
@@ -155,7 +169,9 @@ def rule_fault(span, page):
     return fault(span)
 
 
-@pytest.mark.skipif(not (ROOT / ".ci").exists(), reason="not a checkout of the repository")
+@pytest.mark.skipif(
+    not (ROOT / ".ci").exists(), reason="not a checkout of the repository"
+)
 def test_what_the_rules_name_is_there():
     page = read("CONTRIBUTING.md")
     faults = (rule_fault(span, page) for span in sorted(code_spans(page)))
@@ -179,21 +195,28 @@ def test_pages_install_from_the_repository():
         for name in [*guide(), "docs/api.rst"]
     }
     assert places["README.md"]
-    assert {place for found in places.values() for place in found} == {f' @ git+{source}"'}
+    assert {place for found in places.values() for place in found} == {
+        f' @ git+{source}"'
+    }
 
 
 def test_linked_files_exist():
     for page in ("README.md", "CONTRIBUTING.md", "docs/index.md"):
         for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", read(page)):
             elsewhere = "auto_examples/" in target or "://" in target
-            assert elsewhere or (ROOT / page).parent.joinpath(target).exists(), (page, target)
+            assert elsewhere or (ROOT / page).parent.joinpath(target).exists(), (
+                page,
+                target,
+            )
 
 
 def test_the_citation_is_of_this_version_and_names_every_estimator():
     citation = read("CITATION.cff")
     assert f"\nversion: {nmfcluster.__version__}\n" in citation
     cited = set(re.findall(r"\w+", " ".join(re.findall(r"notes: (.*)", citation))))
-    assert {thing.__name__ for thing in ESTIMATORS if hasattr(thing, "fit_predict")} <= cited
+    assert {
+        thing.__name__ for thing in ESTIMATORS if hasattr(thing, "fit_predict")
+    } <= cited
 
 
 def test_the_conda_recipe_is_of_this_version_and_wants_the_same():
@@ -241,9 +264,15 @@ def test_the_api_page_lists_what_is_public_once_and_nothing_else():
             module = "nmfcluster" if path == folder else f"nmfcluster.{path.stem}"
             found = importlib.import_module(module)
             names = set(found.__all__) - {"__version__"}
-            if path != folder:  # where it is shorter; nmfcluster.dask has a class of its own
+            if (
+                path != folder
+            ):  # where it is shorter; nmfcluster.dask has a class of its own
                 for name in names & set(nmfcluster.__all__):
-                    names -= {name} if getattr(found, name) is getattr(nmfcluster, name) else set()
+                    names -= (
+                        {name}
+                        if getattr(found, name) is getattr(nmfcluster, name)
+                        else set()
+                    )
             public[module] = names
     assert {module: sorted(names) for module, names in public.items() if names} == {
         module: sorted(names) for module, names in listed().items()
@@ -273,12 +302,20 @@ def long_lines(text):
         if line.lstrip().startswith("```"):
             fenced = not fenced
         shown = re.sub(r"\]\([^)]*\)", "]", line)
-        if not fenced and not line.lstrip().startswith(("|", "$$")) and len(shown) > WIDTH:
+        if (
+            not fenced
+            and not line.lstrip().startswith(("|", "$$"))
+            and len(shown) > WIDTH
+        ):
             yield line
 
 
 def guide():
-    return ["README.md", "CONTRIBUTING.md", *(f"docs/{p.relative_to(DOCS)}" for p in pages())]
+    return [
+        "README.md",
+        "CONTRIBUTING.md",
+        *(f"docs/{p.relative_to(DOCS)}" for p in pages()),
+    ]
 
 
 def pages():
@@ -296,7 +333,9 @@ def test_comments_for_the_build_are_right_above_a_block():
     block = r"(?=```python\n|<!-- warns -->\n```python\n)"
     for name in guide():
         shown = read(name)
-        assert len(re.findall(comment, shown)) == len(re.findall(comment + block, shown)), name
+        assert len(re.findall(comment, shown)) == len(
+            re.findall(comment + block, shown)
+        ), name
 
 
 def test_pages_of_the_guide_show_a_figure_before_any_formula():
@@ -310,7 +349,9 @@ def test_pages_of_the_guide_show_a_figure_before_any_formula():
 def test_formulas_have_the_fractions_indices_and_bars_of_tex(monkeypatch):
     pytest.importorskip("sphinx", reason="docs are built with it")
     monkeypatch.syspath_prepend(DOCS / "_extensions")
-    convert = partial(importlib.import_module("mathml").convert, node=None, as_block=False)
+    convert = partial(
+        importlib.import_module("mathml").convert, node=None, as_block=False
+    )
 
     def shown(formula):
         return re.sub(r"\n *", "", convert(formula))
@@ -319,7 +360,9 @@ def test_formulas_have_the_fractions_indices_and_bars_of_tex(monkeypatch):
     for letter in (r"\hat p", r"\bar{A}"):
         assert "<msub>" in shown(letter + "_{oi}")
         assert "<munder" not in shown(letter + "_{oi}")
-    bars = re.findall(r'<mo stretchy="false" form="(\w+)"[^>]*>([|‖])', shown(r"\|x|C|\|_F |D|"))
+    bars = re.findall(
+        r'<mo stretchy="false" form="(\w+)"[^>]*>([|‖])', shown(r"\|x|C|\|_F |D|")
+    )
     turns = [("prefix", "‖"), ("prefix", "|"), ("postfix", "|"), ("postfix", "‖")]
     assert bars == [*turns, *turns[1:3]]
     for divided in (r"D(P \,\|\, Q) = |P|", r"D(P \| Q)"):

@@ -48,7 +48,15 @@ for line, message in zip(LINES[::2], LINES[1::2], strict=True):
 def known():
     """Return what the calls may name."""
     consensus = nmfcluster.NMFConsensus(2, affinity="partitions")
-    names = {"np": np, "sp": sp, "X": X, "S": S, "LABELS": LABELS, "PAIRS": PAIRS, "NAMES": NAMES}
+    names = {
+        "np": np,
+        "sp": sp,
+        "X": X,
+        "S": S,
+        "LABELS": LABELS,
+        "PAIRS": PAIRS,
+        "NAMES": NAMES,
+    }
     names |= {"FRAME": FRAME, "DBSCAN": DBSCAN, "KMeans": KMeans}
     names |= {
         "AgglomerativeClustering": AgglomerativeClustering,

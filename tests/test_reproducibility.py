@@ -35,11 +35,17 @@ from nmfcluster.partitions import base_partitions
 # A few updates are enough to compare.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-FEATURES, CLASSES = make_blobs(500, n_features=8, centers=5, cluster_std=4, random_state=0)
+FEATURES, CLASSES = make_blobs(
+    500, n_features=8, centers=5, cluster_std=4, random_state=0
+)
 PAIRS = PairwiseConstraints.from_labels(CLASSES, n_pairs=300, random_state=0)
-KERNEL = rbf_kernel(np.round(FEATURES), gamma=0.005)  # of integers: the same for any BLAS
+KERNEL = rbf_kernel(
+    np.round(FEATURES), gamma=0.005
+)  # of integers: the same for any BLAS
 TABLE, _ = make_partitions((200, 100, 50), n_partitions=20, noise=0.5, random_state=0)
-HOLEY, _ = make_partitions((200, 100), n_partitions=20, noise=0.4, missing=0.3, random_state=0)
+HOLEY, _ = make_partitions(
+    (200, 100), n_partitions=20, noise=0.4, missing=0.3, random_state=0
+)
 
 # the dense similarity is large enough for BLAS to use threads, and its starts share a batch
 PROBLEMS = {
@@ -51,10 +57,19 @@ PROBLEMS = {
     "labels": (TABLE, {"n_clusters": 3, "affinity": "partitions"}),
     "labels, a part": (TABLE, {"n_clusters": 3, "affinity": "partitions"}),
     "missing labels": (HOLEY, {"n_clusters": 2, "affinity": "partitions"}),
-    "labels, pairs": (TABLE, {"n_clusters": 3, "affinity": "partitions", "normalize": False}),
+    "labels, pairs": (
+        TABLE,
+        {"n_clusters": 3, "affinity": "partitions", "normalize": False},
+    ),
     "similarity": (
         KERNEL,
-        {"n_clusters": 4, "affinity": "precomputed", "n_init": 5, "max_iter": 20, "tol": -1},
+        {
+            "n_clusters": 4,
+            "affinity": "precomputed",
+            "n_init": 5,
+            "max_iter": 20,
+            "tol": -1,
+        },
     ),
 }
 # of whole numbers, so that products for distances are the same for any BLAS
@@ -86,7 +101,9 @@ CONSTRAINED = {
 }
 FUSED = {
     "sources": (
-        SimilarityStack([KERNEL, rbf_kernel(WHOLE[:, :4], gamma=0.02), sp.csr_array(KERNEL > 0.1)]),
+        SimilarityStack(
+            [KERNEL, rbf_kernel(WHOLE[:, :4], gamma=0.02), sp.csr_array(KERNEL > 0.1)]
+        ),
         {"n_clusters": 4, "eta": 0.3, "max_iter": 3, "tol": -1},
     ),
     "kernels, a part": (
@@ -103,7 +120,10 @@ FUSED = {
 }
 COUNTS = np.random.RandomState(0).poisson(np.exp(FEATURES[:400] @ np.eye(8, 300) / 3))
 METACLUSTERED = {
-    "counts": (COUNTS, {"n_clusters": 5, "n_estimators": 12, "max_iter": 10, "tol": -1}),
+    "counts": (
+        COUNTS,
+        {"n_clusters": 5, "n_estimators": 12, "max_iter": 10, "tol": -1},
+    ),
     "counts, sparse factors": (
         sp.csr_array(COUNTS),
         {
@@ -136,7 +156,13 @@ def result(problem, **parameters):
         own = ["core_", "weights_", "source_losses_", "sample_indices_"]
     elif problem in METACLUSTERED:
         model = NMFMetaCluster(**options).fit(X)
-        own = ["components_", "factor_", "correspondence_", "run_losses_", "confidence_"]
+        own = [
+            "components_",
+            "factor_",
+            "correspondence_",
+            "run_losses_",
+            "confidence_",
+        ]
     else:
         part = 100 if problem == "labels, a part" else estimator.COARSE
         with patch.object(estimator, "COARSE", part):
@@ -176,7 +202,9 @@ def test_same_seed_same_result_with_other_threads(problem, expected):
     """A generator from the seed is as good as the seed."""
     with threadpool_limits(2):
         assert {pool["num_threads"] for pool in threadpool_info()} == {2}
-        assert_same(result(problem, random_state=np.random.RandomState(7)), expected(problem))
+        assert_same(
+            result(problem, random_state=np.random.RandomState(7)), expected(problem)
+        )
 
 
 def test_every_fit_draws_its_seed_from_a_generator(public_estimator, make_input):
@@ -184,11 +212,15 @@ def test_every_fit_draws_its_seed_from_a_generator(public_estimator, make_input)
     model = clone(public_estimator).set_params(random_state=np.random.default_rng(7))
     for _ in range(2):
         copy = clone(model)
-        seeded = clone(public_estimator).set_params(random_state=int(draws.integers(2**32)))
+        seeded = clone(public_estimator).set_params(
+            random_state=int(draws.integers(2**32))
+        )
         expected = seeded.fit(X)
         for found in (copy.fit(X), model.fit(X)):
             assert_array_equal(found.membership_, expected.membership_)
-            assert [*map(list, found.loss_curves_)] == [*map(list, expected.loss_curves_)]
+            assert [*map(list, found.loss_curves_)] == [
+                *map(list, expected.loss_curves_)
+            ]
 
 
 def test_functions_draw_from_a_generator():
@@ -200,8 +232,12 @@ def test_functions_draw_from_a_generator():
         lambda **seed: datasets.make_programs(**seed)[0],
         lambda **seed: datasets.make_signatures(n_signatures=3, **seed)[0],
         lambda **seed: PairwiseConstraints.from_labels(CLASSES, 20, **seed).must_link,
-        lambda **seed: base_partitions(X, n_estimators=3, max_samples=0.5, **seed).labels,
-        lambda **seed: make_affinity(X, "landmarks", n_landmarks=9, **seed).similarity.toarray(),
+        lambda **seed: (
+            base_partitions(X, n_estimators=3, max_samples=0.5, **seed).labels
+        ),
+        lambda **seed: make_affinity(
+            X, "landmarks", n_landmarks=9, **seed
+        ).similarity.toarray(),
     ]:
         rng = np.random.default_rng(1)
         first, second = (draw(random_state=rng) for _ in range(2))
@@ -211,7 +247,10 @@ def test_functions_draw_from_a_generator():
 
 def test_other_seed_other_partitions(expected):
     for problem in ["features", "parts of features"]:
-        assert result(problem, random_state=8)["partitions_"] != expected(problem)["partitions_"]
+        assert (
+            result(problem, random_state=8)["partitions_"]
+            != expected(problem)["partitions_"]
+        )
 
 
 def test_other_seed_other_starts():
@@ -222,7 +261,10 @@ def test_other_seed_other_starts():
         X, options = PROBLEMS[problem]
         model = cls(**options, **changes)
         ends = {
-            tuple(curve[-1] for curve in model.set_params(random_state=seed).fit(X).loss_curves_)
+            tuple(
+                curve[-1]
+                for curve in model.set_params(random_state=seed).fit(X).loss_curves_
+            )
             for seed in (7, 8)
         }
         assert len(ends) == 2
@@ -237,7 +279,9 @@ def test_number_of_jobs_does_not_matter(problem, expected):
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_backend_of_joblib_does_not_matter(problem, backend, expected):
-    with joblib.parallel_config(backend=backend, n_jobs=3):  # as above: joblib keeps its processes
+    with joblib.parallel_config(
+        backend=backend, n_jobs=3
+    ):  # as above: joblib keeps its processes
         assert_same(result(problem), expected(problem))
 
 
@@ -268,7 +312,9 @@ def test_environment_of_the_process_does_not_matter(expected):
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [digest(expected(problem)) for problem in PROBLEMS]
+    assert done.stdout.splitlines() == [
+        digest(expected(problem)) for problem in PROBLEMS
+    ]
 
 
 if __name__ == "__main__":

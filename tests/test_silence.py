@@ -53,7 +53,12 @@ def test_labels_of_some_samples_are_no_constraints():
 
 NUMBERS = [
     (type(model), name)
-    for model in (NMFConsensus(3), SSNMFClusterer(3), SimilarityFusionNMF(3), NMFMetaCluster(3))
+    for model in (
+        NMFConsensus(3),
+        SSNMFClusterer(3),
+        SimilarityFusionNMF(3),
+        NMFMetaCluster(3),
+    )
     for name, value in model.get_params().items()
     if isinstance(value, int | float) and not isinstance(value, bool)
 ]
@@ -61,7 +66,9 @@ NUMBERS = [
 
 def test_true_is_no_number():
     for cls, name in [*NUMBERS, (NMFConsensus, "random_state")]:
-        with pytest.raises(TypeError, match=f"'{name}' parameter of {cls.__name__} .*Got True"):
+        with pytest.raises(
+            TypeError, match=f"'{name}' parameter of {cls.__name__} .*Got True"
+        ):
             cls(**{"n_clusters": 3, name: True}).fit(POINTS - POINTS.min())
 
 
@@ -73,17 +80,26 @@ def test_numbers_without_an_end_are_refused():
         (SSNMFClusterer(3, n_jobs=0), "'n_jobs' .*range"),
         (SSNMFClusterer(3, n_jobs=10**30), "'n_jobs' .*range"),
         (NMFConsensus(3, n_init=np.timedelta64(1, "s")), "'n_init' .*timedelta64"),
-        (NMFConsensus(3, random_state=np.timedelta64(1)), "'random_state' .*timedelta64"),
+        (
+            NMFConsensus(3, random_state=np.timedelta64(1)),
+            "'random_state' .*timedelta64",
+        ),
     ):
         with pytest.raises(ValueError, match=says):
             model.fit(POINTS)
 
 
 def test_small_integers_of_numpy_are_taken():
-    model = SSNMFClusterer(np.uint8(3), n_init=np.uint8(1), max_iter=np.uint8(255), random_state=0)
-    expected = SSNMFClusterer(3, n_init=1, max_iter=255, random_state=0).fit_predict(POINTS)
+    model = SSNMFClusterer(
+        np.uint8(3), n_init=np.uint8(1), max_iter=np.uint8(255), random_state=0
+    )
+    expected = SSNMFClusterer(3, n_init=1, max_iter=255, random_state=0).fit_predict(
+        POINTS
+    )
     assert_array_equal(model.fit_predict(POINTS), expected)
-    parts = sp.csr_array(np.kron(np.eye(5), np.ones((4, 4))))  # more than there are clusters
+    parts = sp.csr_array(
+        np.kron(np.eye(5), np.ones((4, 4)))
+    )  # more than there are clusters
     model.set_params(affinity="precomputed")
     with pytest.warns(UserWarning, match="falls into 5 parts"):
         model.fit(parts)
@@ -92,12 +108,20 @@ def test_small_integers_of_numpy_are_taken():
 
 def test_no_loss_is_below_0_and_none_falls_by_less():
     blocks = np.kron(np.eye(3), np.ones((4, 4)))
-    with pytest.warns(ConvergenceWarning, match="max_iter=19 updates: they are too few"):
-        model = SSNMFClusterer(3, affinity="precomputed", max_iter=19, random_state=0).fit(blocks)
+    with pytest.warns(
+        ConvergenceWarning, match="max_iter=19 updates: they are too few"
+    ):
+        model = SSNMFClusterer(
+            3, affinity="precomputed", max_iter=19, random_state=0
+        ).fit(blocks)
     assert model.loss_ >= 0
     assert all((curve >= 0).all() for curve in [model.loss_curve_, *model.loss_curves_])
-    with pytest.warns(ConvergenceWarning, match="within max_iter=3 updates: they are too few"):
-        SSNMFClusterer(1, affinity="precomputed", max_iter=3, random_state=0).fit(np.ones((4, 4)))
+    with pytest.warns(
+        ConvergenceWarning, match="within max_iter=3 updates: they are too few"
+    ):
+        SSNMFClusterer(1, affinity="precomputed", max_iter=3, random_state=0).fit(
+            np.ones((4, 4))
+        )
 
 
 def test_clusters_of_equal_components_come_last():
@@ -109,7 +133,9 @@ def test_clusters_of_equal_components_come_last():
 
 def test_a_large_eta_is_that_of_equal_weights():
     kernels = ["rbf", "nearest_neighbors"]
-    model = SimilarityFusionNMF(3, affinity=kernels, eta=10**30, n_init=2, random_state=0)
+    model = SimilarityFusionNMF(
+        3, affinity=kernels, eta=10**30, n_init=2, random_state=0
+    )
     assert_allclose(model.fit(POINTS).weights_, 0.5)
 
 
@@ -118,7 +144,9 @@ def test_the_training_samples_of_clusters_that_are_alike_are_predicted_where_the
     X = load_breast_cancer().data
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = SSNMFClusterer(8, affinity="linear", normalize=False, random_state=0).fit(X)
+        model = SSNMFClusterer(
+            8, affinity="linear", normalize=False, random_state=0
+        ).fit(X)
     assert np.mean(model.predict(X) == model.labels_) > 0.9
 
 
@@ -142,14 +170,19 @@ def test_the_scale_of_a_similarity_does_not_matter(cls, dtype, storage):
         found = clone(model).fit(storage(kernel * dtype(scale)))
         assert_array_equal(found.labels_, expected.labels_)
         assert_array_equal(found.membership_, expected.membership_)
-        assert_array_equal(found.predict(storage(kernel * dtype(scale))), expected.predict(kernel))
+        assert_array_equal(
+            found.predict(storage(kernel * dtype(scale))), expected.predict(kernel)
+        )
 
 
 AXES = np.abs(make_blobs(40, centers=10 * np.eye(3), random_state=0)[0])
 FEATURES = [
     NMFConsensus(3, n_estimators=5, random_state=0),
     *(SSNMFClusterer(3, affinity=name, n_init=1, random_state=0) for name in NAMES[:6]),
-    *(SimilarityFusionNMF(3, affinity=name, n_init=1, random_state=0) for name in NAMES[1:6]),
+    *(
+        SimilarityFusionNMF(3, affinity=name, n_init=1, random_state=0)
+        for name in NAMES[1:6]
+    ),
     SSNMFClusterer(3, affinity=path_kernel, n_init=1, random_state=0),
 ]
 FAR = {
@@ -179,7 +212,9 @@ def test_the_scale_of_features_does_not_matter(model):
 def test_the_nearest_sample_has_the_labels_at_any_scale():
     partitions = np.column_stack([CLASSES, CLASSES])
     for scale in (2.0**600, 2.0**-600):
-        model = NMFConsensus(3, random_state=0).fit(POINTS * scale, partitions=partitions)
+        model = NMFConsensus(3, random_state=0).fit(
+            POINTS * scale, partitions=partitions
+        )
         assert_array_equal(model.predict(POINTS * scale), model.labels_)
 
 
@@ -205,7 +240,9 @@ def test_a_width_is_in_the_unit_of_the_features():
 
 def _affinities(X):
     others = [SSNMFClusterer(3, affinity=name, random_state=0) for name in NAMES[:6]]
-    fused = SimilarityFusionNMF(3, affinity="nearest_neighbors", n_init=2, random_state=0)
+    fused = SimilarityFusionNMF(
+        3, affinity="nearest_neighbors", n_init=2, random_state=0
+    )
     beside = NMFConsensus(3, random_state=0).fit(X, partitions=CLASSES[:, None])
     dense = NMFConsensus(3, estimator=DBSCAN(eps=4.0), n_estimators=3, random_state=0)
     meta = NMFMetaCluster(3, n_estimators=3, random_state=0)
@@ -220,4 +257,6 @@ def test_a_model_does_not_change_with_the_array_it_was_fitted_on(storage):
     (X.data if sp.issparse(X) else X)[:] = 0.5
     for model, expected in zip(models, before, strict=True):
         assert_array_equal(model.transform(storage(AXES)), expected)
-        assert_array_equal(pickle.loads(pickle.dumps(model)).transform(storage(AXES)), expected)
+        assert_array_equal(
+            pickle.loads(pickle.dumps(model)).transform(storage(AXES)), expected
+        )

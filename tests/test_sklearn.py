@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 import sklearn
 from refusals import assert_in_our_words, named
-from sklearn.base import BaseEstimator, BiclusterMixin, ClusterMixin, TransformerMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    BiclusterMixin,
+    ClusterMixin,
+    TransformerMixin,
+    clone,
+)
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -63,22 +69,30 @@ def routing(request):
 # --- laws of every estimator -------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:The graph of similarities and must-links falls into")
+@pytest.mark.filterwarnings(
+    "ignore:The graph of similarities and must-links falls into"
+)
 @pytest.mark.filterwarnings("ignore:.*(similar|have no similarity) to (no|any) other")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learns_checks(public_estimator, check, request):
     try:
         check(public_estimator)
     except Exception as error:
-        if request.node.get_closest_marker("xfail"):  # to format what nobody reads takes longer
+        if request.node.get_closest_marker(
+            "xfail"
+        ):  # to format what nobody reads takes longer
             raise error.with_traceback(None) from None
         raise
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names:UserWarning")
+@pytest.mark.filterwarnings(
+    "ignore:X (has|does not have valid) feature names:UserWarning"
+)
 def test_checks_that_scikit_learn_keeps_for_itself(default_clusterer):
-    settings = {name: value for name, value in FEW.items() if hasattr(default_clusterer, name)}
+    settings = {
+        name: value for name, value in FEW.items() if hasattr(default_clusterer, name)
+    }
     for name in OTHER_CHECKS:
         with named(name):
             estimator = clone(default_clusterer).set_params(**settings)
@@ -108,7 +122,9 @@ def test_defaults_find_well_separated_clusters(default_clusterer, make_input):
     assert adjusted_rand_score(y, model.predict(X)) == 1
 
 
-def test_finds_well_separated_clusters_by_attributes_that_agree(public_estimator, make_input):
+def test_finds_well_separated_clusters_by_attributes_that_agree(
+    public_estimator, make_input
+):
     X, y = make_input(public_estimator)
     model = clone(public_estimator).set_params(random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) == 1
@@ -125,7 +141,9 @@ def test_finds_well_separated_clusters_by_attributes_that_agree(public_estimator
     np.testing.assert_array_equal(model.loss_curves_[0], model.loss_curve_)
 
 
-def test_a_clone_is_unfitted_and_fits_to_the_same_by_any_method(public_estimator, make_input):
+def test_a_clone_is_unfitted_and_fits_to_the_same_by_any_method(
+    public_estimator, make_input
+):
     X, _ = make_input(public_estimator)
     model = clone(public_estimator).set_params(random_state=0).fit(X)
     again = clone(model)
@@ -142,7 +160,9 @@ def test_without_samples_an_estimator_says_what_it_wants(public_estimator):
         assert_in_our_words(caught)
 
 
-@pytest.mark.filterwarnings("ignore:The graph of similarities and must-links falls into 3 parts")
+@pytest.mark.filterwarnings(
+    "ignore:The graph of similarities and must-links falls into 3 parts"
+)
 def test_grid_search_over_the_number_of_clusters(public_estimator, make_input):
     X, y = make_input(public_estimator)
     search = GridSearchCV(
@@ -193,13 +213,17 @@ class Recorder(NMFConsensus):
 def blobs_and_table():
     X, y = make_blobs(60, centers=np.eye(3) * 10, random_state=0)
     # the first column names the sample, so that a test sees which rows arrived
-    partitions, _ = make_partitions((20, 20, 20), n_partitions=6, noise=0.1, random_state=0)
+    partitions, _ = make_partitions(
+        (20, 20, 20), n_partitions=6, noise=0.1, random_state=0
+    )
     order = np.argsort(y, kind="stable")
     partitions[order] = partitions.copy()
     return X, y, np.column_stack([np.arange(60), partitions])
 
 
-def test_partitions_are_cut_by_cross_validation_one_row_a_sample(blobs_and_table, routing):
+def test_partitions_are_cut_by_cross_validation_one_row_a_sample(
+    blobs_and_table, routing
+):
     X, y, table = blobs_and_table
     model = Recorder(3, random_state=0)
     if routing:
@@ -249,7 +273,9 @@ def test_partitions_through_a_pipeline_in_a_grid_search(blobs_and_table, routing
         cv=KFold(3, shuffle=True, random_state=0),
         error_score="raise",
     )
-    search.fit(X, y, **{"partitions" if routing else "nmfconsensus__partitions": table[:, 1:]})
+    search.fit(
+        X, y, **{"partitions" if routing else "nmfconsensus__partitions": table[:, 1:]}
+    )
     assert search.best_params_ == {"nmfconsensus__n_clusters": 3}
 
 
@@ -272,11 +298,15 @@ class LabelTable(TransformerMixin, BaseEstimator):
 
 def test_a_label_table_made_inside_a_pipeline(blobs_and_table):
     X, y, _ = blobs_and_table
-    model = make_pipeline(LabelTable(), NMFConsensus(3, affinity="partitions", random_state=0))
+    model = make_pipeline(
+        LabelTable(), NMFConsensus(3, affinity="partitions", random_state=0)
+    )
     assert adjusted_rand_score(y, model.fit_predict(X)) == 1
     assert adjusted_rand_score(y, model.predict(X)) == 1
     grid = {"nmfconsensus__n_clusters": [2, 3]}
-    search = GridSearchCV(model, grid, scoring=smallest_confidence, cv=3, error_score="raise")
+    search = GridSearchCV(
+        model, grid, scoring=smallest_confidence, cv=3, error_score="raise"
+    )
     assert search.fit(X).best_params_ == {"nmfconsensus__n_clusters": 3}
 
 
@@ -291,7 +321,9 @@ def test_a_similarity_made_inside_a_pipeline(blobs_and_table):
 def test_a_pipeline_can_be_the_base_clusterer(blobs_and_table):
     X, y, _ = blobs_and_table
     base = make_pipeline(StandardScaler(), KMeans(n_init=1))
-    model = NMFConsensus(3, estimator=base, n_estimators=8, base_n_clusters=4, random_state=0)
+    model = NMFConsensus(
+        3, estimator=base, n_estimators=8, base_n_clusters=4, random_state=0
+    )
     model.fit(X)
     assert {len(np.unique(column)) for column in model.partitions_.T} == {4}
     assert adjusted_rand_score(y, model.predict(X)) == 1
@@ -300,7 +332,9 @@ def test_a_pipeline_can_be_the_base_clusterer(blobs_and_table):
 def test_parameters_of_the_base_clusterer_can_be_searched(blobs_and_table):
     X, y, _ = blobs_and_table
     model = NMFConsensus(3, estimator=KMeans(n_init=1), n_estimators=5, random_state=0)
-    search = GridSearchCV(model, {"estimator__max_iter": [1, 50]}, scoring=rand_index, cv=3)
+    search = GridSearchCV(
+        model, {"estimator__max_iter": [1, 50]}, scoring=rand_index, cv=3
+    )
     assert set(search.fit(X, y).best_params_) == {"estimator__max_iter"}
 
 
@@ -309,7 +343,9 @@ def test_cross_validation_in_parallel(blobs_and_table):
         X, y, _ = blobs_and_table
         model = NMFConsensus(3, n_estimators=5, random_state=0)
         cv = KFold(3, shuffle=True, random_state=0)
-        scores = cross_val_score(model, X, y, cv=cv, scoring="adjusted_rand_score", n_jobs=n_jobs)
+        scores = cross_val_score(
+            model, X, y, cv=cv, scoring="adjusted_rand_score", n_jobs=n_jobs
+        )
         np.testing.assert_array_equal(scores, [1, 1, 1])
 
 
@@ -317,8 +353,12 @@ def test_cross_validation_in_parallel(blobs_and_table):
 def test_columns_of_the_output_are_named_after_the_class(blobs_and_table, library):
     pytest.importorskip(library)
     X, _, _ = blobs_and_table
-    model = NMFConsensus(3, n_estimators=5, random_state=0).set_output(transform=library)
-    assert list(model.fit_transform(X).columns) == [f"nmfconsensus{c}" for c in range(3)]
+    model = NMFConsensus(3, n_estimators=5, random_state=0).set_output(
+        transform=library
+    )
+    assert list(model.fit_transform(X).columns) == [
+        f"nmfconsensus{c}" for c in range(3)
+    ]
     assert isinstance(model.predict(X), np.ndarray)
 
 

@@ -11,7 +11,12 @@ from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import PairwiseConstraints, SimilarityFusionNMF, SSNMFClusterer
 
-FORMS = {"array": np.asarray, "float32": np.float32, "sparse": sp.csr_array, "frame": pd.DataFrame}
+FORMS = {
+    "array": np.asarray,
+    "float32": np.float32,
+    "sparse": sp.csr_array,
+    "frame": pd.DataFrame,
+}
 
 
 def labels_of(X, k, **options):
@@ -29,7 +34,10 @@ def answers(n, n_questions, seed):
     """Draw the answers of people of three groups to questions with three answers, one-hot."""
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=n)
-    given = [np.where(rng.random(n) < 0.8, y, rng.integers(3, size=n)) for _ in range(n_questions)]
+    given = [
+        np.where(rng.random(n) < 0.8, y, rng.integers(3, size=n))
+        for _ in range(n_questions)
+    ]
     return np.concatenate([np.eye(3)[column] for column in given], axis=1), y
 
 
@@ -85,9 +93,18 @@ def test_rows_with_other_numbers_of_copies_weigh_as_many_as_they_are():
     X = np.random.default_rng(0).normal(size=(40, 2))
     rows = np.repeat(np.arange(40), np.random.default_rng(1).integers(1, 5, size=40))
     W = np.exp(-np.square(X[:, None] - X).sum(axis=2))
-    given = {"affinity": "precomputed", "normalize": False, "n_init": 1, "random_state": 0}
-    model = SSNMFClusterer(3, **given, tol=1e-12, max_iter=3000).fit(W[np.ix_(rows, rows)])
-    options = {"affinity": "rbf", "gamma": 1.0} | {name: given[name] for name in list(given)[1:]}
+    given = {
+        "affinity": "precomputed",
+        "normalize": False,
+        "n_init": 1,
+        "random_state": 0,
+    }
+    model = SSNMFClusterer(3, **given, tol=1e-12, max_iter=3000).fit(
+        W[np.ix_(rows, rows)]
+    )
+    options = {"affinity": "rbf", "gamma": 1.0} | {
+        name: given[name] for name in list(given)[1:]
+    }
     once = SSNMFClusterer(3, **options, tol=1e-12, max_iter=3000).fit(X[rows])
     assert once.loss_ == pytest.approx(model.loss_, rel=1e-5)
     np.testing.assert_allclose(once.membership_, model.membership_, atol=1e-2)
@@ -98,8 +115,13 @@ def test_fusion_of_every_row_many_times(m):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [90, 30, 20])
     X = 20 * np.eye(5)[y] + rng.normal(size=(140, 5))
-    views = {"all": np.repeat(X, m, axis=0), "some": np.repeat(np.round(X[:, :3]), m, axis=0)}
-    assert adjusted_rand_score(y.repeat(m), SimilarityFusionNMF(3).fit_predict(views)) == 1
+    views = {
+        "all": np.repeat(X, m, axis=0),
+        "some": np.repeat(np.round(X[:, :3]), m, axis=0),
+    }
+    assert (
+        adjusted_rand_score(y.repeat(m), SimilarityFusionNMF(3).fit_predict(views)) == 1
+    )
 
 
 # --- few rows, and clusters of one or two --------------------------------------------------------
@@ -109,7 +131,9 @@ def clumps(sizes, width, seed):
     """Draw samples around the points of a grid, 10 standard deviations apart."""
     k = len(sizes)
     side = np.arange(int(np.ceil(k ** (1 / width))))
-    centres = 10.0 * np.stack(np.meshgrid(*[side] * width), axis=-1).reshape(-1, width)[:k]
+    centres = (
+        10.0 * np.stack(np.meshgrid(*[side] * width), axis=-1).reshape(-1, width)[:k]
+    )
     y = np.repeat(np.arange(k), sizes)
     return centres[y] + np.random.default_rng(seed).normal(size=(len(y), width)), y
 
@@ -193,7 +217,9 @@ def test_columns_that_say_little(change):
 
 def test_one_row_alone_in_many_copies():
     assert set(labels_of(np.ones((20, 3)), 1)) == {0}
-    with pytest.warns(ConvergenceWarning, match=r"found 1 cluster, .* fewer n_neighbors"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"found 1 cluster, .* fewer n_neighbors"
+    ):
         assert set(labels_of(np.ones((20, 3)), 2)) == {0}
 
 

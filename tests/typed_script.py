@@ -18,7 +18,11 @@ from nmfcluster.affinity import make_affinity
 from nmfcluster.anndata import programs
 from nmfcluster.meta import metacluster
 from nmfcluster.metrics import clustering_accuracy
-from nmfcluster.model_selection import ConstraintScorer, StabilityScorer, choose_n_clusters
+from nmfcluster.model_selection import (
+    ConstraintScorer,
+    StabilityScorer,
+    choose_n_clusters,
+)
 from nmfcluster.partitions import BasePartitions, base_partitions
 
 X = np.random.default_rng(0).uniform(size=(30, 4))
@@ -46,7 +50,9 @@ assert_type(fused.agreement_.scores, np.ndarray)
 biclusters = NMFMetaCluster(3).fit(X)
 assert_type(biclusters.components_, np.ndarray)
 assert_type(biclusters.transform(X), np.ndarray)
-of_groups = NMFMetaCluster(4, base_n_clusters=3, min_groups=2).fit(X, groups=["a", "b"] * 15)
+of_groups = NMFMetaCluster(4, base_n_clusters=3, min_groups=2).fit(
+    X, groups=["a", "b"] * 15
+)
 presence: np.ndarray = of_groups.presence_
 assert_type(of_groups.without([0], X), NMFMetaCluster)
 assert_type(metacluster([of_groups.components_], 4).presence, np.ndarray)
@@ -65,7 +71,9 @@ most: int = max(chosen.votes.values())
 for method in ("auto", "vote", "stability"):  # not known to a checker
     found = choose_n_clusters(consensus, X, range(2, 4), method=method, random_state=0)
     assert_type((found.n_clusters_, found.method), tuple[int, str])
-    assert_type((found.as_good, found.votes.get("modes")), tuple[np.ndarray, int | None])
+    assert_type(
+        (found.as_good, found.votes.get("modes")), tuple[np.ndarray, int | None]
+    )
     assert_type(found.best_estimator_, Any)
 assert_type(clustering_accuracy(labels, labels), float)
 assert_type(base_partitions(X), BasePartitions)

@@ -53,10 +53,14 @@ def read(name: str) -> dict[str, np.ndarray]:
     """Return the arrays of NAME.npz in the data folder."""
     folder = os.environ.get(FOLDER)
     if not folder:
-        raise UnavailableError(f"{name}: set {FOLDER} to the folder that holds {name}.npz")
+        raise UnavailableError(
+            f"{name}: set {FOLDER} to the folder that holds {name}.npz"
+        )
     path = Path(folder) / f"{name}.npz"
     if not path.exists():
-        raise UnavailableError(f"{name}: there is no {path.name} in the folder {FOLDER}")
+        raise UnavailableError(
+            f"{name}: there is no {path.name} in the folder {FOLDER}"
+        )
     with np.load(path, allow_pickle=False) as arrays:
         return dict(arrays)
 
@@ -82,5 +86,11 @@ def available(names: Iterable[str]) -> tuple[dict[str, Dataset], dict[str, str]]
 
 
 def _loaders() -> dict[str, Any]:
-    modules = [import_module(f"{__name__}.{own.name}") for own in iter_modules(__path__)]
-    return {name: each.load for each in modules for name in sorted(getattr(each, "NAMES", ()))}
+    modules = [
+        import_module(f"{__name__}.{own.name}") for own in iter_modules(__path__)
+    ]
+    return {
+        name: each.load
+        for each in modules
+        for name in sorted(getattr(each, "NAMES", ()))
+    }

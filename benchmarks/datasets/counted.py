@@ -15,7 +15,9 @@ GENES = {
     "lung": "lung_bhattacharjee",
 }
 WORDS = ("tr12", "cstr", "graft_phos")
-NAMES = {f"{name}, {how}": (name, how) for name in (*GENES, *WORDS) for how in (RAW, LOG)}
+NAMES = {
+    f"{name}, {how}": (name, how) for name in (*GENES, *WORDS) for how in (RAW, LOG)
+}
 
 
 def load(name: str) -> Dataset:

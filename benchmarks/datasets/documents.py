@@ -24,11 +24,19 @@ def load(name: str) -> Dataset:
     else:
         draws = tuple(data["subsample"]) if "subsample" in data else ()
     return Dataset(
-        name, counts(data), data["y"], name in OWN, NAMES[name], draws, prepare=informative_words
+        name,
+        counts(data),
+        data["y"],
+        name in OWN,
+        NAMES[name],
+        draws,
+        prepare=informative_words,
     )
 
 
-def informative_words(X: sp.csr_array, y: np.ndarray, share: float = 0.1) -> sp.csr_array:
+def informative_words(
+    X: sp.csr_array, y: np.ndarray, share: float = 0.1
+) -> sp.csr_array:
     """Keep this share of the words that occur: those whose presence says most of the class."""
     X = X[:, np.flatnonzero(X.sum(axis=0))]
     kept = np.argsort(-information(X, y), kind="stable")[: round(share * X.shape[1])]

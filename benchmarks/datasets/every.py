@@ -50,10 +50,14 @@ TEXT = (
     "webkb4",
 )
 STANDARDISED, TFIDF = "standardised", "tf-idf"
-BUNDLED = ("wine, standardised",)  # made the same way of scikit-learn's copy, in `bundled`
+BUNDLED = (
+    "wine, standardised",
+)  # made the same way of scikit-learn's copy, in `bundled`
 NAMES = {f"{name}, {STANDARDISED}": name for name in DENSE}
 NAMES |= {f"{name}, {TFIDF}": name for name in TEXT}
-ALL = tuple(sorted((*NAMES, *BUNDLED), key=lambda name: (name.endswith(TFIDF), name.lower())))
+ALL = tuple(
+    sorted((*NAMES, *BUNDLED), key=lambda name: (name.endswith(TFIDF), name.lower()))
+)
 
 _VIEWS = "several views of the same samples, which are one question: fusion"
 LEFT_OUT = {

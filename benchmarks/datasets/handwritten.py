@@ -20,6 +20,8 @@ def load(name: str) -> Views:
 def halves(name: str, pictures: np.ndarray, y: np.ndarray) -> Views:
     """Return the left and the right half of pictures of 8 x 8 pixels as views."""
     pictures = pictures.reshape(-1, 8, 8)
-    views = [half.reshape(len(y), -1) for half in (pictures[:, :, :4], pictures[:, :, 4:])]
+    views = [
+        half.reshape(len(y), -1) for half in (pictures[:, :, :4], pictures[:, :, 4:])
+    ]
     note = "halves of pictures, scikit-learn's copy"
     return of_features(name, views, ("left", "right"), y, note, KERNELS)

@@ -12,7 +12,9 @@ CELLS = 3  # of a cluster: a base partition puts them together, or not
 BLOCK = 250_000  # rows that are drawn, and written, at a time
 # what one entry of a table can be but the label of its sample's cell, and how often
 MISTAKES = {"separated": 1e-5, "overlapping": 0.3, "redrawn": 0.2, "missing": 0.1}
-HARD = 0.1  # share of the samples that can be taken for another cluster, in "overlapping"
+HARD = (
+    0.1  # share of the samples that can be taken for another cluster, in "overlapping"
+)
 UNSEEN = 0.3  # share of the entries in "missing"
 SPREAD = 2.5  # of the centres of features, in standard deviations
 
@@ -24,7 +26,9 @@ class Files(NamedTuple):
     classes: Path
 
 
-def write_labels(folder: Path, kind: str, n: int, n_partitions: int, seed: int = 0) -> Files:
+def write_labels(
+    folder: Path, kind: str, n: int, n_partitions: int, seed: int = 0
+) -> Files:
     """Write base partitions of 10 to 30 clusters: int8, -1 where not seen."""
     rng = np.random.default_rng(seed)
     cells = np.repeat(np.arange(N_CLUSTERS), CELLS)
@@ -33,11 +37,15 @@ def write_labels(folder: Path, kind: str, n: int, n_partitions: int, seed: int =
     maps = np.array(names, dtype=np.int8)
     files = _created(folder, kind, (n, n_partitions), np.dtype(np.int8))
     for number, rows in enumerate(_blocks(n)):
-        _write(files, rows, *_labels(kind, maps, rows.stop - rows.start, [seed, number]))
+        _write(
+            files, rows, *_labels(kind, maps, rows.stop - rows.start, [seed, number])
+        )
     return files
 
 
-def _labels(kind: str, maps: np.ndarray, n: int, seed: list[int]) -> tuple[np.ndarray, np.ndarray]:
+def _labels(
+    kind: str, maps: np.ndarray, n: int, seed: list[int]
+) -> tuple[np.ndarray, np.ndarray]:
     """Return a block of labels, and the clusters of its rows."""
     rng = np.random.default_rng(seed)
     n_partitions, n_cells = maps.shape
@@ -58,7 +66,9 @@ def _labels(kind: str, maps: np.ndarray, n: int, seed: list[int]) -> tuple[np.nd
 
 def write_features(folder: Path, n: int, n_features: int, seed: int = 0) -> Files:
     """Write spherical Gaussian clusters, float32."""
-    centres = np.random.default_rng(seed).normal(scale=SPREAD, size=(N_CLUSTERS, n_features))
+    centres = np.random.default_rng(seed).normal(
+        scale=SPREAD, size=(N_CLUSTERS, n_features)
+    )
     files = _created(folder, "features", (n, n_features), np.dtype(np.float32))
     for number, rows in enumerate(_blocks(n)):
         rng = np.random.default_rng([seed, number])
@@ -75,7 +85,9 @@ def _blocks(n: int) -> list[slice]:
 def _created(folder: Path, name: str, shape: tuple[int, int], dtype: np.dtype) -> Files:
     files = Files(folder / f"{name}.npy", folder / f"{name}-classes.npy")
     np.lib.format.open_memmap(files.table, mode="w+", dtype=dtype, shape=shape)
-    np.lib.format.open_memmap(files.classes, mode="w+", dtype=np.int8, shape=(shape[0], 1))
+    np.lib.format.open_memmap(
+        files.classes, mode="w+", dtype=np.int8, shape=(shape[0], 1)
+    )
     return files
 
 

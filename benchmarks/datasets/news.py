@@ -23,6 +23,8 @@ def load(name: str) -> Views:
     data = read(name)
     names = data["view_names"]
     counted = [sp.csr_array(data[f"V{i}"].astype(float)) for i in range(len(names))]
-    texts = [normalize(V) if name == "bbcsport" else weighted(V, "tfidf") for V in counted]
+    texts = [
+        normalize(V) if name == "bbcsport" else weighted(V, "tfidf") for V in counted
+    ]
     views = [sp.csr_array(text) for text in texts]
     return of_features(name, views, names, data["y"], NAMES[name], KERNELS)

@@ -41,7 +41,9 @@ def links(data: dict[str, np.ndarray]) -> SimilarityStack:
         {part: data[f"V{i}_{part}"] for part in ("data", "indices", "indptr", "shape")}
         for i in range(len(names))
     ]
-    return SimilarityStack([counts(part) for part in parts], names=list(map(str, names)))
+    return SimilarityStack(
+        [counts(part) for part in parts], names=list(map(str, names))
+    )
 
 
 def by_width(D: np.ndarray) -> SimilarityStack:
@@ -73,5 +75,7 @@ def near(stack: SimilarityStack) -> SimilarityStack:
 
 def normalised(stack: SimilarityStack) -> SimilarityStack:
     """Return ``D^-1/2 W D^-1/2`` with diagonal 0 of each source W, as normalised cut takes it."""
-    made = [make_affinity(W, "precomputed", normalize=True).block() for W in stack.filled()]
+    made = [
+        make_affinity(W, "precomputed", normalize=True).block() for W in stack.filled()
+    ]
     return SimilarityStack(made, names=stack.names)

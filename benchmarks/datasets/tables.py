@@ -28,7 +28,9 @@ def _answers(n_questions: int, rng: Rng) -> Table:
 
 def _rounded(rng: Rng) -> Table:
     y = rng.integers(3, size=500)
-    return np.round(rng.normal(size=(500, 2)) + np.array([[0, 0], [5, 0], [0, 5]])[y]), y
+    return np.round(
+        rng.normal(size=(500, 2)) + np.array([[0, 0], [5, 0], [0, 5]])[y]
+    ), y
 
 
 def _binary(rng: Rng) -> Table:
@@ -45,7 +47,9 @@ def _oversampled(rng: Rng) -> Table:
     """Return rows of small classes in so many copies that all have about as many."""
     y = np.repeat([0, 1, 2], [200, 60, 20])
     copies = np.array([1, 3, 10])[y]
-    return np.repeat(rng.normal(size=(280, 4)) + 4 * np.eye(4)[y], copies, axis=0), y.repeat(copies)
+    return np.repeat(
+        rng.normal(size=(280, 4)) + 4 * np.eye(4)[y], copies, axis=0
+    ), y.repeat(copies)
 
 
 def _cells(rng: Rng) -> Table:
@@ -64,7 +68,9 @@ def _rings(times: int, rng: Rng) -> Table:
     return X.repeat(times, axis=0), y.repeat(times)
 
 
-def _blobs(sizes: tuple[int, ...], times: int, far: tuple[float, ...], rng: Rng) -> Table:
+def _blobs(
+    sizes: tuple[int, ...], times: int, far: tuple[float, ...], rng: Rng
+) -> Table:
     y = np.arange(len(sizes)).repeat(sizes)
     X = (20 * np.eye(5)[y] + rng.normal(size=(len(y), 5))).repeat(times, axis=0)
     outliers = np.outer(far, np.eye(5)[0])
@@ -72,12 +78,16 @@ def _blobs(sizes: tuple[int, ...], times: int, far: tuple[float, ...], rng: Rng)
 
 
 def _six(rng: Rng) -> Table:
-    return np.array([[1, 2], [1, 4], [1, 0], [4, 2], [4, 4], [4, 0]], float), np.repeat([0, 1], 3)
+    return np.array([[1, 2], [1, 4], [1, 0], [4, 2], [4, 4], [4, 0]], float), np.repeat(
+        [0, 1], 3
+    )
 
 
 def _clumps(rng: Rng) -> Table:
     y = np.arange(4).repeat(4)
-    return 14 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[y] + rng.normal(size=(16, 2)), y
+    return 14 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[y] + rng.normal(
+        size=(16, 2)
+    ), y
 
 
 def _records(rng: Rng) -> Table:

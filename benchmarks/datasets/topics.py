@@ -9,7 +9,12 @@ from benchmarks.datasets import Dataset
 
 
 def topics(
-    n: int, n_words: int, n_topics: int, length: int = 100, own: float = 0.2, seed: int = 0
+    n: int,
+    n_words: int,
+    n_topics: int,
+    length: int = 100,
+    own: float = 0.2,
+    seed: int = 0,
 ) -> Dataset:
     """Draw word counts: a share `own` of a document's words comes from the words of its topic.
 

@@ -67,5 +67,8 @@ def kernels_of(
     X: Any, parts: Sequence[tuple[str, slice]], kernel: str, normalize: bool = False
 ) -> SimilarityStack:
     """Return the stack of one kernel of every view."""
-    made = [make_affinity(X[:, own], kernel, normalize=normalize).block() for _, own in parts]
+    made = [
+        make_affinity(X[:, own], kernel, normalize=normalize).block()
+        for _, own in parts
+    ]
     return SimilarityStack(made, names=[name for name, _ in parts])

@@ -51,9 +51,15 @@ def timed(cluster: Callable[[Any, Any, int, int], np.ndarray]) -> Run:
 
 def load_all() -> dict[str, Method]:
     """Return the methods that modules here list; those of peers' own processes are not read."""
-    found = [own.name for own in iter_modules(__path__) if not own.name.endswith("_worker")]
+    found = [
+        own.name for own in iter_modules(__path__) if not own.name.endswith("_worker")
+    ]
     modules = [import_module(f"{__name__}.{name}") for name in found]
-    return {method.name: method for module in modules for method in getattr(module, "METHODS", ())}
+    return {
+        method.name: method
+        for module in modules
+        for method in getattr(module, "METHODS", ())
+    }
 
 
 def load(name: str) -> Method:

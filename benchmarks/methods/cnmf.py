@@ -34,7 +34,12 @@ def recurring(parts: np.ndarray, n_runs: int, k: int, seed: int) -> np.ndarray:
     """Return the parts (k, p) of length 1 that recur in those of all runs."""
     spectra = normalize(parts)
     n_neighbors = min(max(1, int(NEIGHBOURS * n_runs)), len(spectra) - 1)
-    near = NearestNeighbors(n_neighbors=n_neighbors).fit(spectra).kneighbors()[0].mean(axis=1)
+    near = (
+        NearestNeighbors(n_neighbors=n_neighbors)
+        .fit(spectra)
+        .kneighbors()[0]
+        .mean(axis=1)
+    )
     kept = spectra[near < FARTHEST]
     if len(kept) < k:  # too few parts recur: all are clustered
         kept = spectra

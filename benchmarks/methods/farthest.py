@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
 
-def farthest_pairs(X: Any, codes: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+def farthest_pairs(
+    X: Any, codes: np.ndarray, count: int, rng: np.random.Generator
+) -> np.ndarray:
     """Return pairs in the order in which they are asked, given the classes that answer.
 
     Explore: the sample farthest from all known ones is asked with each neighbourhood, the nearest
@@ -25,7 +27,9 @@ def farthest_pairs(X: Any, codes: np.ndarray, count: int, rng: np.random.Generat
         sample = int(gaps.argmax())
         near = sorted(hoods, key=lambda hood: D[sample, hood].min())
         for place, hood in enumerate(near):
-            if place == n_classes - 1 == len(near) - 1 and place:  # it follows from the others
+            if (
+                place == n_classes - 1 == len(near) - 1 and place
+            ):  # it follows from the others
                 break
             pairs.append((sample, hood[0]))
             if codes[sample] == codes[hood[0]]:

@@ -23,10 +23,14 @@ def fuzzy_c_means(
     for _ in range(max_iter):
         before, weights = U, U**fuzziness
         centres = weights.T @ X / weights.sum(axis=0)[:, None]
-        distances = np.stack([((X - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
+        distances = np.stack(
+            [((X - centre) ** 2).sum(axis=1) for centre in centres], axis=1
+        )
         low = distances.min(axis=1, keepdims=True)
         # 1 where a row lies on a centre: its distance is 0 there
-        near = np.divide(low, distances, out=np.ones_like(distances), where=distances > 0)
+        near = np.divide(
+            low, distances, out=np.ones_like(distances), where=distances > 0
+        )
         U = near ** (1 / (fuzziness - 1))
         U /= U.sum(axis=1, keepdims=True)
         if np.abs(U - before).max() <= tol:
@@ -38,5 +42,7 @@ def best_of(
     X: np.ndarray, k: int, rng: np.random.RandomState, n_init: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return memberships and centres of the best of several starts."""
-    U, centres, _ = min((fuzzy_c_means(X, k, rng) for _ in range(n_init)), key=lambda run: run[2])
+    U, centres, _ = min(
+        (fuzzy_c_means(X, k, rng) for _ in range(n_init)), key=lambda run: run[2]
+    )
     return U, centres

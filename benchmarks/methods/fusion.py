@@ -23,15 +23,21 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 ETAS = (0.03, 0.1, 0.3, 1.0, np.inf)
 N_SUBSAMPLES = 10  # random subsamples whose clusterings are compared
-SUBSAMPLE = 0.8  # share of the samples: graphs of ten neighbours fall apart on much less
+SUBSAMPLE = (
+    0.8  # share of the samples: graphs of ten neighbours fall apart on much less
+)
 
 
-def fit(stack: SimilarityStack, k: int, seed: int, **options: Any) -> SimilarityFusionNMF:
+def fit(
+    stack: SimilarityStack, k: int, seed: int, **options: Any
+) -> SimilarityFusionNMF:
     model = SimilarityFusionNMF(k, random_state=seed, **options)
     return quietly(model, stack)
 
 
-def cluster(X: Any, stack: SimilarityStack, k: int, seed: int, **options: Any) -> np.ndarray:
+def cluster(
+    X: Any, stack: SimilarityStack, k: int, seed: int, **options: Any
+) -> np.ndarray:
     return fit(stack, k, seed, **options).labels_
 
 
@@ -52,9 +58,13 @@ def most_stable(X: Any, stack: SimilarityStack, k: int, seed: int) -> np.ndarray
 
 def quietly(model: Any, stack: SimilarityStack) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # an object may be similar to no other
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # an object may be similar to no other
         warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("error", FitFailedWarning)  # it would pass for a bad score
+        warnings.simplefilter(
+            "error", FitFailedWarning
+        )  # it would pass for a bad score
         return model.fit(stack)
 
 

@@ -13,7 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.methods import Method, timed
-from benchmarks.methods.base_clusters import cluster_directions, indicator, leading_eigenvectors
+from benchmarks.methods.base_clusters import (
+    cluster_directions,
+    indicator,
+    leading_eigenvectors,
+)
 
 
 def cluster(X: Any, table: np.ndarray, k: int, seed: int) -> np.ndarray:

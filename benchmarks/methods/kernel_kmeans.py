@@ -35,7 +35,9 @@ def scatter(K: np.ndarray, labels: np.ndarray, k: int) -> float:
     return float(np.trace(K) - within.sum())
 
 
-def _to_centres(K: np.ndarray, labels: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _to_centres(
+    K: np.ndarray, labels: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the sum of K over the size of each cluster, and distances squared less diag(K)."""
     E = np.eye(k)[labels]
     sizes = E.sum(axis=0)

@@ -15,7 +15,9 @@ from benchmarks.methods.base_clusters import indicator
 ROWS = 500  # of the similarity that are held as a whole
 
 
-def distances(Z: sp.csr_array, n_partitions: int, weights: np.ndarray | float = 1.0) -> np.ndarray:
+def distances(
+    Z: sp.csr_array, n_partitions: int, weights: np.ndarray | float = 1.0
+) -> np.ndarray:
     """Return ``1 - Z diag(weights) Z' / T`` of all pairs, as scipy wants them: n (n - 1) / 2.
 
     They and scipy's copy of them take 3.2 GB for 20,000 samples.
@@ -34,9 +36,13 @@ def distances(Z: sp.csr_array, n_partitions: int, weights: np.ndarray | float = 
 def average_linkage(condensed: np.ndarray, n: int, k: int) -> np.ndarray:
     """Merge until k clusters are left."""
     merges = linkage(condensed, "average")[: n - k, :2].astype(int)
-    parents = np.repeat(np.arange(n, n + len(merges)), 2)  # where the numbers of merges begin
+    parents = np.repeat(
+        np.arange(n, n + len(merges)), 2
+    )  # where the numbers of merges begin
     size = n + len(merges)
-    edges = sp.csr_array((np.ones(len(parents)), (parents, merges.ravel())), shape=(size, size))
+    edges = sp.csr_array(
+        (np.ones(len(parents)), (parents, merges.ravel())), shape=(size, size)
+    )
     return connected_components(edges, directed=False)[1][:n]
 
 

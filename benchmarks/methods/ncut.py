@@ -20,7 +20,9 @@ def similarity(X: Any, affinity: str) -> np.ndarray:
 
 
 def cut(W: np.ndarray, k: int, seed: int, labels: str = "kmeans") -> np.ndarray:
-    model = SpectralClustering(k, affinity="precomputed", assign_labels=labels, random_state=seed)
+    model = SpectralClustering(
+        k, affinity="precomputed", assign_labels=labels, random_state=seed
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a graph may fall apart
         return model.fit_predict(W)

@@ -54,7 +54,9 @@ def run_many(
     return sorted(runs, key=lambda one: one.error)
 
 
-def from_start(X: np.ndarray, W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def from_start(
+    X: np.ndarray, W: np.ndarray, H: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return W and H of a run from these."""
     model = NMF(len(H), init="custom", **PATIENT)
     with warnings.catch_warnings():

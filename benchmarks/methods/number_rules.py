@@ -6,7 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, silhouette_score
+from sklearn.metrics import (
+    calinski_harabasz_score,
+    davies_bouldin_score,
+    silhouette_score,
+)
 from sklearn.mixture import GaussianMixture
 
 from nmfcluster.model_selection import choose_n_clusters
@@ -20,7 +24,9 @@ Clusters = dict[int, KMeans]
 
 def clusters(X: np.ndarray, ks: Sequence[int], seed: int) -> Clusters:
     """Return k-means with every number of clusters, the same for all indices."""
-    return {k: KMeans(k, n_init=STARTS, random_state=seed).fit(X) for k in ks if k < len(X)}
+    return {
+        k: KMeans(k, n_init=STARTS, random_state=seed).fit(X) for k in ks if k < len(X)
+    }
 
 
 def by_index(
@@ -50,7 +56,10 @@ def gap(X: np.ndarray, fits: Clusters, seed: int) -> int:
     logs = np.empty((REFERENCES, len(ks)))
     for b in range(REFERENCES):
         uniform = rng.uniform(low, high, size=X.shape)
-        logs[b] = [np.log(KMeans(k, n_init=1, random_state=seed).fit(uniform).inertia_) for k in ks]
+        logs[b] = [
+            np.log(KMeans(k, n_init=1, random_state=seed).fit(uniform).inertia_)
+            for k in ks
+        ]
     gaps = logs.mean(axis=0) - np.log([fits[k].inertia_ for k in ks])
     errors = logs.std(axis=0) * np.sqrt(1 + 1 / REFERENCES)
     for i in range(len(ks) - 1):
@@ -68,4 +77,6 @@ def bic(X: np.ndarray, ks: Sequence[int], seed: int) -> int:
 def by_stability(X: np.ndarray, ks: Sequence[int], seed: int) -> int:
     """Return our choice by fits of k-means to halves of the samples."""
     model = KMeans(n_init=2)
-    return choose_n_clusters(model, X, ks, method="stability", random_state=seed).n_clusters_
+    return choose_n_clusters(
+        model, X, ks, method="stability", random_state=seed
+    ).n_clusters_

@@ -25,7 +25,11 @@ DASK_PYTHON = "NMFCLUSTER_DASK_PYTHON"
 CNMF_PYTHON = "NMFCLUSTER_CNMF_PYTHON"
 SIGPROFILER_PYTHON = "NMFCLUSTER_SIGPROFILER_PYTHON"
 KEPT = "NMFCLUSTER_KEPT"  # folder in which factorizations are kept, so that hours can be resumed
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
 LONGEST = 600  # seconds until a peer is stopped
 RECIPES = {
     PYTHON: (
@@ -62,7 +66,9 @@ class TooLongError(NoClusteringError):
 def reason(python: str = PYTHON) -> str:
     if os.environ.get(python):
         return ""
-    return f"set {python} to the interpreter of an environment made with {RECIPES[python]}"
+    return (
+        f"set {python} to the interpreter of an environment made with {RECIPES[python]}"
+    )
 
 
 def ask(
@@ -88,7 +94,17 @@ def ask(
     with tempfile.TemporaryDirectory() as folder:
         file, labels = Path(folder, "arrays.npz"), Path(folder, "labels.npy")
         np.savez(file, **arrays)
-        parts = (os.environ[python], "-W", "ignore", worker, file, labels, n_clusters, name, seed)
+        parts = (
+            os.environ[python],
+            "-W",
+            "ignore",
+            worker,
+            file,
+            labels,
+            n_clusters,
+            name,
+            seed,
+        )
         command = [str(part) for part in parts]
         try:
             done = _run(command, folder, longest, os.environ | (environment or {}))
@@ -171,5 +187,7 @@ def _ask_once(
 
 def numbered(parts: Iterable[Any]) -> dict[str, np.ndarray]:
     """Return sources or views as the arrays "part0", "part1", ... that workers read."""
-    dense = [part.toarray() if sp.issparse(part) else np.asarray(part) for part in parts]
+    dense = [
+        part.toarray() if sp.issparse(part) else np.asarray(part) for part in parts
+    ]
     return {f"part{i}": part for i, part in enumerate(dense)}

@@ -29,4 +29,7 @@ def run(
     return peer.ask(WORKER, arrays, k, name, seed, longest=longest)
 
 
-METHODS = [Method(name, partial(run, name=name), peer.reason, wants=CONSTRAINTS) for name in NAMES]
+METHODS = [
+    Method(name, partial(run, name=name), peer.reason, wants=CONSTRAINTS)
+    for name in NAMES
+]

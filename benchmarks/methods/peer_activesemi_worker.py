@@ -14,7 +14,9 @@ ATTEMPTS = 5  # runs until a method has failed
 def cluster(arrays, n_clusters, name, seed):
     """Try several times: a run fails if a cluster becomes empty or an assignment is impossible."""
     np.random.seed(seed)  # noqa: NPY002, there is no other way in
-    must, cannot = ([tuple(pair) for pair in arrays[side].tolist()] for side in ("must", "cannot"))
+    must, cannot = (
+        [tuple(pair) for pair in arrays[side].tolist()] for side in ("must", "cannot")
+    )
     for _ in range(ATTEMPTS):
         model = getattr(pairwise_constraints, name)(n_clusters=n_clusters)
         try:

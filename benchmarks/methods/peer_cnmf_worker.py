@@ -10,7 +10,9 @@ from peer_worker import serve
 sys.path.pop(0)  # this folder, whose own module `cnmf` would be taken for the package
 from cnmf import cNMF, load_df_from_npz
 
-DENSITY = 0.5  # its default: mean distance to neighbours from which spectra are left out
+DENSITY = (
+    0.5  # its default: mean distance to neighbours from which spectra are left out
+)
 ALL = 2.0  # the same, so that none is
 WORKERS = 2
 MILLION = 1e6  # counts of a cell in its unit
@@ -20,11 +22,17 @@ def factorize(arrays, n_runs, name, seed):
     """Return W above H transposed, in the unit of the counts."""
     X, ks = arrays["X"].astype(float), arrays["candidates"].tolist()
     used = np.flatnonzero(X.any(axis=0))
-    cells, genes = (pd.DataFrame(index=[f"{i}" for i in own]) for own in (range(len(X)), used))
+    cells, genes = (
+        pd.DataFrame(index=[f"{i}" for i in own]) for own in (range(len(X)), used)
+    )
     anndata.AnnData(X[:, used], cells, genes).write_h5ad("counts.h5ad")
     model = cNMF(output_dir=".", name=name)
     model.prepare(
-        "counts.h5ad", components=ks, n_iter=n_runs, seed=seed, num_highvar_genes=len(used)
+        "counts.h5ad",
+        components=ks,
+        n_iter=n_runs,
+        seed=seed,
+        num_highvar_genes=len(used),
     )
     model.factorize_multi_process(total_workers=WORKERS)
     model.combine()

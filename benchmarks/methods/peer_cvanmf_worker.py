@@ -37,7 +37,9 @@ def elbow(table, ks, seed):
     """Return the number of programs that it suggests, None if there is no elbow."""
     if not hasattr(itertools, "batched"):
         itertools.batched = batched
-    validated = denovo.rank_selection(table, ks, shuffles=SHUFFLES, seed=seed, progress_bar=False)
+    validated = denovo.rank_selection(
+        table, ks, shuffles=SHUFFLES, seed=seed, progress_bar=False
+    )
     k = denovo.suggest_rank(validated)["cosine_similarity"]
     return None if k is None or np.isnan(k) else int(k)
 

@@ -17,7 +17,9 @@ from scipy.optimize import linear_sum_assignment
 
 def read(path, first, last, offset, dtype, width):
     where = offset + first * width * dtype.itemsize
-    return np.fromfile(path, dtype, (last - first) * width, offset=where).reshape(-1, width)
+    return np.fromfile(path, dtype, (last - first) * width, offset=where).reshape(
+        -1, width
+    )
 
 
 def blocks_of(path, rows):
@@ -39,11 +41,17 @@ def peak():
 
 def main(table, classes, n_clusters, rows, memory):
     k = int(n_clusters)
-    kept = {"distributed.worker.memory.spill": False, "distributed.worker.memory.target": False}
+    kept = {
+        "distributed.worker.memory.spill": False,
+        "distributed.worker.memory.target": False,
+    }
     with (
         dask.config.set(kept),
         LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit=memory, dashboard_address=None
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit=memory,
+            dashboard_address=None,
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -55,7 +63,9 @@ def main(table, classes, n_clusters, rows, memory):
         seconds = time.perf_counter() - began
         found = {
             "seconds": seconds,
-            "accuracy": float(counts[linear_sum_assignment(-counts)].sum() / counts.sum()),
+            "accuracy": float(
+                counts[linear_sum_assignment(-counts)].sum() / counts.sum()
+            ),
             "worker": max(client.run(peak).values()),
             "client": peak(),
             "cpu": sum(client.run(time.process_time).values()),

@@ -22,7 +22,11 @@ def run(
 ) -> tuple[np.ndarray, float]:
     X = X.toarray() if sp.issparse(X) else X
     arrays = {"X": X, "known": known}
-    return peer.ask(WORKER, arrays, k, "fast-hdbscan", seed, peer.HDBSCAN_PYTHON, longest)
+    return peer.ask(
+        WORKER, arrays, k, "fast-hdbscan", seed, peer.HDBSCAN_PYTHON, longest
+    )
 
 
-METHODS = [Method("fast-hdbscan", run, partial(peer.reason, peer.HDBSCAN_PYTHON), wants=LABELS)]
+METHODS = [
+    Method("fast-hdbscan", run, partial(peer.reason, peer.HDBSCAN_PYTHON), wants=LABELS)
+]

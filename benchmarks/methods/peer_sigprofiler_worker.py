@@ -37,8 +37,12 @@ def factorize(arrays, n_runs, name, seed):
     tried = pd.read_csv(folder / "All_solutions_stat.csv", dtype=str)["Signatures"]
     [k] = ks if len(ks) == 1 else [int(k.strip("*")) for k in tried if "*" in k]
     solution = folder / "All_Solutions" / f"SBS96_{k}_Signatures"
-    H = pd.read_csv(solution / f"Signatures/SBS96_S{k}_Signatures.txt", sep="\t", index_col=0)
-    W = pd.read_csv(solution / f"Activities/SBS96_S{k}_NMF_Activities.txt", sep="\t", index_col=0)
+    H = pd.read_csv(
+        solution / f"Signatures/SBS96_S{k}_Signatures.txt", sep="\t", index_col=0
+    )
+    W = pd.read_csv(
+        solution / f"Activities/SBS96_S{k}_NMF_Activities.txt", sep="\t", index_col=0
+    )
     return np.concatenate([W.loc[samples].to_numpy(), H.loc[CHANNELS].to_numpy()])
 
 

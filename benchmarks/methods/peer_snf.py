@@ -17,7 +17,9 @@ from nmfcluster import SimilarityStack
 WORKER = Path(__file__).with_name("peer_snf_worker.py")
 
 
-def fused(X: Any, stack: SimilarityStack, k: int, seed: int) -> tuple[np.ndarray, float]:
+def fused(
+    X: Any, stack: SimilarityStack, k: int, seed: int
+) -> tuple[np.ndarray, float]:
     return peer.ask(WORKER, peer.numbered(stack.filled()), k, "similarities", seed)
 
 
@@ -31,5 +33,10 @@ def from_views(
 METHODS = [
     Method("SNF", fused, peer.reason, wants=SIMILARITIES),
     Method("SNF, its kernel", from_views, peer.reason, wants=VIEWS),
-    Method("SNF, its kernel, raw", partial(from_views, normalize=False), peer.reason, wants=VIEWS),
+    Method(
+        "SNF, its kernel, raw",
+        partial(from_views, normalize=False),
+        peer.reason,
+        wants=VIEWS,
+    ),
 ]

@@ -11,8 +11,12 @@ def cluster(arrays, n_clusters, name, seed):
     parts = [arrays[f"part{i}"].astype(float) for i in range(len(arrays))]
     n_neighbors = min(20, len(parts[0]) - 1)
     if name != "similarities":
-        parts = snf.make_affinity(parts, K=n_neighbors, normalize=name == "standardised")
-    for part in parts:  # a row of zeros has no neighbours, and would be divided by its sum
+        parts = snf.make_affinity(
+            parts, K=n_neighbors, normalize=name == "standardised"
+        )
+    for (
+        part
+    ) in parts:  # a row of zeros has no neighbours, and would be divided by its sum
         lonely = np.flatnonzero(part.sum(axis=1) == 0)
         part[lonely, lonely] = 1
     fused = parts[0] if len(parts) == 1 else snf.snf(parts, K=n_neighbors)

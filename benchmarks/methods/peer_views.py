@@ -24,7 +24,9 @@ FROM_SIMILARITIES = ("EEIMVC", "LFIMVC")
 def from_views(
     X: Any, views: list[Any], k: int, seed: int, name: str = "DAIMC"
 ) -> tuple[np.ndarray, float]:
-    return peer.ask(WORKER, peer.numbered(views), k, name, seed, peer.VIEWS_PYTHON, LONGEST)
+    return peer.ask(
+        WORKER, peer.numbered(views), k, name, seed, peer.VIEWS_PYTHON, LONGEST
+    )
 
 
 def from_similarities(

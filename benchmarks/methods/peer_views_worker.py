@@ -32,7 +32,10 @@ def cluster(arrays, n_clusters, name, seed):
     options = {}
     if name in ("EEIMVC", "LFIMVC"):
         # normalised similarities have eigenvalues from -1 to 1, kernels from 0
-        views, options = [view + np.eye(len(view)) for view in views], {"kernel": itself}
+        views, options = (
+            [view + np.eye(len(view)) for view in views],
+            {"kernel": itself},
+        )
     model = getattr(imml, name)(n_clusters=n_clusters, random_state=seed, **options)
     return model.fit_predict(views)
 

@@ -24,7 +24,9 @@ from sklearn.preprocessing import KernelCenterer, normalize
 from benchmarks.methods import SIMILARITIES, Method, timed
 from nmfcluster import SimilarityStack
 
-STEEP = 1e-4  # share of the decrease that the gradient promises with which a step is taken
+STEEP = (
+    1e-4  # share of the decrease that the gradient promises with which a step is taken
+)
 SMALL = 1e-4  # change of every weight at which the descent ends
 
 
@@ -36,7 +38,10 @@ def kernel(S: Any) -> np.ndarray:
     """
     S = S.toarray() if hasattr(S, "toarray") else S
     K = KernelCenterer().fit_transform(S)
-    ones, start = np.eye(len(K)) - 1 / len(K), np.random.default_rng(0).normal(size=len(K))
+    ones, start = (
+        np.eye(len(K)) - 1 / len(K),
+        np.random.default_rng(0).normal(size=len(K)),
+    )
     top = eigsh(K, 1, which="LA", v0=start, tol=1e-3, return_eigenvectors=False)[0]
     # The least eigenvalue as a largest one, which is found fast even where many are nearly 0.
     below = eigsh(2 * top * ones - K, 1, which="LA", v0=start, tol=1e-3)[0][0]
@@ -53,7 +58,9 @@ def best_partition(kernels: Sequence[np.ndarray], gamma: np.ndarray, k: int) -> 
     return H, values.sum()
 
 
-def descend(kernels: Sequence[np.ndarray], k: int, max_iter: int = 100) -> tuple[Any, ...]:
+def descend(
+    kernels: Sequence[np.ndarray], k: int, max_iter: int = 100
+) -> tuple[Any, ...]:
     """Return H, gamma, and the objective at first and after every step."""
     gamma = np.full(len(kernels), 1 / len(kernels))
     H, value = best_partition(kernels, gamma, k)

@@ -24,11 +24,15 @@ def cluster(X: Any, pairs: PairwiseConstraints, k: int, seed: int) -> np.ndarray
     K += K.max() * (must - cannot).toarray()
     start = _start(K, pairs.components(), k, np.random.default_rng(seed))
     lowest = eigvalsh(K, subset_by_index=[0, 0])[0]
-    K[np.diag_indices_from(K)] += max(0.0, -lowest)  # else a step may raise the objective
+    K[np.diag_indices_from(K)] += max(
+        0.0, -lowest
+    )  # else a step may raise the objective
     return plain.lloyd(K, start, k)
 
 
-def _start(K: np.ndarray, groups: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+def _start(
+    K: np.ndarray, groups: np.ndarray, k: int, rng: np.random.Generator
+) -> np.ndarray:
     """Assign samples to the nearest of k groups of must-links: the largest, then far ones."""
     sizes = np.bincount(groups)
     E = np.eye(len(sizes))[groups] / sizes

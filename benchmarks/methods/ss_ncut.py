@@ -28,6 +28,8 @@ def edited(W: np.ndarray, pairs: PairwiseConstraints) -> np.ndarray:
 
 
 METHODS = [
-    Method(f"SS-SNC{suffix}", timed(partial(cluster, affinity=affinity)), wants=CONSTRAINTS)
+    Method(
+        f"SS-SNC{suffix}", timed(partial(cluster, affinity=affinity)), wants=CONSTRAINTS
+    )
     for suffix, affinity in AFFINITIES.items()
 ]

@@ -37,7 +37,9 @@ def fit(
         return model.fit(X, constraints=pairs)
 
 
-def cluster(X: Any, pairs: PairwiseConstraints, k: int, seed: int, **options: Any) -> np.ndarray:
+def cluster(
+    X: Any, pairs: PairwiseConstraints, k: int, seed: int, **options: Any
+) -> np.ndarray:
     return fit(X, pairs, k, seed, **options).labels_
 
 

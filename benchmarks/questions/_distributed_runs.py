@@ -27,7 +27,10 @@ from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.partitions import base_partitions as partitions_in_memory
 
 ROWS = 250_000  # of a block that is read
-KEPT = {"distributed.worker.memory.spill": False, "distributed.worker.memory.target": False}
+KEPT = {
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.target": False,
+}
 RUNS = 16  # of NMF, of a second each
 
 
@@ -51,7 +54,10 @@ def cpu_of(client: Client) -> float:
 def peaks(client: Client) -> dict[str, float]:
     """Return the largest resident memory, in MiB, of a worker, and of the client and scheduler."""
     workers = client.run(partial(fresh.memory, "VmHWM"))
-    return {"worker": max(workers.values()) / 1024, "client": fresh.memory("VmHWM") / 1024}
+    return {
+        "worker": max(workers.values()) / 1024,
+        "client": fresh.memory("VmHWM") / 1024,
+    }
 
 
 def in_blocks(path: str) -> da.Array:
@@ -69,7 +75,9 @@ def _rows(path: str, block_info: Any = None) -> np.ndarray:
 def agreement(labels: Any, classes: str) -> dict[str, float]:
     """Compare labels in blocks with the classes in a file, and time it: nothing is gathered."""
     began = time.perf_counter()
-    blocks = zip(labels.to_delayed(), in_blocks(classes).to_delayed().ravel(), strict=True)
+    blocks = zip(
+        labels.to_delayed(), in_blocks(classes).to_delayed().ravel(), strict=True
+    )
     count = delayed(_contingency, pure=False)
     table = sum(dask.compute(*(count(own, true) for own, true in blocks)))
     seconds = time.perf_counter() - began
@@ -108,11 +116,15 @@ def compare(table: str, max_distinct: str) -> dict[str, Any]:
     with cluster():
         X = in_blocks(table)
         began = time.perf_counter()
-        ours = NMFConsensus(N_CLUSTERS, max_distinct=int(max_distinct), random_state=0).fit(X)
+        ours = NMFConsensus(
+            N_CLUSTERS, max_distinct=int(max_distinct), random_state=0
+        ).fit(X)
         labels, P = dask.compute(ours.labels_, ours.membership_)
         seconds = time.perf_counter() - began
     began = time.perf_counter()
-    plain = nmfcluster.NMFConsensus(N_CLUSTERS, affinity="partitions", random_state=0).fit(held)
+    plain = nmfcluster.NMFConsensus(
+        N_CLUSTERS, affinity="partitions", random_state=0
+    ).fit(held)
     return {
         "seconds": seconds,
         "seconds in memory": time.perf_counter() - began,
@@ -161,8 +173,13 @@ def backends(problem: str, rows: str, seed: str) -> dict[str, Any]:
     with cluster() as client:
         client.wait_for_workers(2)
         with joblib.parallel_config("dask"):
-            joblib.Parallel()(joblib.delayed(abs)(i) for i in range(4))  # imports are not counted
-            sent, began = psutil.net_io_counters(pernic=True)["lo"].bytes_sent, time.perf_counter()
+            joblib.Parallel()(
+                joblib.delayed(abs)(i) for i in range(4)
+            )  # imports are not counted
+            sent, began = (
+                psutil.net_io_counters(pernic=True)["lo"].bytes_sent,
+                time.perf_counter(),
+            )
             of_cluster = task(n_jobs=2)
             seconds = time.perf_counter() - began
             sent = psutil.net_io_counters(pernic=True)["lo"].bytes_sent - sent
@@ -180,7 +197,12 @@ def backends(problem: str, rows: str, seed: str) -> dict[str, Any]:
 def _task(problem: str, X: np.ndarray, seed: int, n_jobs: int) -> np.ndarray:
     if problem == "NMF runs":
         model = nmfcluster.NMFMetaCluster(
-            10, n_estimators=RUNS, random_state=seed, n_jobs=n_jobs, max_iter=100, tol=-1
+            10,
+            n_estimators=RUNS,
+            random_state=seed,
+            n_jobs=n_jobs,
+            max_iter=100,
+            tol=-1,
         )
         with warnings.catch_warnings():  # so many updates are made, converged or not
             warnings.simplefilter("ignore", ConvergenceWarning)

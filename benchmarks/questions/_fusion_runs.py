@@ -56,7 +56,9 @@ class Kept:
     They are of the sources as they were at their commit.
     """
 
-    runs: Runs = field(default_factory=dict)  # by data set, similarities and so on, and method
+    runs: Runs = field(
+        default_factory=dict
+    )  # by data set, similarities and so on, and method
     commits: dict[Any, str] = field(default_factory=dict)  # of which runs are
     failed: dict[str, str] = field(default_factory=dict)
 
@@ -72,13 +74,17 @@ class Kept:
             f"runs are kept, and some of others, of {', '.join(sorted({*self.commits.values()}))}."
         )
 
-    def in_details(self, columns: tuple[str, ...], runs: Runs) -> dict[str, list[report.Row]]:
+    def in_details(
+        self, columns: tuple[str, ...], runs: Runs
+    ) -> dict[str, list[report.Row]]:
         """Return all runs as rows for the JSON file, those that are kept by their commit."""
         parts: dict[str, Runs] = {}
         for key, own in runs.items():
             commit = self.commits.get(key)
             parts.setdefault(f"runs of {commit}" if commit else "runs", {})[key] = own
-        return {heading: report.by_run(columns, part) for heading, part in parts.items()}
+        return {
+            heading: report.by_run(columns, part) for heading, part in parts.items()
+        }
 
 
 def kept(file: Path, sets: dict[str, Views], methods: Collection[str]) -> Kept:
@@ -95,9 +101,13 @@ def kept(file: Path, sets: dict[str, Views], methods: Collection[str]) -> Kept:
         for row in rows:
             if row["data"] in names and row["method"] in methods:
                 key = tuple(value for value in row.values() if isinstance(value, str))
-                figures = {name: own for name, own in row.items() if isinstance(own, list)}
+                figures = {
+                    name: own for name, own in row.items() if isinstance(own, list)
+                }
                 values = zip(*figures.values(), strict=True)
-                found.runs[key] = [dict(zip(figures, run, strict=True)) for run in values]
+                found.runs[key] = [
+                    dict(zip(figures, run, strict=True)) for run in values
+                ]
                 found.commits[key] = commit
     return found
 

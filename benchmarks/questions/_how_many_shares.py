@@ -32,7 +32,10 @@ def table(kind: str, i: int) -> tuple[np.ndarray, int, dict[str, Any]]:
     if kind == "biclusters":
         k = 3 + i % 6
         size = int(rng.choice([60, 120])), int(rng.choice([100, 300]))
-        settings = {"noise": rng.choice([0.1, 0.25, 0.5]), "overlap": rng.choice([0, 0.2, 0.4])}
+        settings = {
+            "noise": rng.choice([0.1, 0.25, 0.5]),
+            "overlap": rng.choice([0, 0.2, 0.4]),
+        }
         return make_biclusters(size, k, **settings, random_state=seed)[0], k, settings
     k = 4 + 3 * i % 8
     if kind == "logarithms":
@@ -40,11 +43,19 @@ def table(kind: str, i: int) -> tuple[np.ndarray, int, dict[str, Any]]:
             "n_samples": int(rng.choice([200, 300])),
             "depth": int(rng.choice([1000, 2000])),
         }
-        settings |= {"housekeeping": rng.choice([0.3, 0.6]), "dispersion": rng.choice([0, 0.1])}
-        X = make_programs(n_features=500, n_programs=k, **settings, random_state=seed)[0]
+        settings |= {
+            "housekeeping": rng.choice([0.3, 0.6]),
+            "dispersion": rng.choice([0, 0.1]),
+        }
+        X = make_programs(n_features=500, n_programs=k, **settings, random_state=seed)[
+            0
+        ]
         depths = X.sum(axis=1, keepdims=True)
         return np.log1p(X / np.maximum(depths, 1) * depths.mean()), k, settings
-    settings = {"n_samples": int(rng.choice([100, 200])), "noise": rng.choice([0, 0.05])}
+    settings = {
+        "n_samples": int(rng.choice([100, 200])),
+        "noise": rng.choice([0, 0.05]),
+    }
     settings |= {"burden": int(rng.choice([500, 2000]))}
     X = make_signatures(n_signatures=k, **settings, random_state=seed)[0]
     return X / np.maximum(X.sum(axis=1, keepdims=True), 1), k, settings
@@ -60,10 +71,16 @@ def measure(
             X, k, settings = table(kind, i)
             row: report.Row = {"kind": kind, "k": k, **settings}
             for way in RESAMPLED:
-                model = NMFMetaCluster(k, n_estimators=n_runs, resample=way, random_state=i)
+                model = NMFMetaCluster(
+                    k, n_estimators=n_runs, resample=way, random_state=i
+                )
                 candidates = range(2, min(k + AROUND, len(X)) + 1)
-                sweep = sweep_n_clusters(model, X, candidates, method="recurrence", n_jobs=N_JOBS)
-                row |= {f"{rule}; {_named(way)}": n for rule, n in _answers(sweep).items()}
+                sweep = sweep_n_clusters(
+                    model, X, candidates, method="recurrence", n_jobs=N_JOBS
+                )
+                row |= {
+                    f"{rule}; {_named(way)}": n for rule, n in _answers(sweep).items()
+                }
             rows.append(row)
             progress.step(f"{kind}, {k}")
     rules = [name for name in rows[0] if ";" in name]

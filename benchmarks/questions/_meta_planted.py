@@ -52,19 +52,31 @@ PAPER = {
         (0.56, 0.024, 0.112, 0.008),
         (0.92, 0.126, 0.002, 0.0),
     ),
-    "NMF": ((0.5, 0.032, 0.313, 0.042), (0.53, 0.009, 0.194, 0.018), (0.69, 0.008, 0.027, 0.043)),
+    "NMF": (
+        (0.5, 0.032, 0.313, 0.042),
+        (0.53, 0.009, 0.194, 0.018),
+        (0.69, 0.008, 0.027, 0.043),
+    ),
     "NMF + NMF": (
         (0.59, 0.049, 0.132, 0.016),
         (0.55, 0.008, 0.119, 0.012),
         (0.74, 0.111, 0.012, 0.025),
     ),
-    "PTF": ((0.49, 0.044, 0.287, 0.023), (0.53, 0.01, 0.212, 0.019), (0.98, 0.037, 0.023, 0.006)),
+    "PTF": (
+        (0.49, 0.044, 0.287, 0.023),
+        (0.53, 0.01, 0.212, 0.019),
+        (0.98, 0.037, 0.023, 0.006),
+    ),
     "PTF + NMF": (
         (0.58, 0.04, 0.122, 0.015),
         (0.55, 0.011, 0.116, 0.014),
         (0.98, 0.043, 0.001, 0.0),
     ),
-    BEST: ((0.49, 0.017, 0.307, 0.011), (0.53, 0.008, 0.208, 0.018), (0.76, 0.089, 0.001, 0.0)),
+    BEST: (
+        (0.49, 0.017, 0.307, 0.011),
+        (0.53, 0.008, 0.208, 0.018),
+        (0.76, 0.089, 0.001, 0.0),
+    ),
 }
 #: the table of section 4.1
 LAMBDAS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.5, 0.75)
@@ -72,7 +84,9 @@ PAPER_NOISY = (0.2001, 0.2017, 0.2053, 0.2161, 0.2295, 0.2452, 0.2983, 0.3228)
 PAPER_ORIGINAL = (0.1403, 0.1375, 0.1364, 0.1419, 0.1544, 0.1719, 0.2323, 0.2604)
 PENALTIES, NOISE = ("l2", "l1_columns"), 0.75
 
-Results = dict[tuple[str, str], list[dict[str, float]]]  # by row and column of the table
+Results = dict[
+    tuple[str, str], list[dict[str, float]]
+]  # by row and column of the table
 Factors = tuple[np.ndarray, np.ndarray]  # W (n, k) and H (k, p)
 
 
@@ -122,14 +136,18 @@ def compare(case: Case, n_data: int, n_runs: int, progress: Progress) -> Results
             scores = {row: data.scores(*factors) for row, factors in ends.items()}
             singles = [data.scores(*run) for run in runs]
             scores[BEST] = singles[0]
-            scores[SINGLE] = {f: float(np.mean([one[f] for one in singles])) for f in FIGURES}
+            scores[SINGLE] = {
+                f: float(np.mean([one[f] for one in singles])) for f in FIGURES
+            }
             for row, one in scores.items():
                 results.setdefault((row, objects), []).append(one)
         progress.step(f"{case.k} planted biclusters, data set {seed}")
     return results
 
 
-def object_runs(name: str, X: np.ndarray, k: int, n_runs: int, seed: int) -> list[Factors]:
+def object_runs(
+    name: str, X: np.ndarray, k: int, n_runs: int, seed: int
+) -> list[Factors]:
     """Return several clusterings of the columns of X, that with the smallest error first.
 
     For k-means and fuzzy c-means, H holds the memberships of the columns, scaled to length 1, and W
@@ -168,10 +186,15 @@ def _ends(X: np.ndarray, k: int, runs: list[Factors], seed: int) -> dict[str, Fa
 def _of_estimator(X: np.ndarray, k: int, n_runs: int, seed: int) -> dict[str, Factors]:
     """Return what the estimator makes of its runs, the final NMF included."""
     fits = {
-        meta: metacluster.fit(X, k, seed, n_estimators=n_runs, resample=None, meta=meta.lower())
+        meta: metacluster.fit(
+            X, k, seed, n_estimators=n_runs, resample=None, meta=meta.lower()
+        )
         for meta in (NMF, PTF)
     }
-    return {f"{meta} + NMF": (model.factor_, model.components_) for meta, model in fits.items()}
+    return {
+        f"{meta} + NMF": (model.factor_, model.components_)
+        for meta, model in fits.items()
+    }
 
 
 def metaclusters(meta: str, runs: list[Factors], k: int, seed: int) -> np.ndarray:
@@ -190,12 +213,16 @@ def metaclusters(meta: str, runs: list[Factors], k: int, seed: int) -> np.ndarra
     return min(ends, key=lambda end: end[0])[1]
 
 
-def by_tensor(W: np.ndarray, H: np.ndarray, first: int, k: int) -> tuple[float, np.ndarray]:
+def by_tensor(
+    W: np.ndarray, H: np.ndarray, first: int, k: int
+) -> tuple[float, np.ndarray]:
     """Return the loss and the columns (k, p) of eq. 14, w_j h_j = sum_k a_jk b_k c_k, by eq. 15.
 
     The start is the run whose clusters are the rows of W and H from `first` on.
     """
-    b, c = (F[first : first + k].T + 1e-3 * F.mean() for F in (W, H))  # no zeros, which would stay
+    b, c = (
+        F[first : first + k].T + 1e-3 * F.mean() for F in (W, H)
+    )  # no zeros, which would stay
     a = (W @ b) * (H @ c) / ((b**2).sum(axis=0) * (c**2).sum(axis=0))
     for _ in range(N_UPDATES):
         a *= (W @ b) * (H @ c) / np.maximum(a @ ((b.T @ b) * (c.T @ c)), TINY)
@@ -218,7 +245,9 @@ def comparison(results: Results, figure: str) -> list[report.Row]:
             if column in COLUMNS and figure != "match of biclusters":
                 start = 0 if figure == "match" else 2
                 printed = PAPER[row][COLUMNS.index(column)] if row in PAPER else ()
-                cells[f"{column}, paper"] = " ± ".join(f"{n:g}" for n in printed[start : start + 2])
+                cells[f"{column}, paper"] = " ± ".join(
+                    f"{n:g}" for n in printed[start : start + 2]
+                )
         rows.append(cells)
     return rows
 
@@ -243,9 +272,12 @@ def _spread(told: list[dict[str, float]], figure: str) -> str:
 
 def verdict(results: Results) -> str:
     own = results["PTF + NMF", NMF]
-    match, error = (float(np.mean([told[f] for told in own])) for f in ("match", "error"))
+    match, error = (
+        float(np.mean([told[f] for told in own])) for f in ("match", "error")
+    )
     best, single = (
-        float(np.mean([told["match"] for told in results[row, NMF]])) for row in (BEST, SINGLE)
+        float(np.mean([told["match"] for told in results[row, NMF]]))
+        for row in (BEST, SINGLE)
     )
     met = "met" if round(match, 3) >= 0.98 and error < 5e-3 else "missed"
     return (
@@ -279,7 +311,12 @@ def sparser(
 
 
 def _errors(
-    noisy: np.ndarray, original: np.ndarray, penalty: str, weight: float, n_starts: int, seed: int
+    noisy: np.ndarray,
+    original: np.ndarray,
+    penalty: str,
+    weight: float,
+    n_starts: int,
+    seed: int,
 ) -> dict[str, float]:
     options = {"n_estimators": n_starts, "sparsity": weight, "penalty": penalty}
     model = metacluster.fit(noisy, THE_PAPERS.k, seed, resample=None, **options)
@@ -294,15 +331,23 @@ def _errors(
 def beside_paper(rows: list[report.Row]) -> list[report.Row]:
     """Return a row for every lambda, with the errors of the paper last."""
     table = []
-    by_penalty = {p: {r["lambda"]: r for r in rows if r["penalty"] == p} for p in PENALTIES}
-    printed = dict(zip(LAMBDAS, zip(PAPER_NOISY, PAPER_ORIGINAL, strict=True), strict=True))
+    by_penalty = {
+        p: {r["lambda"]: r for r in rows if r["penalty"] == p} for p in PENALTIES
+    }
+    printed = dict(
+        zip(LAMBDAS, zip(PAPER_NOISY, PAPER_ORIGINAL, strict=True), strict=True)
+    )
     for weight in by_penalty[PENALTIES[0]]:
         cells: report.Row = {"lambda": weight}
         for penalty, own in by_penalty.items():
             for key in ("eps_noisy", "eps_orig", "zeros of H"):
                 cells[f"{key}, {penalty}"] = f"{own[weight][key]:.3f}"
-        cells |= dict(zip(("eps_noisy, paper", "eps_orig, paper"), printed[weight], strict=True))
-        table.append({k: f"{v:.4f}" if k.endswith("paper") else v for k, v in cells.items()})
+        cells |= dict(
+            zip(("eps_noisy, paper", "eps_orig, paper"), printed[weight], strict=True)
+        )
+        table.append(
+            {k: f"{v:.4f}" if k.endswith("paper") else v for k, v in cells.items()}
+        )
     return table
 
 
@@ -322,12 +367,16 @@ def minima(rows: list[report.Row]) -> str:
 def draw_match(results: Results, ax: Any) -> None:
     rows = list(PAPER)[::-1]
     for column, objects in enumerate(COLUMNS):
-        means = [np.mean([told["match"] for told in results[row, objects]]) for row in rows]
+        means = [
+            np.mean([told["match"] for told in results[row, objects]]) for row in rows
+        ]
         places = np.arange(len(rows)) + 0.25 * (1 - column)
         ax.barh(places, means, height=0.25, label=f"{objects} runs", color=f"C{column}")
         printed = [PAPER[row][column][0] for row in rows]
         ax.plot(printed, places, "k|", label="paper" if not column else None)
-    ax.set(yticks=range(len(rows)), yticklabels=rows, xlabel="match with planted clusters")
+    ax.set(
+        yticks=range(len(rows)), yticklabels=rows, xlabel="match with planted clusters"
+    )
     ax.legend(fontsize="x-small")
 
 
@@ -337,7 +386,9 @@ def draw_errors(rows: list[report.Row], ax: Any) -> None:
         weights = [row["lambda"] for row in own]
         for key, style in (("eps_orig", "o-"), ("eps_noisy", ".:")):
             values = [row[key] for row in own]
-            ax.plot(weights, values, style, color=f"C{colour}", label=f"{key}, {penalty}")
+            ax.plot(
+                weights, values, style, color=f"C{colour}", label=f"{key}, {penalty}"
+            )
     ax.plot(LAMBDAS, PAPER_ORIGINAL, "k-", lw=0.8, label="eps_orig, paper")
     ax.plot(LAMBDAS, PAPER_NOISY, "k:", lw=0.8, label="eps_noisy, paper")
     ax.set(xlabel="lambda", ylabel="relative error")

@@ -19,7 +19,9 @@ from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation
 TAKERS = (*metacluster.VARIANTS, "cNMF-style", "KMeans(n_init=10)", "NMFC, of features")
 BEST, SINGLE = f"NMF, best of {nmf_runs.N_RUNS}", "NMF, a single run"
 
-Results = dict[tuple[str, str], dict[str, list[Run]]]  # by data and preparation, then by method
+Results = dict[
+    tuple[str, str], dict[str, list[Run]]
+]  # by data and preparation, then by method
 
 
 def sets(quick: bool) -> tuple[dict[str, Dataset], dict[str, str]]:
@@ -45,8 +47,12 @@ def compare(
             for seed in seeds:
                 for method, taker in takers.items():
                     labels, seconds = taker.run(X, None, k, seed)
-                    own.setdefault(method, []).append(scores(data.y, labels) | {"seconds": seconds})
-                singles = nmf_runs.run_many(X, k, nmf_runs.N_RUNS, seed, **nmf_runs.PATIENT)
+                    own.setdefault(method, []).append(
+                        scores(data.y, labels) | {"seconds": seconds}
+                    )
+                singles = nmf_runs.run_many(
+                    X, k, nmf_runs.N_RUNS, seed, **nmf_runs.PATIENT
+                )
                 told = [scores(data.y, one.labels) for one in singles]
                 own.setdefault(BEST, []).append(told[0])
                 own.setdefault(SINGLE, []).extend(told)
@@ -85,7 +91,10 @@ def by_k(
                 told = [_of_k(X, data.y, k, seed) for seed in seeds]
                 rows.append(
                     {"data": f"{name}, {how}", "k": k, "classes": data.n_clusters}
-                    | {key: float(np.mean([one[key] for one in told])) for key in told[0]}
+                    | {
+                        key: float(np.mean([one[key] for one in told]))
+                        for key in told[0]
+                    }
                     | {"deviation": float(np.std([one["cophenetic"] for one in told]))}
                 )
                 progress.step(f"{name}, {how}, k = {k}")
@@ -104,7 +113,8 @@ def _of_k(X: np.ndarray, y: np.ndarray, k: int, seed: int) -> dict[str, float]:
 def curves(rows: list[report.Row], figure: str) -> list[report.Row]:
     """Return a row for every data set, with a column for every k."""
     return [
-        {"data": name} | {f"k = {r['k']}": f"{r[figure]:.3f}" for r in rows if r["data"] == name}
+        {"data": name}
+        | {f"k = {r['k']}": f"{r[figure]:.3f}" for r in rows if r["data"] == name}
         for name in dict.fromkeys(row["data"] for row in rows)
     ]
 
@@ -115,7 +125,10 @@ def verdicts(results: Results) -> list[str]:
     ours, *others = (*TAKERS, BEST, SINGLE)
     others = [method for method in others if method not in metacluster.VARIANTS]
     for (name, how), own in results.items():
-        means = {m: float(np.mean([run["accuracy"] for run in own[m]])) for m in (ours, *others)}
+        means = {
+            m: float(np.mean([run["accuracy"] for run in own[m]]))
+            for m in (ours, *others)
+        }
         best = max(others, key=means.__getitem__)
         met = "met" if round(means[ours], 3) >= round(means[best], 3) else "missed"
         told.append(
@@ -129,7 +142,14 @@ def draw_accuracy(results: Results, ax: Any) -> None:
     rows = (SINGLE, BEST, *TAKERS[::-1])
     for colour, ((name, how), own) in enumerate(results.items()):
         means = [np.mean([run["accuracy"] for run in own[method]]) for method in rows]
-        ax.plot(means, range(len(rows)), "o", color=f"C{colour}", alpha=0.7, label=f"{name}, {how}")
+        ax.plot(
+            means,
+            range(len(rows)),
+            "o",
+            color=f"C{colour}",
+            alpha=0.7,
+            label=f"{name}, {how}",
+        )
     ax.set(yticks=range(len(rows)), yticklabels=rows, xlabel="accuracy")
     ax.legend(fontsize="x-small")
 
@@ -139,6 +159,8 @@ def draw_curves(rows: list[report.Row], ax: Any) -> None:
         own = [row for row in rows if row["data"] == name]
         values = [row["cophenetic"] for row in own]
         spread = [row["deviation"] for row in own]
-        ax.errorbar([row["k"] for row in own], values, spread, fmt="o-", capsize=2, label=name)
+        ax.errorbar(
+            [row["k"] for row in own], values, spread, fmt="o-", capsize=2, label=name
+        )
     ax.set(xlabel="k", ylabel="cophenetic correlation")
     ax.legend(fontsize="x-small")

@@ -24,7 +24,12 @@ Failed = Counter[tuple[str, str, str]]  # by method, data, why
 
 
 def measure(
-    runs: Runs, failed: Failed, data: Dataset, count: int, draw: int, takers: dict[str, Method]
+    runs: Runs,
+    failed: Failed,
+    data: Dataset,
+    count: int,
+    draw: int,
+    takers: dict[str, Method],
 ) -> None:
     """Add a run of each method on a draw of this many pairs, which all methods get."""
     X, y = data.draw(0)
@@ -37,7 +42,9 @@ def measure(
         if (method.wants == LABELS and not count) or given_up:
             run = dict.fromkeys((*FIGURES, "s"), np.nan)
         else:
-            run = _one(method, data.name, X, codes, extras[method.wants], free, draw, failed)
+            run = _one(
+                method, data.name, X, codes, extras[method.wants], free, draw, failed
+            )
         runs.setdefault((data.name, count, name), []).append(run)
 
 
@@ -63,7 +70,11 @@ def _one(
         return nothing
     except NoClusteringError:  # other pairs may have a clustering
         return nothing
-    run = {"ARI": float(adjusted_rand_score(codes, labels)), "free": np.nan, "s": seconds}
+    run = {
+        "ARI": float(adjusted_rand_score(codes, labels)),
+        "free": np.nan,
+        "s": seconds,
+    }
     if free.sum() >= FEWEST:
         run["free"] = float(adjusted_rand_score(codes[free], labels[free]))
     return run
@@ -80,7 +91,10 @@ def table(
     runs: Runs, names: list[str], count: int, methods: tuple[str, ...], figure: str
 ) -> dict[str, np.ndarray]:
     """Return the figure of each method on every set, NaN where it has none."""
-    return {m: np.array([mean(runs[name, count, m], figure) for name in names]) for m in methods}
+    return {
+        m: np.array([mean(runs[name, count, m], figure) for name in names])
+        for m in methods
+    }
 
 
 def shared_means(values: dict[str, np.ndarray]) -> tuple[int, dict[str, float]]:

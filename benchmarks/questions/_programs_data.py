@@ -61,7 +61,9 @@ class Setting:
         return Planted(X.astype(float), W, H)
 
 
-def _cells(n: int, p: int, k: int, depth: float, common: float, phi: float, two: float) -> Setting:
+def _cells(
+    n: int, p: int, k: int, depth: float, common: float, phi: float, two: float
+) -> Setting:
     options = {"n_features": p, "depth": depth, "housekeeping": common}
     options |= {"dispersion": phi, "doublets": two}
     name = f"{k} programs, depth {depth:,g}, {common:g} common"
@@ -126,7 +128,10 @@ def scores(planted: Planted, W: np.ndarray, H: np.ndarray) -> dict[str, float]:
     W, H = W.astype(float), H.astype(float)
     shares = H / np.maximum(H.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     mean = planted.H.mean(axis=0)
-    of_programs, own = cosines(planted.H, shares), cosines(planted.H - mean, shares - mean)
+    of_programs, own = (
+        cosines(planted.H, shares),
+        cosines(planted.H - mean, shares - mean),
+    )
     rows, columns = linear_sum_assignment(-of_programs)
     usage = np.zeros(len(planted.H))
     for planted_row, found in zip(rows, columns, strict=True):
@@ -163,5 +168,7 @@ def kullback(X: Any, W: np.ndarray, H: np.ndarray) -> float:
     for first in range(0, X.shape[0], ROWS):
         x = X[first : first + ROWS]
         x = (x.toarray() if sp.issparse(x) else x).astype(float)
-        loss += float(xlogy(x, x / np.maximum(W[first : first + ROWS] @ H, LEAST)).sum())
+        loss += float(
+            xlogy(x, x / np.maximum(W[first : first + ROWS] @ H, LEAST)).sum()
+        )
     return loss

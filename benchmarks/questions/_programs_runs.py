@@ -43,7 +43,9 @@ class Results:
 
 def available(quick: bool) -> tuple[list[Finder], dict[str, str]]:
     """Return the methods that can run here, and why the others cannot."""
-    skipped = {name: why for name, finder in FINDERS.items() if (why := finder.reason())}
+    skipped = {
+        name: why for name, finder in FINDERS.items() if (why := finder.reason())
+    }
     if quick:
         slow = [name for name, finder in FINDERS.items() if finder.slow]
         skipped |= {name: "it takes minutes on toy sizes, too" for name in slow}
@@ -65,7 +67,9 @@ def restricted(finders: Sequence[Finder]) -> list[str]:
     """Say which methods were not asked on all tables, as they take too long."""
     told = []
     for finder in finders:
-        limits = dict(zip(MODES, (finder.rows_at_k, finder.rows_by_choice), strict=True))
+        limits = dict(
+            zip(MODES, (finder.rows_at_k, finder.rows_by_choice), strict=True)
+        )
         told += [
             f"{finder.name} is run on tables of at most {limit:,.0f} rows {mode}: larger ones "
             "were not waited for."

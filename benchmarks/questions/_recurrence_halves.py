@@ -14,7 +14,9 @@ from benchmarks.methods import metacluster
 from benchmarks.questions._recurrence_planted import LOSSES, MORE, Way
 from benchmarks.runner import Progress
 
-Returns = dict[tuple[str, str, Way], np.ndarray]  # recurrence and return, by loss, table and way
+Returns = dict[
+    tuple[str, str, Way], np.ndarray
+]  # recurrence and return, by loss, table and way
 
 
 def sets(quick: bool) -> tuple[dict[str, Dataset], dict[str, str]]:
@@ -25,7 +27,10 @@ def sets(quick: bool) -> tuple[dict[str, Dataset], dict[str, str]]:
 
 
 def compare(
-    tables: dict[str, Dataset], ways: Iterable[Way], splits: Iterable[int], progress: Progress
+    tables: dict[str, Dataset],
+    ways: Iterable[Way],
+    splits: Iterable[int],
+    progress: Progress,
 ) -> Returns:
     """Return recurrence and return of all components, of every loss and way on every table.
 
@@ -51,10 +56,15 @@ def returns(data: Dataset, loss: str, way: Way, split: int) -> np.ndarray:
     k, n = data.n_clusters + MORE, len(data.y)
     order = np.random.RandomState(split).permutation(n)
     halves = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
-    models = [metacluster.fit(data.X[rows], k, split, loss=loss, resample=way) for rows in halves]
+    models = [
+        metacluster.fit(data.X[rows], k, split, loss=loss, resample=way)
+        for rows in halves
+    ]
     cosine = scores.cosines(models[0].components_, models[1].components_)
     recurrence = [model.recurrence_ for model in models]
-    return np.stack([np.concatenate(recurrence), np.concatenate([cosine.max(1), cosine.max(0)])])
+    return np.stack(
+        [np.concatenate(recurrence), np.concatenate([cosine.max(1), cosine.max(0)])]
+    )
 
 
 def correlation(told: np.ndarray) -> float:

@@ -47,7 +47,9 @@ class Setting:
         return X.astype(float), H
 
 
-def programs(n_samples: int, depth: float, shared: float = 0.0, **options: Any) -> Setting:
+def programs(
+    n_samples: int, depth: float, shared: float = 0.0, **options: Any
+) -> Setting:
     """Return a setting of cells by genes, a tenth of which a program raises."""
     named = {"n_samples": n_samples, "depth": depth, "dispersion": 0.1} | options
     return Setting(make_programs, named, shared)
@@ -77,7 +79,10 @@ TOY = {"toy": programs(40, 200, n_features=60, n_programs=3)}
 
 
 def compare(
-    settings: dict[str, Setting], ways: Iterable[Way], seeds: Iterable[int], progress: Progress
+    settings: dict[str, Setting],
+    ways: Iterable[Way],
+    seeds: Iterable[int],
+    progress: Progress,
 ) -> Runs:
     """Return the figures of every loss and way on all tables."""
     ways, runs = tuple(ways), {}
@@ -95,7 +100,9 @@ def compare(
 def measure(X: np.ndarray, H: np.ndarray, loss: str, way: Way, seed: int) -> Run:
     """Return the figures of fits with as many clusters as programs, and with more."""
     k, options = len(H), {"loss": loss, "resample": way}
-    with threadpool_limits(limits=1, user_api="blas"):  # also between the stages of a fit
+    with threadpool_limits(
+        limits=1, user_api="blas"
+    ):  # also between the stages of a fit
         exact = metacluster.fit(X, k, seed, **options)
         began = perf_counter()
         wide = metacluster.fit(X, k + MORE, seed, **options)

@@ -18,13 +18,22 @@ from benchmarks.methods import ssnmf
 from benchmarks.runner import Progress, exponent, interleaved
 from nmfcluster.constraints import PairwiseConstraints
 
-LARGEST = "NMFCLUSTER_LARGEST"  # names the largest number of samples; powers of ten are taken
+LARGEST = (
+    "NMFCLUSTER_LARGEST"  # names the largest number of samples; powers of ten are taken
+)
 USUAL = 1_000_000
-N_FEATURES, N_CLUSTERS, SPREAD = 16, 10, 6.0  # SPREAD: deviation; centres are in [-10, 10]
+N_FEATURES, N_CLUSTERS, SPREAD = (
+    16,
+    10,
+    6.0,
+)  # SPREAD: deviation; centres are in [-10, 10]
 KMEANS = "KMeans(n_init=10)"
 JOBS = (1, 2)
 PARTS = ("no", "yes")  # whether constraints are used
-SECONDS = {USUAL: {"no": 20.0, "yes": 30.0}, 10 * USUAL: {"no": 300.0}}  # targets, on two cores
+SECONDS = {
+    USUAL: {"no": 20.0, "yes": 30.0},
+    10 * USUAL: {"no": 300.0},
+}  # targets, on two cores
 MEBIBYTES = {USUAL: 2_048.0, 10 * USUAL: 14 * 1_024.0}
 SLOPE, SPEEDUP = 1.1, 1.6
 
@@ -81,14 +90,20 @@ def measure(
 def make(file: str, n: str, n_pairs: str) -> dict[str, Any]:
     """Write overlapping clusters and constraints."""
     X, y = make_blobs(
-        int(n), n_features=N_FEATURES, centers=N_CLUSTERS, cluster_std=SPREAD, random_state=0
+        int(n),
+        n_features=N_FEATURES,
+        centers=N_CLUSTERS,
+        cluster_std=SPREAD,
+        random_state=0,
     )
     pairs = PairwiseConstraints.from_labels(y, n_pairs=int(n_pairs), random_state=0)
     fresh.save(Path(file), X.astype(np.float32), y, pairs=pairs)
     return {}
 
 
-def _fit(file: Path, used: str, n_jobs: int, n_init: int | str, seed: int) -> dict[str, Any]:
+def _fit(
+    file: Path, used: str, n_jobs: int, n_init: int | str, seed: int
+) -> dict[str, Any]:
     return fresh.call(fit, file, used, n_jobs, n_init, seed)
 
 
@@ -125,7 +140,10 @@ def _row(n: int, n_pairs: int, runs: dict[Any, list[dict[str, Any]]]) -> report.
     row |= {"updates": median(one, "updates"), "ARI": median(one, "ari")}
     row["runs"] = len(runs[one])
     if KMEANS in runs:
-        row |= {"s KMeans": median(KMEANS, "seconds"), "ARI KMeans": median(KMEANS, "ari")}
+        row |= {
+            "s KMeans": median(KMEANS, "seconds"),
+            "ARI KMeans": median(KMEANS, "ari"),
+        }
     return row
 
 

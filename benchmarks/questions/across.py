@@ -28,7 +28,9 @@ LOSSES = {"KL": "kullback-leibler", "Frobenius": "frobenius"}
 SPREADS = 0.5, 1.0  # standard deviations of the logarithms of the factors of genes
 FOUND = 0.8  # cosine from which a planted program is found
 PRESENT = 0.5  # presence from which a sample has a program, as in the package
-HELD = 0.05  # share of the counts of a sample from which it has a program of a pooled fit
+HELD = (
+    0.05  # share of the counts of a sample from which it has a program of a pooled fit
+)
 N_UPDATES = 200  # of scikit-learn's NMF
 GROUPS, ONE, ALL = "groups", "pooled, programs of a sample", "pooled, all programs"
 AFTER = "groups, then NMF of all"
@@ -36,7 +38,9 @@ METHODS = (GROUPS, AFTER, ONE, ALL)
 FIGURES = ("found", "cosine", "named", "wrongly", "own told", "seconds")
 
 Run = dict[str, float]
-Runs = dict[tuple[str, str, float, str], list[Run]]  # by setting, loss, spread and method
+Runs = dict[
+    tuple[str, str, float, str], list[Run]
+]  # by setting, loss, spread and method
 
 
 @dataclass(frozen=True)
@@ -65,13 +69,17 @@ class Setting:
     def n_programs(self) -> int:
         return self.shared + self.own * self.n_samples
 
-    def draw(self, spread: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def draw(
+        self, spread: float, seed: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return counts, the samples of cells, and the programs, before factors of genes."""
         rng = np.random.RandomState(seed)
         H = make_programs(10, self.n_genes, self.n_programs, random_state=seed)[2]
         sizes = [self.n_cells] * self.n_samples
         if isinstance(self.n_cells, tuple):
-            sizes = list(np.random.RandomState(seed).randint(*self.n_cells, self.n_samples))
+            sizes = list(
+                np.random.RandomState(seed).randint(*self.n_cells, self.n_samples)
+            )
         parts = []
         for sample, n in enumerate(sizes):
             its = self.of_sample(sample)
@@ -80,7 +88,11 @@ class Setting:
             means = usages @ (H[its] * np.exp(rng.normal(0, spread, self.n_genes)))
             means *= usages.sum() / means.sum()
             parts.append(rng.poisson(means * rng.gamma(10, 0.1, means.shape)))
-        return np.concatenate(parts).astype(float), np.repeat(np.arange(len(sizes)), sizes), H
+        return (
+            np.concatenate(parts).astype(float),
+            np.repeat(np.arange(len(sizes)), sizes),
+            H,
+        )
 
 
 SETTINGS = {
@@ -92,18 +104,28 @@ TOY = {"toy": Setting(3, 30, 1, 1, 1, shared=2, n_genes=60, n_runs=3)}
 
 def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     settings = TOY if quick else SETTINGS
-    seeds = {name: (s.n_seeds if all_seeds else 1, s.n_others) for name, s in settings.items()}
-    progress = Progress("across", len(LOSSES) * len(SPREADS) * sum(n for n, _ in seeds.values()))
+    seeds = {
+        name: (s.n_seeds if all_seeds else 1, s.n_others)
+        for name, s in settings.items()
+    }
+    progress = Progress(
+        "across", len(LOSSES) * len(SPREADS) * sum(n for n, _ in seeds.values())
+    )
     runs: Runs = {}
     for name, setting in settings.items():
         n_seeds, n_others = seeds[name]
         for seed in range(n_seeds):
             for loss in LOSSES:
                 for spread in SPREADS:
-                    for method, told in measure(setting, loss, spread, seed, seed < n_others):
+                    for method, told in measure(
+                        setting, loss, spread, seed, seed < n_others
+                    ):
                         runs.setdefault((name, loss, spread, method), []).append(told)
                     progress.step(f"{name}, {loss}, {spread:g}")
-    tables = {_heading(name, settings[name], seeds[name]): _rows(runs, name) for name in settings}
+    tables = {
+        _heading(name, settings[name], seeds[name]): _rows(runs, name)
+        for name in settings
+    }
     details = {"runs": report.by_run(("setting", "loss", "spread", "method"), runs)}
     draw = partial(_draw, runs, next(iter(settings)))
     return report.write(out, "across", _caption(), tables, draw, [], {}, details)
@@ -141,7 +163,11 @@ def measure(
 ) -> list[tuple[str, Run]]:
     """Return the figures of the fit with groups, and of the others where they are asked for."""
     X, sample, H = setting.draw(spread, seed)
-    options = {"loss": LOSSES[loss], "n_estimators": setting.n_runs, "random_state": seed}
+    options = {
+        "loss": LOSSES[loss],
+        "n_estimators": setting.n_runs,
+        "random_state": seed,
+    }
     own = NMFMetaCluster(setting.n_programs, base_n_clusters=setting.of_each, **options)
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -156,7 +182,9 @@ def measure(
         for method, k in ((ONE, setting.of_each), (ALL, setting.n_programs)):
             seconds, pooled = _timed(partial(NMFMetaCluster(k, **options).fit, X))
             has = held(pooled, sample)
-            figures = scored(setting, H, pooled.components_, has, has.mean(axis=0) >= PRESENT)
+            figures = scored(
+                setting, H, pooled.components_, has, has.mean(axis=0) >= PRESENT
+            )
             told.append((method, figures | seconds))
     return told
 
@@ -184,7 +212,11 @@ def held(model: NMFMetaCluster, sample: np.ndarray) -> np.ndarray:
 
 
 def scored(
-    setting: Setting, H: np.ndarray, found: np.ndarray, has: np.ndarray, shared: np.ndarray
+    setting: Setting,
+    H: np.ndarray,
+    found: np.ndarray,
+    has: np.ndarray,
+    shared: np.ndarray,
 ) -> Run:
     """Return the figures of a fit whose clusters these samples have, and which are named."""
     clusters, cosines = match_components(H, found)
@@ -207,10 +239,19 @@ def _rows(runs: Runs, setting: str) -> list[report.Row]:
     rows = []
     for (name, loss, spread, method), own in runs.items():
         if name == setting:
-            row: report.Row = {"loss": loss, "spread": f"{spread:.1f}", "method": method}
-            means = {figure: float(np.mean([told[figure] for told in own])) for figure in FIGURES}
+            row: report.Row = {
+                "loss": loss,
+                "spread": f"{spread:.1f}",
+                "method": method,
+            }
+            means = {
+                figure: float(np.mean([told[figure] for told in own]))
+                for figure in FIGURES
+            }
             rows.append(row | {figure: f"{mean:.2f}" for figure, mean in means.items()})
-    return sorted(rows, key=lambda r: (r["loss"] != "KL", r["spread"], METHODS.index(r["method"])))
+    return sorted(
+        rows, key=lambda r: (r["loss"] != "KL", r["spread"], METHODS.index(r["method"]))
+    )
 
 
 def _draw(runs: Runs, setting: str, figure: Any) -> None:
@@ -222,7 +263,13 @@ def _draw(runs: Runs, setting: str, figure: Any) -> None:
         for i, method in enumerate(METHODS):
             own = runs[setting, loss, spread, method]
             means = [np.mean([told[name] for told in own]) for name in shown]
-            ax.bar(np.arange(len(shown)) + 0.2 * i - 0.3, means, 0.2, color=f"C{i}", label=method)
+            ax.bar(
+                np.arange(len(shown)) + 0.2 * i - 0.3,
+                means,
+                0.2,
+                color=f"C{i}",
+                label=method,
+            )
         ax.set_xticks(range(len(shown)), shown, fontsize="small")
     axes[0].set_ylabel("programs", fontsize="small")
     legend.legend(*axes[0].get_legend_handles_labels(), loc="center", fontsize="small")

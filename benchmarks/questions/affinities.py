@@ -49,8 +49,15 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
                 found = cluster(X, y, k, seed)[scored]
                 scores[method].append(float(adjusted_rand_score(y[scored], found)))
             progress.step(name)
-        row = {"table": name, "rows": len(X), "differ": len(np.unique(X, axis=0)), "clusters": k}
-        rows.append(row | {method: f"{np.mean(own):.3f}" for method, own in scores.items()})
+        row = {
+            "table": name,
+            "rows": len(X),
+            "differ": len(np.unique(X, axis=0)),
+            "clusters": k,
+        }
+        rows.append(
+            row | {method: f"{np.mean(own):.3f}" for method, own in scores.items()}
+        )
     caption = (
         f"Mean adjusted Rand index over {n_seeds} draw(s) of made tables, and as many seeds on "
         f"{', '.join(REAL)} with raw features. {OURS} is SSNMFClusterer with its defaults, with "
@@ -62,7 +69,9 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     return report.write(out, "affinities", caption, tables, draw, notes, missing)
 
 
-def _stored(data: datasets.Dataset, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _stored(
+    data: datasets.Dataset, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     X, y = data.draw(0)
     return X, np.unique(y, return_inverse=True)[1]
 
@@ -78,7 +87,10 @@ def _halves(X: np.ndarray) -> Any:
 
 
 def _verdict(rows: list[report.Row]) -> str:
-    gaps = {r["table"]: max(float(r["k-means"]), float(r["rbf"])) - float(r[OURS]) for r in rows}
+    gaps = {
+        r["table"]: max(float(r["k-means"]), float(r["rbf"])) - float(r[OURS])
+        for r in rows
+    }
     named = [f"{name} by {gap:.3f}" for name, gap in gaps.items() if gap > NEAR]
     return (
         f"{OURS} is more than {NEAR:g} under the better of k-means and rbf on {len(named)} of "
@@ -90,7 +102,13 @@ def _draw(rows: list[report.Row], figure: Any) -> None:
     figure.set_size_inches(9, 1.5 + 0.32 * len(rows))
     ax, at = figure.subplots(), np.arange(len(rows))
     for i, method in enumerate(METHODS):
-        ax.plot([float(row[method]) for row in rows], at, "os^v*D"[i], alpha=0.6, label=method)
+        ax.plot(
+            [float(row[method]) for row in rows],
+            at,
+            "os^v*D"[i],
+            alpha=0.6,
+            label=method,
+        )
     ax.set_yticks(at, [row["table"] for row in rows])
     ax.invert_yaxis()
     ax.set_xlabel("mean ARI")

@@ -46,8 +46,14 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     )
     tables = {"Mean ARI by number of answers": rows_}
     details = {"runs": report.by_run(("data", "way", "answers"), runs)}
-    notes, draw_it, skipped = [_worth(rows_)], partial(_draw, rows_), missing | every.left_out()
-    return report.write(out, "asked_pairs", caption, tables, draw_it, notes, skipped, details)
+    notes, draw_it, skipped = (
+        [_worth(rows_)],
+        partial(_draw, rows_),
+        missing | every.left_out(),
+    )
+    return report.write(
+        out, "asked_pairs", caption, tables, draw_it, notes, skipped, details
+    )
 
 
 def _scores(X: Any, y: np.ndarray, draw: int) -> dict[tuple[str, int], float]:
@@ -66,7 +72,9 @@ def _scores(X: Any, y: np.ndarray, draw: int) -> dict[tuple[str, int], float]:
     return scores | _asked(X, codes, k, draw)
 
 
-def _asked(X: Any, codes: np.ndarray, k: int, draw: int) -> dict[tuple[str, int], float]:
+def _asked(
+    X: Any, codes: np.ndarray, k: int, draw: int
+) -> dict[tuple[str, int], float]:
     scores, links = {}, np.empty((0, 2), dtype=int)
     for count in range(0, MOST_ASKED + 1, STEP):
         model = ssnmf.fit(X, answered(codes, links), k, draw)
@@ -87,13 +95,17 @@ def _row(runs: Runs, names: list[str], way: str) -> report.Row:
     row: report.Row = {"pairs": way}
     for count in COUNTS:
         if (names[0], way, count) in runs:
-            row[str(count)] = f"{np.mean([np.mean(runs[name, way, count]) for name in names]):.3f}"
+            row[str(count)] = (
+                f"{np.mean([np.mean(runs[name, way, count]) for name in names]):.3f}"
+            )
     return row
 
 
 def _worth(rows: list[report.Row]) -> str:
     asked, _, random = rows
-    worth = [f"{count} reach {asked[count]}" for count in map(str, COUNTS) if count in asked]
+    worth = [
+        f"{count} reach {asked[count]}" for count in map(str, COUNTS) if count in asked
+    ]
     return f"200 random pairs reach {random['200']}; of the pairs asked about {', '.join(worth)}."
 
 

@@ -17,9 +17,20 @@ from nmfcluster.meta import assign
 
 PLANTED = 10
 GAINS = (2, 4, 6, 8, 10, 15, 20)  # nats
-CUTS = (0.0, 0.02, 0.05, 0.1)  # shares of a sample below which a usage of the full fit is 0
+CUTS = (
+    0.0,
+    0.02,
+    0.05,
+    0.1,
+)  # shares of a sample below which a usage of the full fit is 0
 TIE = 0.002  # F1, by which the smaller error of usages decides
-FIGURES = F1, PRECISION, RECALL, ERROR, SECONDS = "F1", "precision", "recall", "error", "seconds"
+FIGURES = F1, PRECISION, RECALL, ERROR, SECONDS = (
+    "F1",
+    "precision",
+    "recall",
+    "error",
+    "seconds",
+)
 
 
 class Setting(NamedTuple):
@@ -33,15 +44,23 @@ class Setting(NamedTuple):
         noise = f", noise {self.noise:g}" if self.noise else ""
         return f"{self.burden:,.0f} mutations, {self.n_known} known{noise}"
 
-    def draw(self, seed: int, n_samples: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def draw(
+        self, seed: int, n_samples: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return counts, usages and the catalogue, the planted signatures first."""
         given = {"burden": self.burden, "noise": self.noise, "random_state": seed}
         X, W, H = make_signatures(n_samples, PLANTED, **given)
         others = make_signatures(1, self.n_known - PLANTED, random_state=1000 + seed)[2]
-        return X, np.hstack([W, np.zeros((n_samples, len(others)))]), np.vstack([H, others])
+        return (
+            X,
+            np.hstack([W, np.zeros((n_samples, len(others)))]),
+            np.vstack([H, others]),
+        )
 
 
-SETTINGS = [Setting(b, k, s) for s in (0.0, 0.1) for k in (40, 80) for b in (100, 1000, 50_000)]
+SETTINGS = [
+    Setting(b, k, s) for s in (0.0, 0.1) for k in (40, 80) for b in (100, 1000, 50_000)
+]
 TOY = [Setting(100, 20, 0.0), Setting(1000, 20, 0.0)]
 Runs = dict[tuple[str, str], list[dict[str, float]]]  # by setting and way
 
@@ -56,9 +75,12 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
             for way, figures in compare(*setting.draw(seed, n_samples)).items():
                 runs.setdefault((str(setting), way), []).append(figures)
             progress.step(str(setting))
-    shown = {f"{figure} of the usages above 0": by_setting(runs, figure) for figure in FIGURES[:3]}
-    shown["Error of usages: sum of their differences, as a share of the true ones"] = by_setting(
-        runs, ERROR
+    shown = {
+        f"{figure} of the usages above 0": by_setting(runs, figure)
+        for figure in FIGURES[:3]
+    }
+    shown["Error of usages: sum of their differences, as a share of the true ones"] = (
+        by_setting(runs, ERROR)
     )
     shown["Means over the settings"] = by_way(runs)
     shown["The default, when each setting is left out"] = left_out(runs)
@@ -79,18 +101,23 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
 def compare(X: np.ndarray, W: np.ndarray, H: np.ndarray) -> dict[str, dict[str, float]]:
     """Return the figures of every way."""
     start = time.process_time()
-    model = NMFMetaCluster(len(H), loss="kullback-leibler", fixed_components=H, n_estimators=1)
+    model = NMFMetaCluster(
+        len(H), loss="kullback-leibler", fixed_components=H, n_estimators=1
+    )
     full = model.fit(X).factor_
     seconds = time.process_time() - start
     shares = full / np.maximum(full.sum(axis=1, keepdims=True), 1)
     figures = {
-        f"full, cut {cut:g}": scored(np.where(shares >= cut, full, 0), W) | {SECONDS: seconds}
+        f"full, cut {cut:g}": scored(np.where(shares >= cut, full, 0), W)
+        | {SECONDS: seconds}
         for cut in CUTS
     }
     for gain in GAINS:
         start = time.process_time()
         usages = assign(X, H, min_gain=gain).usages
-        figures[f"gain {gain}"] = scored(usages, W) | {SECONDS: time.process_time() - start}
+        figures[f"gain {gain}"] = scored(usages, W) | {
+            SECONDS: time.process_time() - start
+        }
     return figures
 
 
@@ -108,7 +135,11 @@ def scored(usages: np.ndarray, W: np.ndarray) -> dict[str, float]:
 
 def mean(runs: Runs, figure: str, way: str, without: str = "") -> float:
     """Return the mean over settings of those over seeds."""
-    kept = [own for (setting, name), own in runs.items() if name == way and setting != without]
+    kept = [
+        own
+        for (setting, name), own in runs.items()
+        if name == way and setting != without
+    ]
     return float(np.mean([[run[figure] for run in figures] for figures in kept]))
 
 
@@ -122,7 +153,9 @@ def by_setting(runs: Runs, figure: str) -> list[report.Row]:
 
 def by_way(runs: Runs) -> list[report.Row]:
     ways = dict.fromkeys(way for _, way in runs)
-    return [{"way": way} | {f: f"{mean(runs, f, way):.3f}" for f in FIGURES} for way in ways]
+    return [
+        {"way": way} | {f: f"{mean(runs, f, way):.3f}" for f in FIGURES} for way in ways
+    ]
 
 
 def chosen(runs: Runs, without: str = "") -> str:
@@ -147,7 +180,9 @@ def _draw(rows: list[report.Row], figure: Any) -> None:
     ways = list(rows[0])[1:]
     for colour, row in zip(report.COLOURS * 2, rows, strict=False):
         values = [float(row[way]) for way in ways]
-        ax.plot(range(len(ways)), values, marker="o", color=colour, label=row["setting"])
+        ax.plot(
+            range(len(ways)), values, marker="o", color=colour, label=row["setting"]
+        )
     ax.set_xticks(range(len(ways)), ways, rotation=45, ha="right")
     ax.set_ylabel("F1")
     ax.legend(fontsize="small")

@@ -28,12 +28,19 @@ from benchmarks.runner import Progress, interleaved
 
 N_UPDATES = 500  # of scikit-learn
 LARGE = (20_000, 2_000), 20, 0.05  # shape, programs, share of entries above 0
-RUNS, MINUTES, TIMES = 100, 6.0, 2.5  # targets: minutes of these runs; memory over the table's
+RUNS, MINUTES, TIMES = (
+    100,
+    6.0,
+    2.5,
+)  # targets: minutes of these runs; memory over the table's
 OURS, DTYPES = "ours", (np.float64, np.float32)
 TARGETS = {("dense", "float64"): 15.0, ("dense", "float32"): 5.0}
 TARGETS |= {("sparse", dtype.__name__): 50.0 for dtype in DTYPES}  # times as fast
 THREADS = (2, 1)  # of the fits to the large table
-SHAPE = 0.3, 0.2  # of the gamma distributions of factors, dense and sparse: most are small
+SHAPE = (
+    0.3,
+    0.2,
+)  # of the gamma distributions of factors, dense and sparse: most are small
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,10 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         cases = [dense((20, 30), 3, 20), sparse((40, 30), 3, 0.3, 20)]
         repeats, n_runs, large = 1, 2, ((60, 40), 3, 0.3)
     else:
-        cases = [dense((200, 5_000), 10, N_UPDATES), sparse((5_000, 2_000), 20, 0.05, N_UPDATES)]
+        cases = [
+            dense((200, 5_000), 10, N_UPDATES),
+            sparse((5_000, 2_000), 20, 0.05, N_UPDATES),
+        ]
         repeats, n_runs, large = 5 if all_seeds else 1, 20, LARGE
     steps = len(cases) * repeats * (1 + len(DTYPES)) + 1 + len(THREADS)
     progress = Progress("counts_scale", steps)
@@ -97,7 +107,9 @@ def sparse(shape: tuple[int, int], k: int, share: float, n_updates: int) -> Case
     return Case(name, X, k, n_updates)
 
 
-def sparse_counts(shape: tuple[int, int], k: int, share: float, block: int = 2_000) -> Any:
+def sparse_counts(
+    shape: tuple[int, int], k: int, share: float, block: int = 2_000
+) -> Any:
     """Return a CSR table of counts, of which about this share are above 0; drawn by rows."""
     rng = np.random.default_rng(0)
     W, H = (rng.gamma(SHAPE[1], size=size) for size in ((shape[0], k), (k, shape[1])))
@@ -138,7 +150,10 @@ def sklearn_run(case: Case, dtype: Any, seed: int) -> tuple[float, float]:
 
 def our_run(case: Case, seed: int) -> tuple[float, float]:
     """Return seconds and loss of a fit of a single run, in float32."""
-    X, options = case.X.astype(np.float32), {"n_estimators": 1, "resample": None, "n_jobs": 1}
+    X, options = (
+        case.X.astype(np.float32),
+        {"n_estimators": 1, "resample": None, "n_jobs": 1},
+    )
     with threadpool_limits(limits=1):
         began = perf_counter()
         model = metacluster.fit(X, case.k, seed, loss=KL, **options)
@@ -150,7 +165,9 @@ def measure(case: Case, repeats: int, progress: Progress) -> list[report.Row]:
     """Return a row for each dtype of scikit-learn; every repeat has another start."""
     tasks: dict[str, Any] = {d.__name__: partial(sklearn_run, case, d) for d in DTYPES}
     runs = interleaved(tasks | {OURS: partial(our_run, case)}, repeats, progress)
-    times, losses = ({name: np.array(own)[:, i] for name, own in runs.items()} for i in (0, 1))
+    times, losses = (
+        {name: np.array(own)[:, i] for name, own in runs.items()} for i in (0, 1)
+    )
     rows = []
     for dtype in tasks:
         ratios = times[dtype] / times[OURS]
@@ -158,7 +175,10 @@ def measure(case: Case, repeats: int, progress: Progress) -> list[report.Row]:
         row |= {"times faster": float(np.median(ratios))}
         row |= {"range": f"{report.cell(ratios.min())} to {report.cell(ratios.max())}"}
         row |= {"s, scikit-learn": float(np.median(times[dtype]))}
-        row |= {"s, ours": float(np.median(times[OURS])), "target": TARGETS[case.kind, dtype]}
+        row |= {
+            "s, ours": float(np.median(times[OURS])),
+            "target": TARGETS[case.kind, dtype],
+        }
         row |= {"loss": f"{np.median(losses[dtype]):.1f}"}
         below = 100 * (1 - losses[OURS] / losses[dtype])
         rows.append(row | {"% below": float(np.median(below))})
@@ -189,10 +209,17 @@ def whole_fits(
         rows = []
         for n_jobs in THREADS:
             costs = fresh.call(whole_fit, file, k, n_runs, n_jobs)
-            told = {"table": about, "MiB of it": stored, "threads": n_jobs, "runs": n_runs}
+            told = {
+                "table": about,
+                "MiB of it": stored,
+                "threads": n_jobs,
+                "runs": n_runs,
+            }
             told |= {"s": costs["seconds"], "s a run": costs["seconds"] / n_runs}
             memory = costs["mebibytes"]
-            rows.append(told | {"MiB on top": memory, "over the table": memory / stored})
+            rows.append(
+                told | {"MiB on top": memory, "over the table": memory / stored}
+            )
             progress.step(f"the large table, {n_jobs} threads")
     return rows
 
@@ -207,7 +234,9 @@ def whole_fit(file: str, k: str, n_runs: str, n_jobs: str) -> dict[str, Any]:
 def verdicts_of_fits(whole: list[report.Row]) -> list[str]:
     fit, alone = whole
     minutes, times = RUNS * fit["s a run"] / 60, fit["over the table"]
-    in_time, in_room = ("met" if m else "missed" for m in (minutes <= MINUTES, times <= TIMES))
+    in_time, in_room = (
+        "met" if m else "missed" for m in (minutes <= MINUTES, times <= TIMES)
+    )
     return [
         f"{fit['table']}: {RUNS} runs at {report.cell(fit['s a run'])} s take {minutes:.1f} "
         f"minutes in two threads (target: {MINUTES:g}): {in_time}.",
@@ -221,6 +250,10 @@ def _draw(speed: list[report.Row], figure: Any) -> None:
     rows = speed[::-1]
     names = [f"{row['table']}\nagainst {row['beside']}" for row in rows]
     ax.barh(range(len(rows)), [row["times faster"] for row in rows], height=0.5)
-    ax.plot([row["target"] for row in rows], range(len(rows)), "k|", ms=20, label="target")
-    ax.set(yticks=range(len(rows)), yticklabels=names, xlabel="times faster", xscale="log")
+    ax.plot(
+        [row["target"] for row in rows], range(len(rows)), "k|", ms=20, label="target"
+    )
+    ax.set(
+        yticks=range(len(rows)), yticklabels=names, xlabel="times faster", xscale="log"
+    )
     ax.legend(fontsize="x-small")

@@ -26,7 +26,11 @@ from benchmarks.runner import Progress
 
 HOST, TORCH, CUDA = "numpy", "torch, CPU", "torch, CUDA"
 RUNS, FEW = 100, 4  # runs that are asked for; of the fit that comes first
-SECONDS = {HOST: 30.0, TORCH: 30.0, CUDA: 90.0}  # of a fit: six minutes for all, with a GPU
+SECONDS = {
+    HOST: 30.0,
+    TORCH: 30.0,
+    CUDA: 90.0,
+}  # of a fit: six minutes for all, with a GPU
 LONGER = 8  # times as many, if all runs are asked for
 COUNTS, SQUARES = "sparse counts", "dense squares"
 LOSSES = {COUNTS: KL, SQUARES: "frobenius"}
@@ -52,7 +56,13 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     tables = {"NMFMetaCluster where its table is": rows}
     notes = [_verdict(rows, table) for table in LOSSES]
     return report.write(
-        out, "devices", _caption(most, all_seeds), tables, partial(_draw, rows), notes, skipped
+        out,
+        "devices",
+        _caption(most, all_seeds),
+        tables,
+        partial(_draw, rows),
+        notes,
+        skipped,
     )
 
 
@@ -63,7 +73,9 @@ def _columns() -> tuple[list[str], dict[str, str]]:
     import torch
 
     if not torch.cuda.is_available():
-        return [HOST, TORCH], {CUDA: "there is no CUDA device here: columns are of the CPU alone"}
+        return [HOST, TORCH], {
+            CUDA: "there is no CUDA device here: columns are of the CPU alone"
+        }
     return [HOST, TORCH, CUDA], {}
 
 
@@ -77,10 +89,16 @@ def _write(table: str, quick: bool, file: Path) -> dict[str, Any]:
         shape, k = ((20, 30), 3) if quick else ((200, 5_000), 10)
         X, stored = dense(shape, k, 0).X, ""
     fresh.save(file, X.astype(np.float32), np.arange(shape[0]))
-    return {"name": table, "k": k, "table": f"{table}, {shape[0]:,} x {shape[1]:,}{stored}"}
+    return {
+        "name": table,
+        "k": k,
+        "table": f"{table}, {shape[0]:,} x {shape[1]:,}{stored}",
+    }
 
 
-def fits(table: str, k: str, where: str, folder: str, most: str, seconds: str) -> dict[str, Any]:
+def fits(
+    table: str, k: str, where: str, folder: str, most: str, seconds: str
+) -> dict[str, Any]:
     """Return the costs of a fit of many runs, as many as take some seconds. The process is fresh.
 
     A fit of few runs comes first: it tells how many that are, loads what a device needs, and its
@@ -138,8 +156,12 @@ def _row(
     row |= {"runs": found["runs"], "s": found["seconds"], "s a run": a_run}
     row |= {f"min for {RUNS}": RUNS * a_run / 60, "loss of few": f"{found['loss']:.4f}"}
     if where != HOST:
-        [ours] = [r for r in before if r["table"] == row["table"] and r["where"] == HOST]
-        labels = [np.load(folder / f"{about['name']} {name}.npy") for name in (HOST, where)]
+        [ours] = [
+            r for r in before if r["table"] == row["table"] and r["where"] == HOST
+        ]
+        labels = [
+            np.load(folder / f"{about['name']} {name}.npy") for name in (HOST, where)
+        ]
         row |= {"times as fast as numpy": ours["s a run"] / a_run}
         row |= {"same labels of few": float(np.mean(labels[0] == labels[1]))}
     if where == CUDA:

@@ -24,7 +24,9 @@ from benchmarks.runner import Progress, exponent, interleaved
 
 MEMORY = "300MB"  # of a worker; its imports take half of it
 OF_FEATURES = "300MB"  # of a worker that makes base partitions of 10 features
-OF_DASK_ML = "2GB"  # of one that runs the k-means of dask-ml, which holds X: at 600 MB it waits
+OF_DASK_ML = (
+    "2GB"  # of one that runs the k-means of dask-ml, which holds X: at 600 MB it waits
+)
 SAME = (  # kind of table, and distinct rows that are held
     ("separated", 200_000),
     ("overlapping", 200_000),
@@ -87,7 +89,9 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         "joblib's backends: two workers beside two threads": backends,
     }
     notes = _verdicts(same, fits, backends)
-    return report.write(out, "distributed", caption, tables, partial(_draw, fits), notes, skipped)
+    return report.write(
+        out, "distributed", caption, tables, partial(_draw, fits), notes, skipped
+    )
 
 
 def _same(
@@ -148,12 +152,18 @@ def _features(
     ours = fresh.call(runs.features, *files, folder / "labels", memory)
     progress.step(f"{n:,} rows from features to labels")
     rows = [_of_features("base_partitions and NMFConsensus", n, ours)]
-    skipped = {} if os.environ.get(peer.DASK_PYTHON) else {DASK_ML: peer.reason(peer.DASK_PYTHON)}
+    skipped = (
+        {}
+        if os.environ.get(peer.DASK_PYTHON)
+        else {DASK_ML: peer.reason(peer.DASK_PYTHON)}
+    )
     if not skipped:
         try:
             rows.append(_of_features(f"{DASK_ML} KMeans", n, _dask_ml(files, folder)))
         except subprocess.TimeoutExpired:
-            skipped[DASK_ML] = f"not done after {peer.LONGEST} s with {OF_DASK_ML} a worker"
+            skipped[DASK_ML] = (
+                f"not done after {peer.LONGEST} s with {OF_DASK_ML} a worker"
+            )
     progress.step(f"{n:,} rows, {DASK_ML}")
     return rows, skipped
 
@@ -215,7 +225,9 @@ def _verdicts(
         "memory (target: .9999)": min(row["same labels"] for row in same) >= 0.9999,
     }
     largest = max(fits, key=lambda row: row["rows"])
-    a_million = (largest["s of the fit"] + largest["s of the labels"]) / largest["rows"] * 1e6
+    a_million = (
+        (largest["s of the fit"] + largest["s of the labels"]) / largest["rows"] * 1e6
+    )
     peak = max(row["peak of a worker, MiB"] for row in fits)
     checks |= {
         f"at most {peak:.0f} MiB a worker (target: 286, 300 MB)": peak <= 286,
@@ -224,14 +236,22 @@ def _verdicts(
     }
     for kind in dict.fromkeys(row["labels"] for row in fits):
         own = [row for row in fits if row["labels"] == kind and row["partitions"] == 50]
-        own = [row for row in own if row["exact"] == own[-1]["exact"]]  # passes cost more
+        own = [
+            row for row in own if row["exact"] == own[-1]["exact"]
+        ]  # passes cost more
         if len(own) > 1:
             seconds = [row["s of the fit"] + row["s of the labels"] for row in own]
             slope = exponent([row["rows"] for row in own], seconds)
-            checks[f"{kind}: exponent {slope:.2f} of n (target: at most 1.05)"] = slope <= 1.05
+            checks[f"{kind}: exponent {slope:.2f} of n (target: at most 1.05)"] = (
+                slope <= 1.05
+            )
     slowest = max(row["workers / threads"] for row in backends)
-    checks[f"workers take {slowest:.2f} times as long as threads (target: 1.3)"] = slowest <= 1.3
-    checks["the same bits on workers and on threads"] = all(row["same bits"] for row in backends)
+    checks[f"workers take {slowest:.2f} times as long as threads (target: 1.3)"] = (
+        slowest <= 1.3
+    )
+    checks["the same bits on workers and on threads"] = all(
+        row["same bits"] for row in backends
+    )
     return [f"{claim}: {'met' if met else 'missed'}." for claim, met in checks.items()]
 
 
@@ -239,11 +259,16 @@ def _draw(fits: list[report.Row], figure: Any) -> None:
     figure.set_size_inches(9, 4)
     time, memory = figure.subplots(1, 2)
     for colour, kind in enumerate(dict.fromkeys(row["labels"] for row in fits)):
-        own = sorted((r for r in fits if r["labels"] == kind), key=lambda row: row["rows"])
+        own = sorted(
+            (r for r in fits if r["labels"] == kind), key=lambda row: row["rows"]
+        )
         sizes = [row["rows"] for row in own]
         seconds = [row["s of the fit"] + row["s of the labels"] for row in own]
         time.loglog(sizes, seconds, "o-", color=f"C{colour}", label=kind)
-        for column, style in (("peak of a worker, MiB", "o-"), ("MiB of the table", "s:")):
+        for column, style in (
+            ("peak of a worker, MiB", "o-"),
+            ("MiB of the table", "s:"),
+        ):
             values = [row[column] for row in own]
             name = f"{kind}, {column.split(',')[0]}"
             memory.loglog(sizes, values, style, color=f"C{colour}", label=name)

@@ -47,7 +47,9 @@ SHARES = (0, 1, 3, 5)  # constrained pairs, per cent of all pairs
 CHOSEN = 3
 SCHEMES = {"counts": "word counts", "unit": "rows of unit length", "tfidf": "tf-idf"}
 
-Results = dict[tuple[str, str, int, str], list[trials.Run]]  # by scheme, data, share, method
+Results = dict[
+    tuple[str, str, int, str], list[trials.Run]
+]  # by scheme, data, share, method
 
 
 def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
@@ -69,11 +71,18 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
 
 
 def _measure(
-    results: Results, data: datasets.Dataset, scheme: str, share: int, names: Any, n_trials: int
+    results: Results,
+    data: datasets.Dataset,
+    scheme: str,
+    share: int,
+    names: Any,
+    n_trials: int,
 ) -> None:
     """Run the methods that have no results yet, and add theirs."""
     known = methods.load_all()
-    takers = {m: known[m] for m in names if (scheme, data.name, share, m) not in results}
+    takers = {
+        m: known[m] for m in names if (scheme, data.name, share, m) not in results
+    }
     weighted = replace(data, prepare=partial(_prepared, data, scheme))
     n_pairs = _n_pairs(data, share)
     for method, runs in trials.of_pairs(weighted, takers, n_pairs, n_trials).items():
@@ -100,10 +109,14 @@ def _report(
     cores = [row for data in sets.values() for row in _cores(data)]
     tables = {
         f"Table 3: accuracy, SS-NMF with {CHOSEN} % of the pairs": rows,
-        "Figures 3 and 4: accuracy by share of constrained pairs": _by_share(sets, results),
+        "Figures 3 and 4: accuracy by share of constrained pairs": _by_share(
+            sets, results
+        ),
         "Accuracy on documents in no constraint": _by_share(sets, results, "free"),
         "Table 4: confusion of clusters and classes, and the diagonal of S, for one draw": cores,
-        "Accuracy by weighting of the words, means over the sets": _by_scheme(sets, results),
+        "Accuracy by weighting of the words, means over the sets": _by_scheme(
+            sets, results
+        ),
     }
     caption = (
         "Clustering of documents beside Chen et al. (2007): means over "
@@ -118,7 +131,9 @@ def _report(
     details = {"runs": report.by_run(("words", "data", "per cent", "method"), results)}
     notes = [*_verdicts(rows), _without(sets, results), *_diagonal(cores, results)]
     draw = partial(_draw, list(sets), results)
-    return report.write(out, "documents", caption, tables, draw, notes, skipped, details)
+    return report.write(
+        out, "documents", caption, tables, draw, notes, skipped, details
+    )
 
 
 def _row(data: datasets.Dataset, results: Results) -> report.Row:
@@ -146,14 +161,20 @@ def _by_share(
     rows = []
     for name, data in sets.items():
         for share in SHARES:
-            row: report.Row = {"data": name, "per cent": share, "pairs": _n_pairs(data, share)}
+            row: report.Row = {
+                "data": name,
+                "per cent": share,
+                "pairs": _n_pairs(data, share),
+            }
             if figure == "free":
                 runs = results["counts", name, share, OURS]
                 row["documents a trial"] = trials.mean(runs, "free samples")
                 if not row["documents a trial"] or not share:
                     continue
             for method in CURVES:
-                row[method] = f"{trials.mean(results['counts', name, share, method], figure):.3f}"
+                row[method] = (
+                    f"{trials.mean(results['counts', name, share, method], figure):.3f}"
+                )
             rows.append(row)
     return rows
 
@@ -165,16 +186,25 @@ def _by_scheme(sets: dict[str, datasets.Dataset], results: Results) -> list[repo
         for column, method in COLUMNS.items():
             share = CHOSEN if method == OURS else 0
             runs = [results[scheme, name, share, method] for name in sets]
-            row[column] = f"{np.mean([trials.mean(own, 'accuracy') for own in runs]):.3f}"
-        row["distance to the paper's k-means"] = f"{_distance(sets, results, scheme):.3f}"
+            row[column] = (
+                f"{np.mean([trials.mean(own, 'accuracy') for own in runs]):.3f}"
+            )
+        row["distance to the paper's k-means"] = (
+            f"{_distance(sets, results, scheme):.3f}"
+        )
         rows.append(row)
     return rows
 
 
-def _distance(sets: dict[str, datasets.Dataset], results: Results, scheme: str) -> float:
+def _distance(
+    sets: dict[str, datasets.Dataset], results: Results, scheme: str
+) -> float:
     """Return the mean distance between our accuracies of k-means and the paper's."""
     distances = [
-        abs(trials.mean(results[scheme, name, 0, PLAIN[0]], "accuracy") - TABLE_3[name][0])
+        abs(
+            trials.mean(results[scheme, name, 0, PLAIN[0]], "accuracy")
+            - TABLE_3[name][0]
+        )
         for name in sets
         if name in TABLE_3
     ]
@@ -186,14 +216,20 @@ def _cores(data: datasets.Dataset) -> list[report.Row]:
     X, y = data.draw(0)
     rows = []
     for share in SHARES:
-        pairs = PairwiseConstraints.from_labels(y, n_pairs=_n_pairs(data, share), random_state=0)
+        pairs = PairwiseConstraints.from_labels(
+            y, n_pairs=_n_pairs(data, share), random_state=0
+        )
         row: report.Row = {"data": data.name, "per cent": share}
         for title, method in FORMS.items():
             model = fit(X, pairs, data.n_clusters, 0, **VARIANTS[method])
             table, order = scores.confusion(y, model.labels_)
-            row[f"confusion, {title}"] = " / ".join(" ".join(map(str, line)) for line in table)
+            row[f"confusion, {title}"] = " / ".join(
+                " ".join(map(str, line)) for line in table
+            )
             weights = model.core_.diagonal()[order]
-            row[f"S, {title}"] = ", ".join(report.cell(float(weight)) for weight in weights)
+            row[f"S, {title}"] = ", ".join(
+                report.cell(float(weight)) for weight in weights
+            )
             row[f"diagonal, {title}"] = "yes" if table.trace() == table.sum() else "no"
         rows.append(row)
     return rows
@@ -205,7 +241,9 @@ def _verdicts(rows: list[report.Row]) -> list[str]:
     for title in FORMS:
         missed = [row for row in rows if row[f"{title} at the paper's"] == "no"]
         reached = len(rows) - len(missed)
-        names = ", ".join(f"{row['data']} ({row['the data']})" for row in missed) or "none"
+        names = (
+            ", ".join(f"{row['data']} ({row['the data']})" for row in missed) or "none"
+        )
         name = {"ours": "With its defaults", "replace": "In the paper's form"}[title]
         told.append(
             f"{name} SSNMFClusterer is at the paper's figure of SS-NMF with {CHOSEN} % of the "
@@ -239,12 +277,16 @@ def _without(sets: dict[str, datasets.Dataset], results: Results) -> str:
     behind = []
     for name in sets:
         means = {
-            method: round(trials.mean(results["counts", name, 0, method], "accuracy"), 3)
+            method: round(
+                trials.mean(results["counts", name, 0, method], "accuracy"), 3
+            )
             for method in dict.fromkeys((*CURVES, *PLAIN))
         }
         best = max(means, key=means.__getitem__)
         if means[best] > means[OURS]:
-            behind.append(f"{name}, {means[OURS]:.3f} against {means[best]:.3f} of {best}")
+            behind.append(
+                f"{name}, {means[OURS]:.3f} against {means[best]:.3f} of {best}"
+            )
     return (
         "Without constraints the defaults are the best of all on "
         f"{len(sets) - len(behind)} of {len(sets)} sets (not: {'; '.join(behind) or 'none'})."
@@ -257,9 +299,13 @@ def _draw(names: list[str], results: Results, figure: Any) -> None:
         for method in CURVES:
             runs = [results["counts", name, share, method] for share in SHARES]
             means = [trials.mean(own, "accuracy") for own in runs]
-            ax.plot(SHARES, means, "-" if "NMF" in method else ":", marker=".", label=method)
+            ax.plot(
+                SHARES, means, "-" if "NMF" in method else ":", marker=".", label=method
+            )
         if name in TABLE_3:
-            ax.plot(CHOSEN, TABLE_3[name][-1], "k_", ms=12, mew=2, label="SS-NMF, paper")
+            ax.plot(
+                CHOSEN, TABLE_3[name][-1], "k_", ms=12, mew=2, label="SS-NMF, paper"
+            )
     beside.legend(*axes[0].get_legend_handles_labels(), loc="center", fontsize="small")
     figure.supxlabel("constrained pairs, per cent", fontsize="small")
     figure.supylabel("clustering accuracy", fontsize="small")

@@ -37,7 +37,9 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     progress = Progress("everyday", len(fits) * repeats)
     tasks = {name: partial(_timed, fit) for name, (fit, _) in fits.items()}
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some do not converge, and the number of clusters is open
+        warnings.simplefilter(
+            "ignore"
+        )  # some do not converge, and the number of clusters is open
         seconds = interleaved(tasks, repeats, progress)
     medians = {name: np.median(found, axis=0) for name, found in seconds.items()}
     rows = [_row(name, beside, medians) for name, (_, beside) in fits.items()]
@@ -48,7 +50,9 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         f"{N_LABELLED} samples in 20 runs of k-means. 'beside' names a fit of scikit-learn to the "
         "same table, and 'times' is how often its CPU time goes into ours."
     )
-    return report.write(out, "everyday", caption, {"Seconds": rows}, partial(_draw, rows))
+    return report.write(
+        out, "everyday", caption, {"Seconds": rows}, partial(_draw, rows)
+    )
 
 
 def _fits(n: int | None) -> dict[str, tuple[Callable[[int], Any], str]]:
@@ -68,27 +72,47 @@ def _fits(n: int | None) -> dict[str, tuple[Callable[[int], Any], str]]:
     def chosen(estimator: Any, table: np.ndarray, seed: int) -> Any:
         return choose_n_clusters(estimator, table, range(1, 16), random_state=seed)
 
-    counts = {"solver": "mu", "beta_loss": "kullback-leibler", "max_iter": 500, "tol": 0}
+    counts = {
+        "solver": "mu",
+        "beta_loss": "kullback-leibler",
+        "max_iter": 500,
+        "tol": 0,
+    }
     of_labels = ours.NMFConsensus(2, affinity="partitions")
     return {
         K_MEANS: (lambda seed: KMeans(K, n_init=10, random_state=seed).fit(X), ""),
         SPECTRAL: (
-            lambda seed: SpectralClustering(K, affinity="nearest_neighbors", random_state=seed).fit(
-                X
-            ),
+            lambda seed: SpectralClustering(
+                K, affinity="nearest_neighbors", random_state=seed
+            ).fit(X),
             "",
         ),
         NMF_SQUARES: (lambda seed: NMF(K, init="random", random_state=seed).fit(X), ""),
-        NMF_COUNTS: (lambda seed: NMF(K, init="random", random_state=seed, **counts).fit(X), ""),
-        "NMFConsensus": (lambda seed: ours.NMFConsensus(K, random_state=seed).fit(X), K_MEANS),
-        "SSNMFClusterer": (lambda seed: ours.SSNMFClusterer(K, random_state=seed).fit(X), SPECTRAL),
-        **{f"the same, {count} pairs": (partial(pairs, count), SPECTRAL) for count in PAIRS},
+        NMF_COUNTS: (
+            lambda seed: NMF(K, init="random", random_state=seed, **counts).fit(X),
+            "",
+        ),
+        "NMFConsensus": (
+            lambda seed: ours.NMFConsensus(K, random_state=seed).fit(X),
+            K_MEANS,
+        ),
+        "SSNMFClusterer": (
+            lambda seed: ours.SSNMFClusterer(K, random_state=seed).fit(X),
+            SPECTRAL,
+        ),
+        **{
+            f"the same, {count} pairs": (partial(pairs, count), SPECTRAL)
+            for count in PAIRS
+        },
         "SimilarityFusionNMF of two halves": (
             lambda seed: ours.SimilarityFusionNMF(K, random_state=seed).fit(halves),
             SPECTRAL,
         ),
         "NMFMetaCluster, 20 runs": (partial(many, "frobenius"), NMF_SQUARES),
-        "NMFMetaCluster, 20 runs, counts": (partial(many, "kullback-leibler"), NMF_COUNTS),
+        "NMFMetaCluster, 20 runs, counts": (
+            partial(many, "kullback-leibler"),
+            NMF_COUNTS,
+        ),
         "choose_n_clusters(KMeans)": (partial(chosen, KMeans(2, n_init=1), X), K_MEANS),
         "choose_n_clusters, labels": (partial(chosen, of_labels, labels), K_MEANS),
     }
@@ -104,9 +128,12 @@ def _timed(fit: Callable[[int], Any], seed: int) -> tuple[float, float]:
 def _row(name: str, beside: str, medians: dict[str, np.ndarray]) -> report.Row:
     cpu, clock = medians[name]
     times = f"{cpu / medians[beside][0]:.1f}" if beside else ""
-    return {"fit": name, "CPU": f"{cpu:.2f}", "clock": f"{clock:.2f}", "beside": beside} | {
-        "times": times
-    }
+    return {
+        "fit": name,
+        "CPU": f"{cpu:.2f}",
+        "clock": f"{clock:.2f}",
+        "beside": beside,
+    } | {"times": times}
 
 
 def _draw(rows: list[report.Row], figure: Any) -> None:

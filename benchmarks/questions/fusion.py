@@ -17,10 +17,25 @@ import numpy as np
 
 from benchmarks import datasets, methods, report
 from benchmarks.datasets.views import Views
-from benchmarks.methods import fusion, mean_similarity, peer_snf, peer_views, simple_mkkm
+from benchmarks.methods import (
+    fusion,
+    mean_similarity,
+    peer_snf,
+    peer_views,
+    simple_mkkm,
+)
 from benchmarks.methods.peer import NoClusteringError
 from benchmarks.questions import _fusion_runs
-from benchmarks.questions._fusion_runs import BEFORE, LONG, Kept, Run, Runs, kept, scores, toy
+from benchmarks.questions._fusion_runs import (
+    BEFORE,
+    LONG,
+    Kept,
+    Run,
+    Runs,
+    kept,
+    scores,
+    toy,
+)
 from benchmarks.questions._fusion_runs import mean as mean_of
 from benchmarks.runner import Progress
 from nmfcluster import SimilarityStack
@@ -36,7 +51,12 @@ SINGLE = (OURS, SPECTRAL)  # run on every single source
 ALONE = " alone"  # behind the name of a source, where others have that of a kernel
 BEST = ", best single source"
 COLUMNS = ("data", "similarities", "method")
-FIGURES = {"accuracy": "Accuracy", "nmi": "NMI", "ari": "ARI", "seconds": "Seconds a run"}
+FIGURES = {
+    "accuracy": "Accuracy",
+    "nmi": "NMI",
+    "ari": "ARI",
+    "seconds": "Seconds a run",
+}
 
 
 @dataclass
@@ -66,29 +86,43 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         runs = {key[1:]: own for key, own in others.runs.items() if key[0] == data.name}
         own = results[data.name] = Results(data, runs)
         _measure(own, takers, seeds, progress)
-        failed |= {f"{method} on {data.name}": why for method, why in own.failed.items()}
+        failed |= {
+            f"{method} on {data.name}": why for method, why in own.failed.items()
+        }
     known = {method for own in results.values() for _, method in own.runs}
-    skipped = {name: why for name, why in skipped.items() if name not in known} | missing | failed
+    skipped = (
+        {name: why for name, why in skipped.items() if name not in known}
+        | missing
+        | failed
+    )
     return _report(out, results, others, len(seeds), skipped)
 
 
 def _measure(
-    own: Results, takers: dict[str, methods.Method], seeds: Iterable[int], progress: Progress
+    own: Results,
+    takers: dict[str, methods.Method],
+    seeds: Iterable[int],
+    progress: Progress,
 ) -> None:
     """Run methods on the kernels, and on single sources of the first one."""
     data = own.data
     for kernel, make in data.kernels.items():
         stack = make()
-        asked = {(kernel, name): stack for name in (takers if kernel == own.first else ON_KERNELS)}
+        asked = {
+            (kernel, name): stack
+            for name in (takers if kernel == own.first else ON_KERNELS)
+        }
         if kernel == own.first:
             weights = fusion.fit(stack, data.n_clusters, 0).weights_
             own.weights = dict(zip(stack.names, weights.tolist(), strict=True))
-            for source, matrix in zip(stack.names, stack.parsing, strict=True):
+            for source, matrix in zip(stack.names, stack.sources, strict=True):
                 one = SimilarityStack([matrix], names=[source])
                 asked |= {(source + ALONE, name): one for name in SINGLE}
         for (place, name), given in asked.items():
             if name in takers:
-                own.runs[place, name] = _runs(takers[name], data, given, seeds, own.failed)
+                own.runs[place, name] = _runs(
+                    takers[name], data, given, seeds, own.failed
+                )
         progress.step(f"{data.name}, {kernel}")
 
 
@@ -124,7 +158,11 @@ def _told(runs: list[Run], figure: str) -> str | None:
 
 
 def _report(
-    out: Path, results: dict[str, Results], others: Kept, n_seeds: int, skipped: dict[str, str]
+    out: Path,
+    results: dict[str, Results],
+    others: Kept,
+    n_seeds: int,
+    skipped: dict[str, str],
 ) -> list[Path]:
     tables: dict[str, Any] = {"The data": [_about(own) for own in results.values()]}
     for figure, title in FIGURES.items():
@@ -154,7 +192,11 @@ def _report(
         "MultiViewKMeans and MultiViewNMF polyview's. The best of a single source is chosen by the "
         "classes, which nobody has in practice." + others.told
     )
-    runs = {(name, *key): runs for name, own in results.items() for key, runs in own.runs.items()}
+    runs = {
+        (name, *key): runs
+        for name, own in results.items()
+        for key, runs in own.runs.items()
+    }
     details, draw = others.in_details(COLUMNS, runs), partial(_draw, results)
     notes = [_verdict(results, figure) for figure in list(FIGURES)[:-1]]
     return report.write(out, "fusion", caption, tables, draw, notes, skipped, details)
@@ -188,12 +230,18 @@ def _of(own: Results, method: str, figure: str = "accuracy") -> list[Run]:
     if not method.endswith(BEST):
         return own.runs.get((own.first, method), [])
     by, asked = "accuracy" if figure == "seconds" else figure, method.removesuffix(BEST)
-    alone = [runs for (place, m), runs in own.runs.items() if m == asked and place.endswith(ALONE)]
+    alone = [
+        runs
+        for (place, m), runs in own.runs.items()
+        if m == asked and place.endswith(ALONE)
+    ]
     return max(alone, key=lambda runs: mean_of(runs, by))
 
 
 def _row(own: Results, place: str, names: Iterable[str]) -> report.Row:
-    return {method: _told(own.runs.get((place, method), []), "accuracy") for method in names}
+    return {
+        method: _told(own.runs.get((place, method), []), "accuracy") for method in names
+    }
 
 
 def _verdict(results: dict[str, Results], figure: str) -> str:
@@ -202,7 +250,9 @@ def _verdict(results: dict[str, Results], figure: str) -> str:
     for name, own in results.items():
         ours = round(mean_of(own.runs[own.first, OURS], figure), 3)
         rivals = {
-            method + ("" if place == own.first else f" ({place})"): mean_of(runs, figure)
+            method + ("" if place == own.first else f" ({place})"): mean_of(
+                runs, figure
+            )
             for (place, method), runs in own.runs.items()
             if runs and (method in OTHERS or place.endswith(ALONE))
         }

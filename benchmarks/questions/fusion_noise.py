@@ -19,14 +19,27 @@ from benchmarks.datasets.proteins import neighbours
 from benchmarks.datasets.views import GRAPH, Views
 from benchmarks.methods import fusion, simple_mkkm
 from benchmarks.methods.peer import NoClusteringError
-from benchmarks.questions._fusion_runs import BEFORE, LONG, SETS, Kept, Run, Runs, kept, scores, toy
+from benchmarks.questions._fusion_runs import (
+    BEFORE,
+    LONG,
+    SETS,
+    Kept,
+    Run,
+    Runs,
+    kept,
+    scores,
+    toy,
+)
 from benchmarks.questions._fusion_runs import mean as mean_of
 from benchmarks.runner import Progress
 from nmfcluster import SimilarityStack
 from nmfcluster.affinity import make_affinity
 
 DENSE, GRAPHS = "dense", "graphs"
-KINDS = {DENSE: ("cosine", "rbf", "as given"), GRAPHS: (GRAPH, "normalised")}  # the first there is
+KINDS = {
+    DENSE: ("cosine", "rbf", "as given"),
+    GRAPHS: (GRAPH, "normalised"),
+}  # the first there is
 CLEAN = "clean"
 REGIMES = {  # how many sources of noise and nearly constant ones are added
     CLEAN: (0, 0),
@@ -37,15 +50,27 @@ OURS, SNF, SPECTRAL, ORACLE = "fusion", "SNF", "spectral, mean", "best single so
 VARIANTS = {name: own for name, own in fusion.VARIANTS.items() if "entropy" not in name}
 MKKM = "SimpleMKKM"
 METHODS = (*VARIANTS, BEFORE, SNF, SPECTRAL, MKKM)
-FIGURES = {"ari": "ARI", "nmi": "NMI", "accuracy": "Accuracy", "seconds": "Seconds a run"}
-WEIGHT, LEAST = "weight", "least"  # of all added sources together; of a source of the set
+FIGURES = {
+    "ari": "ARI",
+    "nmi": "NMI",
+    "accuracy": "Accuracy",
+    "seconds": "Seconds a run",
+}
+WEIGHT, LEAST = (
+    "weight",
+    "least",
+)  # of all added sources together; of a source of the set
 SEEDS = 5
 BEHIND = 0.03  # ARI by which the better of SNF and spectral clustering of the mean may be ahead
 FEATURES, SPREAD, NEIGHBOURS = 5, 0.05, 10  # of the sources that are added
 
 Case = tuple[str, str]  # dense or graphs, and the regime
-Means = dict[tuple[Case, str], dict[str, float]]  # by case and method: the mean of every set
-Taker = Callable[[SimilarityStack, int, int], tuple[np.ndarray, np.ndarray | None, float]]
+Means = dict[
+    tuple[Case, str], dict[str, float]
+]  # by case and method: the mean of every set
+Taker = Callable[
+    [SimilarityStack, int, int], tuple[np.ndarray, np.ndarray | None, float]
+]
 
 COLUMNS = ("data", "similarities", "added", "method")
 CASES = [(kind, regime) for kind in KINDS for regime in REGIMES]
@@ -64,12 +89,18 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
             alone = _alone(data, stack, seeds)
             for regime in REGIMES:
                 key = (data.name, kind, regime)
-                for name, own in _measure(data, stack, key[1:], takers, seeds, failed).items():
+                for name, own in _measure(
+                    data, stack, key[1:], takers, seeds, failed
+                ).items():
                     runs[*key, name] = own
                 runs[*key, ORACLE] = alone
                 progress.step(", ".join(key))
     known = {method for *_, method in runs}
-    skipped = {name: why for name, why in skipped.items() if name not in known} | missing | failed
+    skipped = (
+        {name: why for name, why in skipped.items() if name not in known}
+        | missing
+        | failed
+    )
     names = [data.name for data in sets.values()]
     return _report(out, names, runs, others, len(seeds), skipped)
 
@@ -89,7 +120,7 @@ def with_noise(stack: SimilarityStack, case: Case, seed: int) -> SimilarityStack
     if not made:
         return stack
     added = [graph(S) if kind == GRAPHS else S for S in made.values()]
-    return SimilarityStack([*stack.parsing, *added], names=[*stack.names, *made])
+    return SimilarityStack([*stack.sources, *added], names=[*stack.names, *made])
 
 
 def noise(n: int, rng: np.random.Generator) -> np.ndarray:
@@ -109,13 +140,16 @@ def graph(S: np.ndarray) -> Any:
     """
     D = np.sqrt(np.log(S.max() / S))
     np.fill_diagonal(D, 0)
-    return make_affinity(neighbours(D, NEIGHBOURS), "precomputed", normalize=True).block()
+    return make_affinity(
+        neighbours(D, NEIGHBOURS), "precomputed", normalize=True
+    ).block()
 
 
 def _takers() -> tuple[dict[str, Taker], dict[str, str]]:
     """Return the methods that can run here, and why others cannot."""
     takers: dict[str, Taker] = {
-        name: partial(_timed, partial(_ours, **options)) for name, options in VARIANTS.items()
+        name: partial(_timed, partial(_ours, **options))
+        for name, options in VARIANTS.items()
     }
     others, skipped = methods.available((SNF, SPECTRAL))
     takers |= {name: partial(_other, method) for name, method in others.items()}
@@ -128,7 +162,9 @@ def _ours(stack: SimilarityStack, k: int, seed: int, **options: Any) -> tuple[An
     return model.labels_, model.weights_
 
 
-def _timed(fit: Callable[..., tuple[Any, Any]], stack: SimilarityStack, k: int, seed: int) -> Any:
+def _timed(
+    fit: Callable[..., tuple[Any, Any]], stack: SimilarityStack, k: int, seed: int
+) -> Any:
     began = perf_counter()
     labels, weights = fit(stack, k, seed)
     return labels, weights, perf_counter() - began
@@ -176,13 +212,18 @@ def _alone(data: Views, stack: SimilarityStack, seeds: Iterable[int]) -> list[Ru
     case = (DENSE, CLEAN)  # nothing is added
     results = [
         _measure(data, SimilarityStack([source]), case, taker, seeds, {})[ORACLE]
-        for source in stack.parsing
+        for source in stack.sources
     ]
     return max(results, key=lambda own: mean_of(own, "ari"))
 
 
 def _report(
-    out: Path, names: list[str], runs: Runs, others: Kept, n_seeds: int, skipped: dict[str, str]
+    out: Path,
+    names: list[str],
+    runs: Runs,
+    others: Kept,
+    n_seeds: int,
+    skipped: dict[str, str],
 ) -> list[Path]:
     means = {figure: mean_figures(runs, figure) for figure in FIGURES}
     tables: dict[str, Any] = {
@@ -192,13 +233,20 @@ def _report(
     for case in CASES:
         rows = [_set_row(name, case, means["ari"]) for name in names]
         tables[f"ARI of every set, {', '.join(case)}"] = rows
-    tables["Weight of the added sources together, mean and largest over the sets"] = weights(runs)
+    tables["Weight of the added sources together, mean and largest over the sets"] = (
+        weights(runs)
+    )
     tables[f"Sets where the default is more than {BEHIND:g} ARI behind"] = [
         behind(case, means["ari"]) for case in CASES
     ]
-    notes, draw = [*verdicts(means["ari"]), told_weights(runs)], partial(_draw, means["ari"])
+    notes, draw = (
+        [*verdicts(means["ari"]), told_weights(runs)],
+        partial(_draw, means["ari"]),
+    )
     caption, details = _caption(n_seeds) + others.told, others.in_details(COLUMNS, runs)
-    return report.write(out, "fusion_noise", caption, tables, draw, notes, skipped, details)
+    return report.write(
+        out, "fusion_noise", caption, tables, draw, notes, skipped, details
+    )
 
 
 def _caption(n_seeds: int) -> str:
@@ -250,7 +298,9 @@ def by_method(means: Means) -> list[report.Row]:
 
 
 def _set_row(name: str, case: Case, means: Means) -> report.Row:
-    cells = {method: means.get((case, method), {}).get(name) for method in (*METHODS, ORACLE)}
+    cells = {
+        method: means.get((case, method), {}).get(name) for method in (*METHODS, ORACLE)
+    }
     told = {method: f"{ari:.3f}" for method, ari in cells.items() if ari is not None}
     return {"data": name} | told
 
@@ -290,7 +340,10 @@ def behind(case: Case, means: Means) -> report.Row:
 def told_weights(runs: Runs) -> str:
     """Say how often the default weighs what is added, and leaves out a source of the set."""
     own = [run for (*_, method), fits in runs.items() if method == OURS for run in fits]
-    added, left_out = sum(run[WEIGHT] > 0 for run in own), sum(run[LEAST] == 0 for run in own)
+    added, left_out = (
+        sum(run[WEIGHT] > 0 for run in own),
+        sum(run[LEAST] == 0 for run in own),
+    )
     return (
         f"The default gives an added source a weight in {added} of {len(own)} fits, and none to a "
         f"source of the set in {left_out} (target: 0 and 0): "
@@ -310,7 +363,11 @@ def verdicts(means: Means) -> list[str]:
             f"{case[0].capitalize()}, {case[1]}: mean ARI {ours:.3f} of the default against "
             f"{other:.3f} of {best}, the best other method (target: at or above): "
             f"{'met' if round(ours, 3) >= round(other, 3) else 'missed'}"
-            + ("." if case[1] == CLEAN else f"; what is added costs the default {cost:.3f}.")
+            + (
+                "."
+                if case[1] == CLEAN
+                else f"; what is added costs the default {cost:.3f}."
+            )
         )
     rows = [behind(case, means) for case in CASES]
     n_far, total = (sum(row[column] for row in rows) for column in ("behind", "sets"))
@@ -328,8 +385,12 @@ def _draw(means: Means, figure: Any) -> None:
     for ax, kind in zip(axes, KINDS, strict=True):
         for method in (*METHODS, ORACLE):
             if means.get(((kind, CLEAN), method)):
-                values = [over_sets(means, (kind, regime), method) for regime in REGIMES]
-                style = "o-" if method in VARIANTS else "k:" if method == ORACLE else "s--"
+                values = [
+                    over_sets(means, (kind, regime), method) for regime in REGIMES
+                ]
+                style = (
+                    "o-" if method in VARIANTS else "k:" if method == ORACLE else "s--"
+                )
                 ax.plot(at, values, style, label=method, alpha=0.7)
         ax.set_xticks(at, [regime.replace(", ", ",\n") for regime in REGIMES])
         ax.set_xlabel(kind)

@@ -19,7 +19,14 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks import report
 from benchmarks.datasets import UnavailableError, load
-from benchmarks.datasets.known_numbers import APART, NONE, Points, collection, two, unimodal
+from benchmarks.datasets.known_numbers import (
+    APART,
+    NONE,
+    Points,
+    collection,
+    two,
+    unimodal,
+)
 from benchmarks.methods import number_rules as rules
 from benchmarks.methods.number_rules import VOTE
 from benchmarks.runner import Progress, on_all_cores
@@ -28,7 +35,12 @@ from nmfcluster.model_selection.results import NumberOfClusters
 
 REAL = ("iris", "wine", "digits", "all_aml", "mfeat", "bbcsport", "cstr")
 SCALED = ("wine",)  # features of which have units of their own
-EXACT, NEAR, FALSE, FOUND = 26, 30, 0.05, 0.9  # targets: sets; shares of samples without, with
+EXACT, NEAR, FALSE, FOUND = (
+    26,
+    30,
+    0.05,
+    0.9,
+)  # targets: sets; shares of samples without, with
 AHEAD, STEADY = 5, 22  # sets, targets: ahead of the best other rule; by stability alone
 MOST = 20  # candidates for sets of points
 TOY = 2  # sets of a quick run
@@ -49,7 +61,9 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     sets = sets[:TOY] if quick else sets
     seeds = range(n_seeds)
     real = REAL[:1] if quick else REAL
-    progress = Progress("how_many_clusters", len(sets) * n_seeds + n_none + n_two + len(real))
+    progress = Progress(
+        "how_many_clusters", len(sets) * n_seeds + n_none + n_two + len(real)
+    )
     candidates = range(1, largest + 1)
     answers, votes = _of_sets(sets, candidates, seeds, progress)
     none = on_all_cores(_of_drawn, [(unimodal, i) for i in range(n_none)], progress)
@@ -57,13 +71,17 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     tables: dict[str, Any] = {}
     notes = []
     if sets:
-        tables["Sets of points: right, and within one, of all sets"] = summary(answers, sets)
+        tables["Sets of points: right, and within one, of all sets"] = summary(
+            answers, sets
+        )
         tables["How many criteria agreed, and how often that was right"] = by_votes(
             votes, answers[VOTE], sets
         )
         tables["Answers, of the first seed"] = _by_set(answers, votes, sets)
         notes += _verdicts(answers, sets)
-    tables["Samples without clusters: how often any are seen"] = shares(none, NONE, wrong=True)
+    tables["Samples without clusters: how often any are seen"] = shares(
+        none, NONE, wrong=True
+    )
     names = [f"two, {apart:g} standard deviations apart" for apart in APART]
     tables["Two clusters: how often they are found"] = shares(both, names, wrong=False)
     tables["Data with classes"] = [
@@ -96,17 +114,27 @@ def _of_sets(
     """Return answers by rule, (n_sets, n_seeds), and what criteria said, by set and seed."""
     cases = [(points, ks, seed) for points in sets for seed in seeds]
     told = on_all_cores(_of_set, cases, progress)
-    rows = [told[first : first + len(seeds)] for first in range(0, len(told), len(seeds))]
+    rows = [
+        told[first : first + len(seeds)] for first in range(0, len(told), len(seeds))
+    ]
     names = list(told[0][0]) if told else []
-    answers = {name: np.array([[one[name] for one, _ in row] for row in rows]) for name in names}
+    answers = {
+        name: np.array([[one[name] for one, _ in row] for row in rows])
+        for name in names
+    }
     return answers, [[votes for _, votes in row] for row in rows]
 
 
-def _of_set(points: Points, ks: Sequence[int], seed: int) -> tuple[dict[str, int], Votes]:
+def _of_set(
+    points: Points, ks: Sequence[int], seed: int
+) -> tuple[dict[str, int], Votes]:
     vote = _vote(KMeans(n_init=1), points.X, ks, seed)
     assert vote.votes is not None
     fits = rules.clusters(points.X, ks, seed)
-    told = {VOTE: vote.n_clusters_, rules.STABILITY: rules.by_stability(points.X, ks, seed)}
+    told = {
+        VOTE: vote.n_clusters_,
+        rules.STABILITY: rules.by_stability(points.X, ks, seed),
+    }
     told |= {name: choose(points.X, fits) for name, choose in rules.INDICES.items()}
     told["gap"] = rules.gap(points.X, fits, seed)
     told["prediction strength"] = vote.votes["prediction strength"]
@@ -114,7 +142,9 @@ def _of_set(points: Points, ks: Sequence[int], seed: int) -> tuple[dict[str, int
     return told, vote.votes
 
 
-def _vote(model: KMeans, X: Any, ks: Sequence[int] | None, seed: int) -> NumberOfClusters:
+def _vote(
+    model: KMeans, X: Any, ks: Sequence[int] | None, seed: int
+) -> NumberOfClusters:
     options = {} if ks is None else {"candidates": ks}
     with warnings.catch_warnings():  # of the largest candidate: it is counted
         warnings.simplefilter("ignore", UserWarning)
@@ -157,7 +187,9 @@ def by_votes(
 
 
 def _by_set(
-    answers: dict[str, np.ndarray], votes: Sequence[Sequence[Votes]], sets: Sequence[Points]
+    answers: dict[str, np.ndarray],
+    votes: Sequence[Sequence[Votes]],
+    sets: Sequence[Points],
 ) -> list[Row]:
     return [
         {"set": points.name, "n": len(points.X), "true": points.k}
@@ -198,8 +230,17 @@ def _of_data(name: str, skipped: dict[str, str], progress: Progress) -> list[Row
     assert found.votes is not None
     good = found.candidates[found.as_good].tolist()
     return [
-        {"data": name, "n": X.shape[0], "features": X.shape[1], "classes": len(np.unique(y))}
-        | {"chosen": found.n_clusters_, "as good": ", ".join(map(str, good)), "s": seconds}
+        {
+            "data": name,
+            "n": X.shape[0],
+            "features": X.shape[1],
+            "classes": len(np.unique(y)),
+        }
+        | {
+            "chosen": found.n_clusters_,
+            "as good": ", ".join(map(str, good)),
+            "s": seconds,
+        }
         | found.votes
     ]
 

@@ -28,7 +28,12 @@ from nmfcluster.model_selection.results import ClusterSweep
 
 N_OTHERS = 10  # tables of each kind that hold no counts
 FEW = 5  # tables of each kind, unless all are asked for
-N_TABLES, N_RUNS, N_FOLDS, AROUND = 15, 10, 5, 3  # tables of each kind; candidates from the truth
+N_TABLES, N_RUNS, N_FOLDS, AROUND = (
+    15,
+    10,
+    5,
+    3,
+)  # tables of each kind; candidates from the truth
 SEED = 17  # of the settings, and of the tables: others than those that the rule was chosen on
 SIMILAR = 0.9  # cosine from which a planted program counts as found
 KINDS = {"programs": make_programs, "signatures": make_signatures}
@@ -72,7 +77,9 @@ class Planted:
     def make(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the counts and the programs."""
         number = {"programs": "n_programs", "signatures": "n_signatures"}[self.kind]
-        made = KINDS[self.kind](**{number: self.k}, random_state=self.seed, **self.settings)
+        made = KINDS[self.kind](
+            **{number: self.k}, random_state=self.seed, **self.settings
+        )
         return made[0], made[2]
 
 
@@ -99,7 +106,9 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     details = {"Every table without counts": of_others}
     notes = [_verdict(summary[0])]
     draw = partial(_draw, summary)
-    return report.write(out, "how_many_programs", caption, headings, draw, notes, details=details)
+    return report.write(
+        out, "how_many_programs", caption, headings, draw, notes, details=details
+    )
 
 
 def _caption(n_tables: int, n_runs: int) -> str:
@@ -126,7 +135,9 @@ def planted(n_tables: int) -> list[Planted]:
     found = []
     for kind, choices in SETTINGS.items():
         for i in range(n_tables):
-            settings = {name: rng.choice(values).item() for name, values in choices.items()}
+            settings = {
+                name: rng.choice(values).item() for name, values in choices.items()
+            }
             found.append(Planted(kind, 5 + 7 * i % 11, settings, 1000 * SEED + i))
     return found
 
@@ -146,13 +157,19 @@ def _answer(table: Planted, n_runs: int) -> tuple[dict[str, int], report.Row]:
         table.k, loss="kullback-leibler", n_estimators=n_runs, random_state=table.seed
     )
     began = perf_counter()
-    options: dict[str, Any] = {"n_folds": N_FOLDS, "random_state": table.seed, "n_jobs": N_JOBS}
+    options: dict[str, Any] = {
+        "n_folds": N_FOLDS,
+        "random_state": table.seed,
+        "n_jobs": N_JOBS,
+    }
     sweep = sweep_n_clusters(model, X, candidates, **options)
     seconds = perf_counter() - began
     single = clone(model).set_params(n_estimators=1)
     poisson = sweep_n_clusters(single, X, candidates, dispersion=0, **options)
     model.set_params(resample="poisson")
-    resampled = sweep_n_clusters(model, X, candidates, method="recurrence", n_jobs=N_JOBS)
+    resampled = sweep_n_clusters(
+        model, X, candidates, method="recurrence", n_jobs=N_JOBS
+    )
     squares = NMFMetaCluster(table.k, n_estimators=1, random_state=table.seed)
     answers = {
         OURS: sweep.n_clusters_,
@@ -163,9 +180,14 @@ def _answer(table: Planted, n_runs: int) -> tuple[dict[str, int], report.Row]:
         **_by_runs(sweep, ""),
         **_by_runs(resampled, ", resampled"),
     }
-    at_truth = resampled.estimators[int(np.flatnonzero(resampled.candidates == table.k)[0])]
+    at_truth = resampled.estimators[
+        int(np.flatnonzero(resampled.candidates == table.k)[0])
+    ]
     row: report.Row = {"kind": table.kind, "k": table.k, **table.settings}
-    row |= {"found at the truth": found(at_truth.components_, H), "chosen": sweep.n_clusters_}
+    row |= {
+        "found at the truth": found(at_truth.components_, H),
+        "chosen": sweep.n_clusters_,
+    }
     row |= {"as good": ", ".join(map(str, sweep.candidates[sweep.as_good]))}
     row |= {"dispersion found": sweep.dispersion, "s": seconds}
     return answers, row
@@ -189,7 +211,9 @@ def _by_losses(sweep: ClusterSweep, poisson: ClusterSweep) -> dict[str, int]:
         ),
     }
     told = {rule: int(sweep.candidates[place]) for rule, place in positions.items()}
-    return told | {"held-out loss as Poisson numbers, within one error": poisson.n_clusters_}
+    return told | {
+        "held-out loss as Poisson numbers, within one error": poisson.n_clusters_
+    }
 
 
 def _by_runs(sweep: ClusterSweep, of: str) -> dict[str, int]:
@@ -209,7 +233,9 @@ def _by_runs(sweep: ClusterSweep, of: str) -> dict[str, int]:
             int(falls[0]) if len(falls) else len(least) - 1
         ),
     }
-    return {f"{rule}{of}": int(sweep.candidates[choose()]) for rule, choose in rules.items()}
+    return {
+        f"{rule}{of}": int(sweep.candidates[choose()]) for rule, choose in rules.items()
+    }
 
 
 def _last(passed: np.ndarray) -> int:
@@ -217,8 +243,12 @@ def _last(passed: np.ndarray) -> int:
     return int(np.flatnonzero(passed)[-1]) if passed.any() else 0
 
 
-def _summary(rule: str, answers: list[dict[str, int]], rows: list[report.Row]) -> report.Row:
-    off = np.array([given[rule] - row["k"] for given, row in zip(answers, rows, strict=True)])
+def _summary(
+    rule: str, answers: list[dict[str, int]], rows: list[report.Row]
+) -> report.Row:
+    off = np.array(
+        [given[rule] - row["k"] for given, row in zip(answers, rows, strict=True)]
+    )
     kinds = np.array([row["kind"] for row in rows])
     row: report.Row = {"rule": rule, "exact": f"{(off == 0).sum()} of {len(off)}"}
     row |= {"within one": f"{(abs(off) <= 1).sum()} of {len(off)}"}

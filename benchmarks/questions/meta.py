@@ -36,7 +36,9 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         sparse = planted.sparser(n_data, n_starts, lambdas, progress)
     tumour_results = tumours.compare(sets, preparations, seeds, progress)
     clear = tumours.by_k(sets, preparations, ks, seeds, progress)
-    tables = {title: planted.comparison(match, f) for f, title in planted.FIGURES.items()}
+    tables = {
+        title: planted.comparison(match, f) for f, title in planted.FIGURES.items()
+    }
     tables["More biclusters, and noise"] = planted.larger(harder)
     tables["Sparser factorizations of noisy data"] = planted.beside_paper(sparse)
     if tumour_results:
@@ -47,14 +49,24 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
             "Tumours: recurrence of the least stable cluster": "recurrence",
             "Tumours: accuracy by number of clusters": "accuracy",
         }
-        tables |= {title: tumours.curves(clear, figure) for title, figure in by_k.items()}
-    notes = [planted.verdict(match), planted.minima(sparse), *tumours.verdicts(tumour_results)]
+        tables |= {
+            title: tumours.curves(clear, figure) for title, figure in by_k.items()
+        }
+    notes = [
+        planted.verdict(match),
+        planted.minima(sparse),
+        *tumours.verdicts(tumour_results),
+    ]
     details = {
         "planted": report.by_run(("metaclusters by", "runs"), match),
         "sparser": sparse,
         "tumours": report.by_run(
             ("data", "preparation", "method"),
-            {(*at, name): runs for at, own in tumour_results.items() for name, runs in own.items()},
+            {
+                (*at, name): runs
+                for at, own in tumour_results.items()
+                for name, runs in own.items()
+            },
         ),
         "numbers of clusters": clear,
     }

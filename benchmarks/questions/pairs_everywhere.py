@@ -42,7 +42,9 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     for name, data in sets.items():
         for count in counts:
             for draw in range(n_draws):
-                _pairs_runs.measure(runs, failed, data, count, draw, _asked(takers, draw))
+                _pairs_runs.measure(
+                    runs, failed, data, count, draw, _asked(takers, draw)
+                )
             progress.step(f"{name}, {count} pairs")
     means = {
         figure: [
@@ -54,13 +56,21 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         for figure in FIGURES
     }
     rows = [_row(data, runs, counts) for data in sets.values()]
-    tables = {f"Mean ARI on {title}": means[figure] for figure, title in FIGURES.items()}
+    tables = {
+        f"Mean ARI on {title}": means[figure] for figure, title in FIGURES.items()
+    }
     tables[f"ARI of {OURS} on every set, by number of pairs"] = rows
-    notes = [*_worse(rows, counts), *_compared(means["ARI"]), *_failures(runs, failed, counts)]
+    notes = [
+        *_worse(rows, counts),
+        *_compared(means["ARI"]),
+        *_failures(runs, failed, counts),
+    ]
     caption, draw_it = _caption(len(sets), n_draws), partial(_draw, means)
     details = {"draws": report.by_run(("data", "pairs", "method"), runs)}
     skipped |= missing | every.left_out()
-    return report.write(out, "pairs_everywhere", caption, tables, draw_it, notes, skipped, details)
+    return report.write(
+        out, "pairs_everywhere", caption, tables, draw_it, notes, skipped, details
+    )
 
 
 def _caption(n_sets: int, n_draws: int) -> str:
@@ -96,7 +106,12 @@ def _of_kind(names: list[str], kind: str) -> list[str]:
 
 
 def _mean_row(
-    runs: Runs, names: list[str], kind: str, count: int, takers: tuple[str, ...], figure: str
+    runs: Runs,
+    names: list[str],
+    kind: str,
+    count: int,
+    takers: tuple[str, ...],
+    figure: str,
 ) -> report.Row:
     """Return means over the sets of a kind that all methods have; nothing if there are none."""
     own = _of_kind(names, kind)
@@ -112,7 +127,9 @@ def _row(data: datasets.Dataset, runs: Runs, counts: tuple[int, ...]) -> report.
     X, y = data.draw(0)
     row: report.Row = {"data": data.name, "samples": len(y), "features": X.shape[1]}
     row["classes"] = len(np.unique(y))
-    told = {count: _pairs_runs.mean(runs[data.name, count, OURS], "ARI") for count in counts}
+    told = {
+        count: _pairs_runs.mean(runs[data.name, count, OURS], "ARI") for count in counts
+    }
     row |= {str(count): round(value, 3) for count, value in told.items()}
     worse = [str(count) for count in counts if told[count] < told[counts[0]] - WORSE]
     return row | {"worse than without with": ", ".join(worse)}
@@ -136,7 +153,9 @@ def _worse(rows: list[report.Row], counts: tuple[int, ...]) -> list[str]:
 def _compared(means: list[report.Row]) -> list[str]:
     told = []
     for row in (row for row in means if row["kind"] == "all"):
-        others = {m: float(row[m]) for m in (*WITHIN, *PEERS) if m not in TOLD and row.get(m)}
+        others = {
+            m: float(row[m]) for m in (*WITHIN, *PEERS) if m not in TOLD and row.get(m)
+        }
         ours = others.pop(OURS)
         best = max(others, key=others.__getitem__)
         told.append(
@@ -150,7 +169,9 @@ def _failures(runs: Runs, failed: Failed, counts: tuple[int, ...]) -> list[str]:
     """Say which methods failed, and how often one that may be asked found no clustering."""
     told = []
     for name, why in sorted({(name, why) for name, _, why in failed}):
-        where = [data for method, data, reason in failed if (method, reason) == (name, why)]
+        where = [
+            data for method, data, reason in failed if (method, reason) == (name, why)
+        ]
         told.append(
             f"{name} {why} on {len(where)} sets ({', '.join(where)}), not asked there again"
         )
@@ -160,22 +181,29 @@ def _failures(runs: Runs, failed: Failed, counts: tuple[int, ...]) -> list[str]:
             if name in TOLD and not count:
                 continue
             lost = sum(
-                all(np.isnan(each["ARI"]) for each in own) and (name, data) not in given_up
+                all(np.isnan(each["ARI"]) for each in own)
+                and (name, data) not in given_up
                 for (data, n, method), own in runs.items()
                 if (n, method) == (count, name)
             )
             if lost:
-                told.append(f"{name} found no clustering on {lost} sets with {count} pairs")
+                told.append(
+                    f"{name} found no clustering on {lost} sets with {count} pairs"
+                )
     return [f"{'; '.join(told)}."] if told else []
 
 
 def _draw(means: dict[str, list[report.Row]], figure: Any) -> None:
     panels = [(figure_, kind) for figure_ in FIGURES for kind in (*KINDS, "all")]
-    axes, legend = report.panels(figure, [f"{kind}, {FIGURES[f]}" for f, kind in panels])
+    axes, legend = report.panels(
+        figure, [f"{kind}, {FIGURES[f]}" for f, kind in panels]
+    )
     for ax, (name, kind) in zip(axes, panels, strict=True):
         own = [row for row in means[name] if row["kind"] == kind]
         for colour, method in enumerate((*WITHIN, *PEERS)):
-            points = [(row["pairs"], float(row[method])) for row in own if row.get(method)]
+            points = [
+                (row["pairs"], float(row[method])) for row in own if row.get(method)
+            ]
             style = "-" if method == OURS else ":"
             ax.plot(
                 *zip(*points, strict=True) if points else ([], []),

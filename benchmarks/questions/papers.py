@@ -89,7 +89,9 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         "normalize=False, and 'tri' adds factorization='tri' to it."
     )
     draw = partial(_draw, rows)
-    return report.write(out, "papers", caption, {"Table 1": rows}, draw, [_verdict(rows)], skipped)
+    return report.write(
+        out, "papers", caption, {"Table 1": rows}, draw, [_verdict(rows)], skipped
+    )
 
 
 def _trial(data: datasets.Dataset, trial: int) -> dict[str, float]:
@@ -103,11 +105,16 @@ def _trial(data: datasets.Dataset, trial: int) -> dict[str, float]:
 
     scores = {name: score(name, trial) for name in COLUMNS[1:] + EXTRA}
     seeds = range(trial * SINGLE_RUNS, (trial + 1) * SINGLE_RUNS)
-    return {"k-means": float(np.mean([score("k-means", seed) for seed in seeds])), **scores}
+    return {
+        "k-means": float(np.mean([score("k-means", seed) for seed in seeds])),
+        **scores,
+    }
 
 
 def _row(data: datasets.Dataset, scores: dict[str, list[float]]) -> report.Row:
-    mean = {column: round(float(np.mean(values)), 3) for column, values in scores.items()}
+    mean = {
+        column: round(float(np.mean(values)), 3) for column, values in scores.items()
+    }
     row: report.Row = {"data": data.name}
     for column, printed in zip(COLUMNS, TABLE_1[data.name], strict=True):
         spread = float(np.std(scores[column]))
@@ -115,7 +122,9 @@ def _row(data: datasets.Dataset, scores: dict[str, list[float]]) -> report.Row:
         row[column] = f"{mean[column]:.3f} ± {spread:.3f}"
     for column in EXTRA:
         row[column.removeprefix("NMFC, ")] = f"{mean[column]:.3f}"
-    row["NMFC at the paper's figure"] = "yes" if _reached(data.name, mean["NMFC"]) else "no"
+    row["NMFC at the paper's figure"] = (
+        "yes" if _reached(data.name, mean["NMFC"]) else "no"
+    )
     row["NMFC over k-means"] = "yes" if mean["NMFC"] > mean["k-means"] else "no"
     row["the data"] = "the paper's" if data.own else data.note
     row["why not"] = REASONS.get(data.name, "") if "no" in row.values() else ""
@@ -148,7 +157,9 @@ def _draw(rows: list[report.Row], figure: Any) -> None:
         ours = [float(row[column].split()[0]) for row in rows]
         printed = [float(row[f"{column}, paper"]) for row in rows]
         ax.bar(at + 0.27 * (i - 1), ours, 0.25, label=column)
-        ax.plot(at + 0.27 * (i - 1), printed, "k_", ms=9, label="paper" if i == 2 else None)
+        ax.plot(
+            at + 0.27 * (i - 1), printed, "k_", ms=9, label="paper" if i == 2 else None
+        )
     ax.set_xticks(at, [row["data"] for row in rows], rotation=30)
     ax.set(ylabel="clustering accuracy", ylim=(0, 1))
     ax.legend(fontsize="small")

@@ -16,7 +16,15 @@ import numpy as np
 from benchmarks import report
 from benchmarks.methods import peer_cnmf, peer_cvanmf, peer_sigprofiler
 from benchmarks.methods.programs import N_JOBS, OURS, OWN
-from benchmarks.questions._programs_data import FIGURES, FOUND, NEAR, SETTINGS, TOY, Setting, about
+from benchmarks.questions._programs_data import (
+    FIGURES,
+    FOUND,
+    NEAR,
+    SETTINGS,
+    TOY,
+    Setting,
+    about,
+)
 from benchmarks.questions._programs_runs import (
     AT_K,
     BY_CHOICE,
@@ -33,7 +41,9 @@ SHARE, FASTER = 0.8, 5.0  # targets: of the tables, and times as fast as cNMF
 ROUNDING = 1e-9  # figures that differ by less are equal
 DIGITS = {"found": 0, "own found": 0, "k": 0}  # the other figures have three
 COMPARED = {"F1": "F1", "own F1": "by own part", "usage": "usages"}
-CHOSEN = {"k": "Number of programs"} | {f: FIGURES[f] for f in ("F1", "own F1", "seconds")}
+CHOSEN = {"k": "Number of programs"} | {
+    f: FIGURES[f] for f in ("F1", "own F1", "seconds")
+}
 SHOWN = {AT_K: FIGURES, BY_CHOICE: CHOSEN}  # figures that have a table
 CNMF = peer_cnmf.NAME
 
@@ -45,14 +55,18 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     tables: dict[str, Any] = {"The tables": [about(s, first[s.name]) for s in settings]}
     for mode, figures in SHOWN.items():
         made = {"Ours beside others": beside(results, mode, settings)}
-        made |= {title: by_table(results, mode, settings, f) for f, title in figures.items()}
+        made |= {
+            title: by_table(results, mode, settings, f) for f, title in figures.items()
+        }
         tables |= {f"{title}, {mode}": rows for title, rows in made.items() if rows}
     notes = [line for mode in MODES for line in verdicts(results, mode, settings)]
     notes += restricted(finders)
     details = {"runs": report.by_run(("k", "table", "method"), results.runs)}
     draw = partial(_draw, results, settings)
     skipped |= results.failed
-    return report.write(out, "programs", _caption(), tables, draw, notes, skipped, details)
+    return report.write(
+        out, "programs", _caption(), tables, draw, notes, skipped, details
+    )
 
 
 def _caption() -> str:
@@ -88,7 +102,11 @@ def by_table(
     results: Results, mode: str, settings: Sequence[Setting], figure: str
 ) -> list[report.Row]:
     """Return a row for every table, with a column for every method, and the means by kind."""
-    methods = [name for name in FINDERS if any(key[::2] == (mode, name) for key in results.runs)]
+    methods = [
+        name
+        for name in FINDERS
+        if any(key[::2] == (mode, name) for key in results.runs)
+    ]
     if not methods:
         return []
     rows = []
@@ -103,7 +121,9 @@ def by_table(
             told = [results.mean(mode, s.name, method, figure) for s in own]
             there = [value for value in told if value is not None]
             mean = _cell(float(np.mean(there)), figure, 1) if there else None
-            row[method] = mean if len(there) in (0, len(own)) else f"{mean} (of {len(there)})"
+            row[method] = (
+                mean if len(there) in (0, len(own)) else f"{mean} (of {len(there)})"
+            )
         rows.append(row)
     return rows
 
@@ -117,7 +137,9 @@ def _cell(value: float | None, figure: str, more: int = 0) -> str | None:
     return f"{value:.{DIGITS[figure] + more if figure in DIGITS else 3}f}"
 
 
-def beside(results: Results, mode: str, settings: Sequence[Setting]) -> list[report.Row]:
+def beside(
+    results: Results, mode: str, settings: Sequence[Setting]
+) -> list[report.Row]:
     """Return a row for every other method, of the tables that it and ours were done on."""
     rows = []
     for name in others(results, mode):
@@ -126,12 +148,19 @@ def beside(results: Results, mode: str, settings: Sequence[Setting]) -> list[rep
             continue
         row: report.Row = {"beside": name, "tables": len(tables)}
         for figure, title in COMPARED.items():
-            ours, theirs = (_figures(results, mode, tables, m, figure) for m in (OURS, name))
-            row |= {f"{title}, ours": f"{ours.mean():.3f}", f"{title}, its": f"{theirs.mean():.3f}"}
+            ours, theirs = (
+                _figures(results, mode, tables, m, figure) for m in (OURS, name)
+            )
+            row |= {
+                f"{title}, ours": f"{ours.mean():.3f}",
+                f"{title}, its": f"{theirs.mean():.3f}",
+            }
             row[f"{title}, ours at or above"] = int((ours >= theirs - ROUNDING).sum())
         ratios = _ratios(results, mode, tables, name)
         row |= {"its seconds over ours, median": float(np.median(ratios))}
-        rows.append(row | {"smallest": float(ratios.min()), "largest": float(ratios.max())})
+        rows.append(
+            row | {"smallest": float(ratios.min()), "largest": float(ratios.max())}
+        )
     return rows
 
 
@@ -141,9 +170,13 @@ def _figures(
     return np.array([results.mean(mode, table, method, figure) for table in tables])
 
 
-def _ratios(results: Results, mode: str, tables: Sequence[str], method: str) -> np.ndarray:
+def _ratios(
+    results: Results, mode: str, tables: Sequence[str], method: str
+) -> np.ndarray:
     """Return the seconds of a method over ours."""
-    ours, theirs = (_figures(results, mode, tables, m, "seconds") for m in (OURS, method))
+    ours, theirs = (
+        _figures(results, mode, tables, m, "seconds") for m in (OURS, method)
+    )
     return theirs / ours
 
 
@@ -157,7 +190,9 @@ def verdicts(results: Results, mode: str, settings: Sequence[Setting]) -> list[s
     behind = []
     for name in rivals:
         done = [table for table in tables if results.both(mode, table, OURS, name)]
-        ours, its = (_figures(results, mode, done, m, "F1").mean() for m in (OURS, name))
+        ours, its = (
+            _figures(results, mode, done, m, "F1").mean() for m in (OURS, name)
+        )
         if ours < its - ROUNDING:
             behind.append(f"{name}, {its:.3f} against {ours:.3f}")
     told.append(
@@ -178,7 +213,9 @@ def verdicts(results: Results, mode: str, settings: Sequence[Setting]) -> list[s
 def _verdict(results: Results, mode: str, tables: Sequence[str], figure: str) -> str:
     met, missed = 0, []
     for table in tables:
-        rivals = [m for m in others(results, mode) if results.both(mode, table, OURS, m)]
+        rivals = [
+            m for m in others(results, mode) if results.both(mode, table, OURS, m)
+        ]
         its = {m: float(_figures(results, mode, [table], m, figure)[0]) for m in rivals}
         best = max(its, key=its.__getitem__, default=OURS)
         [ours] = _figures(results, mode, [table], OURS, figure)

@@ -28,9 +28,13 @@ HEADINGS = {
 }
 ENOUGH, AGREES = 0.95, 0.6  # AUC on easy and hard tables, and Spearman correlation
 FEWER = 0.005  # share of the programs that may be found less than without `resample`: by chance
-TIE = 0.01  # AUC and correlation, on their mean, by which the faster of two ways is taken
+TIE = (
+    0.01  # AUC and correlation, on their mean, by which the faster of two ways is taken
+)
 
-Means = dict[tuple[str, str, Way], dict[str, float]]  # of tables, by figure, loss and way
+Means = dict[
+    tuple[str, str, Way], dict[str, float]
+]  # of tables, by figure, loss and way
 
 
 def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
@@ -38,7 +42,9 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     ways = (None, "poisson") if quick else WAYS
     seeds = splits = range(5 if all_seeds else 1)
     tables, skipped = halves.sets(quick)
-    progress = Progress("recurrence", len(settings) * len(seeds) + len(tables) * len(splits))
+    progress = Progress(
+        "recurrence", len(settings) * len(seeds) + len(tables) * len(splits)
+    )
     runs = planted.compare(settings, ways, seeds, progress)
     returned = halves.compare(tables, ways, splits, progress)
     means = mean_figures(runs, returned)
@@ -56,7 +62,9 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         ],
     }
     draw, caption = partial(_draw, means), _caption(len(seeds), len(splits))
-    return report.write(out, "recurrence", caption, shown, draw, verdicts(means), skipped, details)
+    return report.write(
+        out, "recurrence", caption, shown, draw, verdicts(means), skipped, details
+    )
 
 
 def _caption(n_seeds: int, n_splits: int) -> str:
@@ -93,7 +101,9 @@ def mean_figures(runs: planted.Runs, returned: halves.Returns) -> Means:
 
 def over(means: Means, figure: str, loss: str, way: Way, without: str = "") -> float:
     """Return the mean over tables that have the figure, NaN without any."""
-    own = [v for name, v in means.get((figure, loss, way), {}).items() if name != without]
+    own = [
+        v for name, v in means.get((figure, loss, way), {}).items() if name != without
+    ]
     values = np.array([value for value in own if not np.isnan(value)])
     return float(values.mean()) if len(values) else float("nan")
 
@@ -108,7 +118,8 @@ def chosen(means: Means, loss: str, without: str = "") -> Way:
     able = [
         way
         for way in ways_of(means, loss)
-        if not over(means, AT_K, loss, way, without) < least  # NaN: no planted table is left
+        if not over(means, AT_K, loss, way, without)
+        < least  # NaN: no planted table is left
     ]
     worth = {way: quality(means, loss, way, without) for way in able}
     near = [way for way in able if worth[way] >= max(worth.values()) - TIE]
@@ -131,7 +142,11 @@ def by_way(means: Means) -> list[report.Row]:
             row |= {f: f"{over(means, f, loss, way):.3f}" for f in (AUC, AT_K, AT_MORE)}
             correlations = means.get((SPEARMAN, loss, way), {})
             for kind in dict.fromkeys(name.split(", ")[-1] for name in correlations):
-                own = [v for name, v in correlations.items() if name.split(", ")[-1] == kind]
+                own = [
+                    v
+                    for name, v in correlations.items()
+                    if name.split(", ")[-1] == kind
+                ]
                 row[f"{SPEARMAN}, {kind}"] = f"{np.mean(own):.3f}"
             row["seconds"] = f"{over(means, SECONDS, loss, way):.2f}"
             rows.append(row)
@@ -146,7 +161,9 @@ def by_table(means: Means, figure: str) -> list[report.Row]:
             row: report.Row = {"loss": loss, "table": name}
             for way in ways_of(means, loss):
                 value = means.get((figure, loss, way), {}).get(name)
-                row[str(way)] = None if value is None or np.isnan(value) else f"{value:.3f}"
+                row[str(way)] = (
+                    None if value is None or np.isnan(value) else f"{value:.3f}"
+                )
             rows.append(row)
     return rows
 
@@ -156,16 +173,24 @@ def left_out(means: Means) -> list[report.Row]:
     rows = []
     for loss in LOSSES:
         for figure in (AUC, AT_K, SPEARMAN):
-            names = [n for n, v in means.get((figure, loss, None), {}).items() if not np.isnan(v)]
+            names = [
+                n
+                for n, v in means.get((figure, loss, None), {}).items()
+                if not np.isnan(v)
+            ]
             if not names:
                 continue
             picks = [chosen(means, loss, name) for name in names]
             row: report.Row = {"loss": loss, "figure": figure, "tables": len(names)}
             often = sorted(dict.fromkeys(picks), key=picks.count, reverse=True)
             row["chosen"] = ", ".join(f"{way!s} {picks.count(way)}" for way in often)
-            of_pick = [means[figure, loss, way][n] for n, way in zip(names, picks, strict=True)]
+            of_pick = [
+                means[figure, loss, way][n] for n, way in zip(names, picks, strict=True)
+            ]
             row["of the chosen"] = f"{np.nanmean(of_pick):.3f}"
-            row["of None"] = f"{np.mean([means[figure, loss, None][n] for n in names]):.3f}"
+            row["of None"] = (
+                f"{np.mean([means[figure, loss, None][n] for n in names]):.3f}"
+            )
             rows.append(row)
     return rows
 
@@ -201,7 +226,9 @@ def _draw(means: Means, figure: Any) -> None:
             for place, way in zip(at, ways, strict=True):
                 values = list(means.get((name, loss, way), {}).values())
                 colour = "C0" if name == AUC else "C1"
-                ax.plot([place + offset] * len(values), values, ".", color=colour, alpha=0.4)
+                ax.plot(
+                    [place + offset] * len(values), values, ".", color=colour, alpha=0.4
+                )
             mean = [over(means, name, loss, way) for way in ways]
             ax.plot(at + offset, mean, "_", color="k", markersize=14)
         ax.set_xticks(at, [str(way) for way in ways], rotation=30)

@@ -73,13 +73,17 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         tables, truths = zip(*ensembles, strict=True)
         named = TAKE_MISSING if min(table.min() for table in tables) < 0 else METHODS
         found = _score({name: takers[name] for name in named}, tables, truths)
-        planted.append({"made set": title} | {m: f"{np.mean(a):.3f}" for m, a in found.items()})
+        planted.append(
+            {"made set": title} | {m: f"{np.mean(a):.3f}" for m, a in found.items()}
+        )
         progress.step(title)
     means, ranks = mean_scores(scores), mean_ranks(scores)
     by_regime = [_regime_row(regime, means, ranks) for regime in REGIMES]
     rows = [_set_row(data, means) for data in sets.values()]
     tables_shown = {
-        "Mean ARI and mean rank over the sets": [row for pair in by_regime for row in pair],
+        "Mean ARI and mean rank over the sets": [
+            row for pair in by_regime for row in pair
+        ],
         "Every set, mean ARI over the regimes": rows,
         "Made sets": planted,
     }
@@ -89,9 +93,15 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         _caption(effort),
         missing | every.left_out(),
     )
-    runs = {(*case, name): own for case, of_case in scores.items() for name, own in of_case.items()}
+    runs = {
+        (*case, name): own
+        for case, of_case in scores.items()
+        for name, own in of_case.items()
+    }
     details = {"seeds": report.by_run(("data", "clusters", "method"), runs)}
-    return report.write(out, "regimes", caption, tables_shown, draw, notes, skipped, details)
+    return report.write(
+        out, "regimes", caption, tables_shown, draw, notes, skipped, details
+    )
 
 
 def _caption(effort: Effort) -> str:
@@ -113,11 +123,17 @@ def _caption(effort: Effort) -> str:
 
 def n_clusters(regime: str, k: int, n: int) -> tuple[int, int]:
     """Return the range that the number of clusters of a base partition is drawn from."""
-    return {REGIMES[0]: (k, k), REGIMES[1]: (k, 2 * k + 4)}.get(regime, (k, max(k, isqrt(n))))
+    return {REGIMES[0]: (k, k), REGIMES[1]: (k, 2 * k + 4)}.get(
+        regime, (k, max(k, isqrt(n)))
+    )
 
 
 def _table(X: Any, clusters: tuple[int, int], effort: Effort, seed: int) -> np.ndarray:
-    options = {"n_estimators": effort.n_partitions, "n_clusters": clusters, "random_state": seed}
+    options = {
+        "n_estimators": effort.n_partitions,
+        "n_clusters": clusters,
+        "random_state": seed,
+    }
     return base_partitions(X, KMeans(n_init=1), n_jobs=-1, **options).labels
 
 
@@ -128,7 +144,8 @@ def _made(effort: Effort) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
         n, seeds = effort.made_samples, range(effort.seeds)
         drawn = [gaussians(n, kind, SHARES, seed=seed) for seed in seeds]
         made[f"{kind} Gaussians"] = [
-            (_table(data.X, (5, 14), effort, seed), data.y) for seed, data in enumerate(drawn)
+            (_table(data.X, (5, 14), effort, seed), data.y)
+            for seed, data in enumerate(drawn)
         ]
     for noise, missing in COPIES:
         title = f"noise {noise:g}" + (f", {missing:.0%} missing" if missing else "")
@@ -146,7 +163,9 @@ def _made(effort: Effort) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
 
 
 def _score(
-    takers: dict[str, methods.Method], tables: Sequence[np.ndarray], truths: Sequence[np.ndarray]
+    takers: dict[str, methods.Method],
+    tables: Sequence[np.ndarray],
+    truths: Sequence[np.ndarray],
 ) -> Scores:
     scores: Scores = {name: [] for name in takers}
     for seed, (table, y) in enumerate(zip(tables, truths, strict=True)):
@@ -180,14 +199,20 @@ def _regime_row(
 ) -> tuple[report.Row, report.Row]:
     own = [of_case for (_, where), of_case in means.items() if where == regime]
     start: report.Row = {"clusters of a partition": regime, "sets": len(own)}
-    ari = {name: f"{np.mean([of_case[name] for of_case in own]):.3f}" for name in own[0]}
+    ari = {
+        name: f"{np.mean([of_case[name] for of_case in own]):.3f}" for name in own[0]
+    }
     rank = {name: f"{value:.2f}" for name, value in ranks[regime].items()}
     return start | {"figure": "ARI"} | ari, start | {"figure": "rank"} | rank
 
 
 def _set_row(data: datasets.Dataset, means: dict[Case, dict[str, float]]) -> report.Row:
     _, y = data.draw(0)
-    row: report.Row = {"data": data.name, "samples": len(y), "classes": len(np.unique(y))}
+    row: report.Row = {
+        "data": data.name,
+        "samples": len(y),
+        "classes": len(np.unique(y)),
+    }
     for name in METHODS:
         values = [means[data.name, regime][name] for regime in REGIMES]
         row[name] = round(float(np.mean(values)), 3)
@@ -204,7 +229,9 @@ def rank_verdicts(ranks: dict[str, dict[str, float]]) -> list[str]:
         line += f"(target: best of {len(own)}): {'met' if met else 'missed'}"
         others = {name: rank for name, rank in own.items() if name != OURS}
         next_best = min(others, key=others.__getitem__)
-        told.append(f"{line}; the best of the others is {next_best} with {others[next_best]:.2f}.")
+        told.append(
+            f"{line}; the best of the others is {next_best} with {others[next_best]:.2f}."
+        )
     return told
 
 
@@ -221,12 +248,16 @@ def printed_verdict(rows: list[report.Row]) -> str:
     )
 
 
-def _draw(rows: list[report.Row], ranks: dict[str, dict[str, float]], figure: Any) -> None:
+def _draw(
+    rows: list[report.Row], ranks: dict[str, dict[str, float]], figure: Any
+) -> None:
     figure.set_size_inches(9, 3 + 0.2 * len(rows))
     left, right = figure.subplots(1, 2)
     where = np.arange(len(METHODS))
     for i, (regime, own) in enumerate(ranks.items()):
-        left.plot([own[name] for name in METHODS], where, "os^"[i], label=regime, alpha=0.7)
+        left.plot(
+            [own[name] for name in METHODS], where, "os^"[i], label=regime, alpha=0.7
+        )
     left.set_yticks(where, METHODS)
     left.invert_yaxis()
     left.set_xlabel("mean rank, 1 for the best", fontsize="small")

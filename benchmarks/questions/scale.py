@@ -41,11 +41,19 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
                 file = Path(folder, f"{n}.npz")
                 distinct = _make(kind, n, file)
                 progress.step(f"{kind}, {n:,} samples made")
-                tasks = {method: partial(fresh.measure, method, file) for method in METHODS}
-                rows.append(_row(kind, n, distinct, interleaved(tasks, repeats, progress)))
+                tasks = {
+                    method: partial(fresh.measure, method, file) for method in METHODS
+                }
+                rows.append(
+                    _row(kind, n, distinct, interleaved(tasks, repeats, progress))
+                )
                 file.unlink()
-        fits, single = _scale_features.measure(Path(folder), many, n_pairs, repeats, progress)
-    slopes = [_slope(kind, [row for row in rows if row["labels"] == kind]) for kind in kinds]
+        fits, single = _scale_features.measure(
+            Path(folder), many, n_pairs, repeats, progress
+        )
+    slopes = [
+        _slope(kind, [row for row in rows if row["labels"] == kind]) for kind in kinds
+    ]
     growth = _scale_features.slopes(fits)
     caption = (
         f"NMFConsensus(n_clusters=10) with its defaults on {N_PARTITIONS} given partitions, and "
@@ -113,7 +121,9 @@ def _slope(kind: str, rows: list[report.Row]) -> report.Row:
 
 def _verdict(rows: list[report.Row], slopes: list[report.Row]) -> str:
     row = [row for row in rows if row["labels"] == "overlapping"][-1]
-    [slope] = [slope["exponent of n"] for slope in slopes if slope["labels"] == "overlapping"]
+    [slope] = [
+        slope["exponent of n"] for slope in slopes if slope["labels"] == "overlapping"
+    ]
     checks = {
         f"{row['time / KMeans']:.2f} times the time of KMeans (target: less than 1)": (
             row["time / KMeans"] < 1
@@ -121,7 +131,9 @@ def _verdict(rows: list[report.Row], slopes: list[report.Row]) -> str:
         f"{row['MiB']:,.0f} MiB (target: less than 2,048)": row["MiB"] < 2_048,
         f"exponent {slope:.2f} (target: at most 1.1)": slope <= 1.1,
     }
-    told = "; ".join(f"{claim}: {'met' if met else 'missed'}" for claim, met in checks.items())
+    told = "; ".join(
+        f"{claim}: {'met' if met else 'missed'}" for claim, met in checks.items()
+    )
     return f"Overlapping clusters, {row['samples']:,} samples: {told}."
 
 
@@ -132,10 +144,14 @@ def _draw(rows: list[report.Row], fits: list[report.Row], figure: Any) -> None:
         own = [row for row in rows if row["labels"] == kind]
         sizes = [row["samples"] for row in own]
         for ax, cost in ((time, "s"), (memory, "MiB")):
-            ax.loglog(sizes, [row[cost] for row in own], "o-", color=f"C{colour}", label=kind)
+            ax.loglog(
+                sizes, [row[cost] for row in own], "o-", color=f"C{colour}", label=kind
+            )
             if kind != "random labels":
                 values = [row[f"{cost} KMeans"] for row in own]
-                ax.loglog(sizes, values, "s:", color=f"C{colour}", label=f"KMeans, {kind}")
+                ax.loglog(
+                    sizes, values, "s:", color=f"C{colour}", label=f"KMeans, {kind}"
+                )
     time.set(xlabel="samples", ylabel="seconds")
     memory.set(xlabel="samples", ylabel="MiB on top of the data")
     time.legend(fontsize="small")

@@ -22,7 +22,12 @@ ALLOWED = {"contradictions": "ignore"}
 VARIANTS: dict[str, dict[str, Any]] = {
     "soft": ALLOWED,
     "hard": {**ALLOWED, "hard_must_link": True},
-    "hard, not spread": {**ALLOWED, "hard_must_link": True, "propagation": None, "beta": 1.0},
+    "hard, not spread": {
+        **ALLOWED,
+        "hard_must_link": True,
+        "propagation": None,
+        "beta": 1.0,
+    },
 }
 NONE = "no pairs"
 FOUND = ("wrong of the violated", "violated of the wrong")
@@ -42,8 +47,12 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
             for key, score in _scores(X, y, seed).items():
                 runs.setdefault((name, *key), []).append(score)
             progress.step(name)
-    rows = [_row(runs, list(sets), share, count) for share in SHARES for count in COUNTS]
-    worst = [_worse(runs, list(sets), share, count) for share in SHARES for count in COUNTS]
+    rows = [
+        _row(runs, list(sets), share, count) for share in SHARES for count in COUNTS
+    ]
+    worst = [
+        _worse(runs, list(sets), share, count) for share in SHARES for count in COUNTS
+    ]
     caption = (
         f"Mean adjusted Rand index on {len(sets)} sets of features, at most {every.MOST:,} rows of "
         f"each, over {n_draws} draw(s) of the pairs, of which a share was turned into its "
@@ -51,13 +60,22 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         "hard_must_link=True, too, 'not spread' with propagation=None and beta=1. "
         "Nothing was chosen on these draws."
     )
-    found = [_found(runs, list(sets), share, count) for share in SHARES[1:] for count in COUNTS]
-    tables = {"Mean ARI": rows, f"Sets worse than without pairs, by more than {WORSE:g}": worst}
+    found = [
+        _found(runs, list(sets), share, count)
+        for share in SHARES[1:]
+        for count in COUNTS
+    ]
+    tables = {
+        "Mean ARI": rows,
+        f"Sets worse than without pairs, by more than {WORSE:g}": worst,
+    }
     tables["Pairs that soft must-links violate, and wrong ones: mean shares"] = found
     of_ari = {key: found for key, found in runs.items() if key[-1] not in FOUND}
     details = {"runs": report.by_run(("data", "wrong", "pairs", "variant"), of_ari)}
     draw_it, skipped = partial(_draw, rows), missing | every.left_out()
-    return report.write(out, "wrong_pairs", caption, tables, draw_it, [], skipped, details)
+    return report.write(
+        out, "wrong_pairs", caption, tables, draw_it, [], skipped, details
+    )
 
 
 def _scores(X: Any, y: np.ndarray, seed: int) -> dict[tuple[float, int, str], float]:
@@ -66,7 +84,9 @@ def _scores(X: Any, y: np.ndarray, seed: int) -> dict[tuple[float, int, str], fl
     for share in SHARES:
         for count in COUNTS:
             pairs = turned(
-                PairwiseConstraints.from_labels(y, count, random_state=seed), share, seed
+                PairwiseConstraints.from_labels(y, count, random_state=seed),
+                share,
+                seed,
             )
             scores[share, count, NONE] = float(alone)
             for variant, options in VARIANTS.items():
@@ -76,7 +96,9 @@ def _scores(X: Any, y: np.ndarray, seed: int) -> dict[tuple[float, int, str], fl
                     violated, wrong = (told(pairs, some) for some in (labels, y))
                     both = np.count_nonzero(violated & wrong)
                     for kind, among in zip(FOUND, (violated, wrong), strict=True):
-                        scores[share, count, kind] = both / max(np.count_nonzero(among), 1)
+                        scores[share, count, kind] = both / max(
+                            np.count_nonzero(among), 1
+                        )
     return scores
 
 
@@ -89,7 +111,10 @@ def turned(pairs: PairwiseConstraints, share: float, seed: int) -> PairwiseConst
     """Return pairs, each with this chance of being the other kind."""
     rng = np.random.default_rng(seed)
     must, cannot = pairs.must_link, pairs.cannot_link
-    wrong_must, wrong_cannot = rng.random(len(must)) < share, rng.random(len(cannot)) < share
+    wrong_must, wrong_cannot = (
+        rng.random(len(must)) < share,
+        rng.random(len(cannot)) < share,
+    )
     return PairwiseConstraints(
         len(pairs),
         np.concatenate([must[~wrong_must], cannot[wrong_cannot]]),
@@ -97,7 +122,9 @@ def turned(pairs: PairwiseConstraints, share: float, seed: int) -> PairwiseConst
     )
 
 
-def _means(runs: Runs, names: list[str], share: float, count: int, variant: str) -> np.ndarray:
+def _means(
+    runs: Runs, names: list[str], share: float, count: int, variant: str
+) -> np.ndarray:
     return np.array([np.mean(runs[name, share, count, variant]) for name in names])
 
 
@@ -110,14 +137,18 @@ def _row(runs: Runs, names: list[str], share: float, count: int) -> report.Row:
 
 def _found(runs: Runs, names: list[str], share: float, count: int) -> report.Row:
     row: report.Row = {"wrong": f"{share:.0%}", "pairs": count}
-    return row | {kind: f"{_means(runs, names, share, count, kind).mean():.2f}" for kind in FOUND}
+    return row | {
+        kind: f"{_means(runs, names, share, count, kind).mean():.2f}" for kind in FOUND
+    }
 
 
 def _worse(runs: Runs, names: list[str], share: float, count: int) -> report.Row:
     row: report.Row = {"wrong": f"{share:.0%}", "pairs": count}
     alone = _means(runs, names, share, count, NONE)
     for variant in VARIANTS:
-        row[variant] = int((_means(runs, names, share, count, variant) < alone - WORSE).sum())
+        row[variant] = int(
+            (_means(runs, names, share, count, variant) < alone - WORSE).sum()
+        )
     return row
 
 

@@ -51,7 +51,10 @@ def read_page(text):
     end = 0
     for block in found:
         add(new_markdown_cell(text[end : block.start()]), end)
-        add(new_code_cell(block["code"].rstrip(), metadata=options(block)), block.start("code"))
+        add(
+            new_code_cell(block["code"].rstrip(), metadata=options(block)),
+            block.start("code"),
+        )
         end = block.end()
     add(new_markdown_cell(text[end:]), end)
     return new_notebook(

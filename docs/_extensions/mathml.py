@@ -16,9 +16,13 @@ from sphinx.locale import _
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
-ACCENT = re.compile(r"(\\(?:hat|bar|tilde|dot|vec)\s*(?:[A-Za-z]|\{[^{}]*\}))(?=\s*[_^])")
+ACCENT = re.compile(
+    r"(\\(?:hat|bar|tilde|dot|vec)\s*(?:[A-Za-z]|\{[^{}]*\}))(?=\s*[_^])"
+)
 SPACE = r"<mspace[^>]*></mspace>\s*"
-BAR = re.compile(rf"(?P<before>{SPACE})?<mo[^>]*>(?P<bar>[|‖])</mo>(?P<after>\s*{SPACE})?")
+BAR = re.compile(
+    rf"(?P<before>{SPACE})?<mo[^>]*>(?P<bar>[|‖])</mo>(?P<after>\s*{SPACE})?"
+)
 
 
 def brace_halves(formula):
@@ -57,15 +61,21 @@ def convert(formula, node, as_block):
 
 
 def visit_inline(writer, node):
-    writer.body.append(writer.starttag(node, "span", "", CLASS="math notranslate nohighlight"))
+    writer.body.append(
+        writer.starttag(node, "span", "", CLASS="math notranslate nohighlight")
+    )
     writer.body.append(convert(node.astext(), node, as_block=False) + "</span>")
     raise nodes.SkipNode
 
 
 def visit_block(writer, node):
-    writer.body.append(writer.starttag(node, "div", CLASS="math notranslate nohighlight"))
+    writer.body.append(
+        writer.starttag(node, "div", CLASS="math notranslate nohighlight")
+    )
     if node["number"]:
-        writer.body.append(f'<span class="eqno">({get_node_equation_number(writer, node)})')
+        writer.body.append(
+            f'<span class="eqno">({get_node_equation_number(writer, node)})'
+        )
         writer.add_permalink_ref(node, _("Link to this equation"))
         writer.body.append("</span>")
     for formula in node.astext().split("\n\n"):  # a directive may hold several

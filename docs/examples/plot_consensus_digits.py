@@ -35,19 +35,28 @@ answers = {
     "k-means, best of 10": [
         KMeans(10, n_init=10, random_state=seed).fit_predict(X) for seed in seeds
     ],
-    "consensus of 50": [NMFConsensus(10, random_state=seed).fit_predict(X) for seed in seeds],
+    "consensus of 50": [
+        NMFConsensus(10, random_state=seed).fit_predict(X) for seed in seeds
+    ],
 }
 
 
 def pairwise_agreement(partitions):
     """Return the adjusted Rand index of every two partitions."""
-    return [adjusted_rand_score(a, b) for i, a in enumerate(partitions) for b in partitions[:i]]
+    return [
+        adjusted_rand_score(a, b)
+        for i, a in enumerate(partitions)
+        for b in partitions[:i]
+    ]
 
 
 accuracy = {
-    name: [clustering_accuracy(y, z) for z in partitions] for name, partitions in answers.items()
+    name: [clustering_accuracy(y, z) for z in partitions]
+    for name, partitions in answers.items()
 }
-agreement = {name: pairwise_agreement(partitions) for name, partitions in answers.items()}
+agreement = {
+    name: pairwise_agreement(partitions) for name, partitions in answers.items()
+}
 for name in answers:
     print(
         f"{name:20} accuracy {np.mean(accuracy[name]):.3f} "
@@ -66,12 +75,23 @@ for name in answers:
 
 figure, axes = plt.subplots(1, 2, figsize=(7.2, 2.7), layout="constrained", sharey=True)
 rng = np.random.default_rng(0)
-panels = zip(axes, [accuracy, agreement], ["accuracy", "agreement between seeds"], strict=True)
+panels = zip(
+    axes, [accuracy, agreement], ["accuracy", "agreement between seeds"], strict=True
+)
 for ax, values, title in panels:
     for row, name in enumerate(answers):
         jitter = rng.uniform(-0.15, 0.15, len(values[name]))
-        ax.plot(values[name], row + jitter, "o", color="#0072B2", alpha=0.4, markersize=5)
-        ax.plot(np.mean(values[name]), row, "|", color="black", markersize=22, markeredgewidth=2)
+        ax.plot(
+            values[name], row + jitter, "o", color="#0072B2", alpha=0.4, markersize=5
+        )
+        ax.plot(
+            np.mean(values[name]),
+            row,
+            "|",
+            color="black",
+            markersize=22,
+            markeredgewidth=2,
+        )
     ax.set(xlabel=title, yticks=range(len(answers)), yticklabels=list(answers))
     ax.locator_params(axis="x", nbins=5)
     ax.spines[["top", "right"]].set_visible(False)
@@ -96,7 +116,9 @@ plt.show()
 print("cluster  size  commonest digit  share")
 for cluster in range(model.labels_.max() + 1):
     counts = np.bincount(y[model.labels_ == cluster])
-    print(f"{cluster:7} {counts.sum():5} {counts.argmax():10} {counts.max() / counts.sum():14.0%}")
+    print(
+        f"{cluster:7} {counts.sum():5} {counts.argmax():10} {counts.max() / counts.sum():14.0%}"
+    )
 
 # %%
 # Which digits to look at
@@ -112,8 +134,18 @@ tenths = np.array_split(np.argsort(model.confidence_, kind="stable"), 10)
 figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 ax.bar(range(1, 11), [misplaced[tenth].mean() for tenth in tenths], color="#0072B2")
 ax.axhline(misplaced.mean(), color="0.4", linewidth=1, linestyle="--")
-ax.annotate("all digits", (10.5, misplaced.mean()), (0, 3), textcoords="offset points", ha="right")
-ax.set(xlabel="tenth of the digits, by confidence", ylabel="share misplaced", xticks=range(1, 11))
+ax.annotate(
+    "all digits",
+    (10.5, misplaced.mean()),
+    (0, 3),
+    textcoords="offset points",
+    ha="right",
+)
+ax.set(
+    xlabel="tenth of the digits, by confidence",
+    ylabel="share misplaced",
+    xticks=range(1, 11),
+)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 

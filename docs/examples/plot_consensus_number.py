@@ -32,13 +32,22 @@ models = [NMFConsensus(k, base_n_clusters=k, **options).fit(X) for k in range(2,
 
 rows = [models[0].labels_]
 for model in models[1:]:
-    old, new = linear_sum_assignment(contingency_matrix(rows[-1], model.labels_), maximize=True)
+    old, new = linear_sum_assignment(
+        contingency_matrix(rows[-1], model.labels_), maximize=True
+    )
     name = np.full(model.n_clusters, len(old))
     name[new] = old
     rows.append(name[model.labels_])
 fig, ax = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
-ax.imshow(np.array(rows)[:, np.lexsort(rows[::-1])], "tab10", aspect="auto", interpolation="none")
-texts = ax.set(xlabel="samples", ylabel="clusters", yticks=range(6), yticklabels=range(2, 8))
+ax.imshow(
+    np.array(rows)[:, np.lexsort(rows[::-1])],
+    "tab10",
+    aspect="auto",
+    interpolation="none",
+)
+texts = ax.set(
+    xlabel="samples", ylabel="clusters", yticks=range(6), yticklabels=range(2, 8)
+)
 
 # %%
 # Which clusters, and which samples?
@@ -48,21 +57,33 @@ texts = ax.set(xlabel="samples", ylabel="clusters", yticks=range(6), yticklabels
 # misplaced ones are among them.
 
 model = models[1]
-print("consensus of the clusters:", cluster_consensus(model.partitions_, model.labels_).round(2))
+print(
+    "consensus of the clusters:",
+    cluster_consensus(model.partitions_, model.labels_).round(2),
+)
 items = item_consensus(model.partitions_, model.labels_)
 second, first = np.sort(items, axis=1)[:, -2:].T
 between = first - second < 0.5
 
-classes = np.array([np.bincount(data.target[model.labels_ == c]).argmax() for c in range(3)])
+classes = np.array(
+    [np.bincount(data.target[model.labels_ == c]).argmax() for c in range(3)]
+)
 misplaced = classes[model.labels_] != data.target
 print(f"{between.sum()} of {len(X)} samples lie between two clusters")
-print(f"{misplaced.sum()} samples are misplaced, {np.sum(misplaced & between)} of these among them")
+print(
+    f"{misplaced.sum()} samples are misplaced, {np.sum(misplaced & between)} of these among them"
+)
 
 order = np.lexsort((-first, model.labels_))
 fig, ax = plt.subplots(figsize=(7.5, 3.2), layout="constrained")
 for c, colour in enumerate(("#0072B2", "#E69F00", "#009E73")):
     ax.plot(items[order, c], color=colour, lw=1.5, label=f"with cluster {c}")
-ax.plot(np.flatnonzero(misplaced[order]), np.full(misplaced.sum(), 1.06), "kv", label="misplaced")
+ax.plot(
+    np.flatnonzero(misplaced[order]),
+    np.full(misplaced.sum(), 1.06),
+    "kv",
+    label="misplaced",
+)
 ax.set(xlabel="samples, by cluster", ylabel="item consensus")
 ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
 plt.show()

@@ -30,7 +30,9 @@ paper = NMFConsensus(5, normalize=False, random_state=0).fit(X, partitions=parti
 
 five = ListedColormap(["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"])
 models = {"a base partition": None, "pairs count": paper, "clusters count": default}
-fig, axes = plt.subplots(1, 3, figsize=(8, 3), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(
+    1, 3, figsize=(8, 3), sharex=True, sharey=True, layout="constrained"
+)
 for ax, (title, model) in zip(axes, models.items(), strict=True):
     labels = partitions[:, -1] if model is None else model.labels_
     ax.scatter(*X.T, c=labels, s=4, cmap="tab20" if model is None else five)

@@ -88,7 +88,9 @@ for draw in range(5):
 figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 ax.plot(counts, asked, "o-", color="#0072B2", label="asked")
 ax.plot(counts, random.mean(axis=0), "o-", color="#E69F00", label="random")
-ax.fill_between(counts, random.min(axis=0), random.max(axis=0), color="#E69F00", alpha=0.15)
+ax.fill_between(
+    counts, random.min(axis=0), random.max(axis=0), color="#E69F00", alpha=0.15
+)
 ax.set(xlabel="number of answers", ylabel="adjusted Rand index", ylim=(None, 1))
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, loc="lower right")
@@ -96,7 +98,9 @@ plt.show()
 
 for count in (25, 60):
     i = count // 5
-    print(f"{count} answers: asked {asked[i]:.3f}, random {random[:, i].mean():.3f} in the mean")
+    print(
+        f"{count} answers: asked {asked[i]:.3f}, random {random[:, i].mean():.3f} in the mean"
+    )
 
 # %%
 # Five answers do harm here: asked ones, and random ones in the mean. From ten on the asked pairs

@@ -47,7 +47,9 @@ def descriptions(module):
     return {name: text for name, text in found.items() if len(text.split()) >= 8}
 
 
-documents = {name: text for module in modules for name, text in descriptions(module).items()}
+documents = {
+    name: text for module in modules for name, text in descriptions(module).items()
+}
 names, texts = np.array(list(documents)), np.array(list(documents.values()))
 y = np.array([modules.index(name.split(".")[0]) for name in names])
 length = np.mean([len(text.split()) for text in texts])
@@ -99,11 +101,16 @@ figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 ax.axhline(k_means_accuracy, color="0.5", linewidth=1, linestyle="--")
 ax.annotate("k-means", (0, k_means_accuracy), (0, 3), textcoords="offset points")
 lines = zip(
-    accuracy, ["all documents", "documents in no pair"], ["#0072B2", "#E69F00"], strict=True
+    accuracy,
+    ["all documents", "documents in no pair"],
+    ["#0072B2", "#E69F00"],
+    strict=True,
 )
 for values, label, colour in lines:
     ax.plot(n_pairs, values.mean(axis=1), "o-", color=colour, label=label)
-    ax.fill_between(n_pairs, values.min(axis=1), values.max(axis=1), color=colour, alpha=0.15)
+    ax.fill_between(
+        n_pairs, values.min(axis=1), values.max(axis=1), color=colour, alpha=0.15
+    )
 ax.set(xlabel="number of known pairs", ylabel="accuracy", ylim=(None, 1))
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False, loc="upper left")
@@ -143,7 +150,10 @@ search.fit(texts, pairs, cluster__constraints=pairs)
 scores = search.cv_results_["mean_test_score"]
 for i in search.cv_results_["rank_test_score"].argsort(kind="stable"):
     parameters = search.cv_results_["params"][i]
-    print(f"{scores[i]:.3f}", {name.split("__")[1]: value for name, value in parameters.items()})
+    print(
+        f"{scores[i]:.3f}",
+        {name.split("__")[1]: value for name, value in parameters.items()},
+    )
 
 # %%
 # With metadata routing they are given once, and reach every step and scorer that asks for them. The
@@ -174,7 +184,9 @@ for cluster in range(labels.max() + 1):
 
 for name, answer in (("chosen weights", labels), ("k-means", k_means[0])):
     must_ok, cannot_ok = pairs.satisfied(answer)
-    print(f"{name}: {must_ok.mean():.2f} of must-links, {cannot_ok.mean():.2f} of cannot-links")
+    print(
+        f"{name}: {must_ok.mean():.2f} of must-links, {cannot_ok.mean():.2f} of cannot-links"
+    )
 
 # %%
 # The model also labels new descriptions:

@@ -38,7 +38,11 @@ from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 # intensities are distributed, and another one for each of twelve filters (three wavelengths, four
 # directions) how the responses are.
 
-STEP, BINS, REACH = 8, 10, 6  # pixels between sites, bins, standard deviation of a neighbourhood
+STEP, BINS, REACH = (
+    8,
+    10,
+    6,
+)  # pixels between sites, bins, standard deviation of a neighbourhood
 NAMES = ["intensity"] + [f"{w} px, {a}°" for w in (4, 8, 16) for a in (0, 45, 90, 135)]
 
 
@@ -55,8 +59,13 @@ def histograms(image):
     """Return local histograms, (rows, columns, bins); each bin holds a tenth of the image."""
     bins = np.searchsorted(np.quantile(image, np.arange(1, BINS) / BINS), image)
     here = slice(STEP // 2, None, STEP)
-    rows = [gaussian_filter1d((bins == b).astype(np.float32), REACH, axis=0) for b in range(BINS)]
-    return np.stack([gaussian_filter1d(r[here], REACH, axis=1)[:, here] for r in rows], axis=-1)
+    rows = [
+        gaussian_filter1d((bins == b).astype(np.float32), REACH, axis=0)
+        for b in range(BINS)
+    ]
+    return np.stack(
+        [gaussian_filter1d(r[here], REACH, axis=1)[:, here] for r in rows], axis=-1
+    )
 
 
 def describe(photo):
@@ -92,7 +101,9 @@ def jensen_shannon(P, Q, power=30):
 
 
 columns = [slice(BINS * i, BINS * (i + 1)) for i in range(13)]
-kernels = KernelStack([(n, jensen_shannon, c) for n, c in zip(NAMES, columns, strict=True)])
+kernels = KernelStack(
+    [(n, jensen_shannon, c) for n, c in zip(NAMES, columns, strict=True)]
+)
 
 # %%
 # Fit to 500 sites, predict 4240
@@ -127,8 +138,10 @@ def search_eta(stack, n_clusters, etas):
 def normalised_cut(stack, to_all, n_clusters):
     """Return clusters of all sites by spectral clustering of the fitted ones."""
     cut = SpectralClustering(n_clusters, affinity="precomputed", random_state=0)
-    members = np.eye(n_clusters)[cut.fit_predict(np.mean(stack.parsing, axis=0))]
-    return (np.mean(to_all.sources, axis=0) @ (members / members.sum(axis=0))).argmax(axis=1)
+    members = np.eye(n_clusters)[cut.fit_predict(np.mean(stack.sources, axis=0))]
+    return (np.mean(to_all.sources, axis=0) @ (members / members.sum(axis=0))).argmax(
+        axis=1
+    )
 
 
 def segment(sites, n_clusters):
@@ -169,7 +182,9 @@ def tinted(photo, labels, like, grid):
 
 
 figure, axes = plt.subplots(2, 4, figsize=(7, 2.7), layout="constrained")
-for row, photo, (_, grid), (*_, found) in zip(axes, photos, described, results, strict=True):
+for row, photo, (_, grid), (*_, found) in zip(
+    axes, photos, described, results, strict=True
+):
     row[0].imshow(photo)
     like = next(iter(found.values()))
     for ax, (title, labels) in zip(row[1:], found.items(), strict=True):
@@ -216,7 +231,9 @@ plt.show()
 for name, found in (("temple", of_temple), ("flower", of_flower)):
     first, kl, cut = found.values()
     told = [1 - clustering_accuracy(first, other) for other in (kl, cut)]
-    print(f"{name}: {told[0]:.1%} of the sites differ from kl, {told[1]:.1%} from the cut")
+    print(
+        f"{name}: {told[0]:.1%} of the sites differ from kl, {told[1]:.1%} from the cut"
+    )
 
 # %%
 # How stable the values of `eta` are for the flower:
@@ -244,7 +261,10 @@ for eta in ETAS:
 # With the power 1 the losses of the sources are about a hundredth of what they were, and `eta` has
 # to be smaller by the same factor. Here is the temple once more:
 
-flat = [(n, partial(jensen_shannon, power=1), c) for n, c in zip(NAMES, columns, strict=True)]
+flat = [
+    (n, partial(jensen_shannon, power=1), c)
+    for n, c in zip(NAMES, columns, strict=True)
+]
 stack = KernelStack(flat).fit_transform(drawn[0])
 equal = SimilarityFusionNMF(4, criterion="kl", eta=np.inf, n_init=1, random_state=0)
 for power, sources in {30: kernels.fit_transform(drawn[0]), 1: stack}.items():

@@ -51,10 +51,12 @@ def errors(labels):
     return round((1 - clustering_accuracy(y, labels)) * len(y))
 
 
-for name, source in zip(stack.names[3:], stack.parsing[3:], strict=True):
+for name, source in zip(stack.names[3:], stack.sources[3:], strict=True):
     alone = [SimilarityFusionNMF(2, criterion=c) for c in ("agreement", "kl")]
     told = [errors(model.fit(similarities=[source]).labels_) for model in alone]
-    print(f"{name:13} alone: {told[0]:3} errors as a graph of neighbours, {told[1]:3} as it is")
+    print(
+        f"{name:13} alone: {told[0]:3} errors as a graph of neighbours, {told[1]:3} as it is"
+    )
 
 # %%
 # With the defaults
@@ -141,11 +143,15 @@ figure_1(search, models)
 # ``affinity`` computes the kernels from the subsample alone. A fifth is then too small: a ring of
 # 40 points has gaps as wide as the distance between the rings. Halves are enough.
 
-warnings.filterwarnings("ignore", message=".* next to equal")  # two kernels, in some subsamples
+warnings.filterwarnings(
+    "ignore", message=".* next to equal"
+)  # two kernels, in some subsamples
 for size in (0.2, 0.5):
     model = SimilarityFusionNMF(2, eta=0.1, affinity=kernels)
     figures = StabilityScorer(20, subsample_size=size, details=True)(model, X)
-    print(f"kernels of {size:.0%} of the points: disagreement {figures['disagreement']:.3f}")
+    print(
+        f"kernels of {size:.0%} of the points: disagreement {figures['disagreement']:.3f}"
+    )
 
 # %%
 # The criteria of the paper
@@ -153,7 +159,9 @@ for size in (0.2, 0.5):
 # The paper does not ask which sources agree. One model explains all of them as they are, and much
 # depends on `eta`. With ``criterion="kl"`` the loss is a divergence, in nats:
 
-warnings.filterwarnings("ignore", category=ConvergenceWarning)  # some eta lose a cluster
+warnings.filterwarnings(
+    "ignore", category=ConvergenceWarning
+)  # some eta lose a cluster
 search, models = search_eta("kl", [np.inf, 3, 1, 0.3, 0.1, 0.03, 0.01])
 figure_1(search, models)
 
@@ -179,7 +187,7 @@ for eta in (3, 1, 0.3, 0.1, 0.03):
 # Spectral clustering (normalised cut) and scikit-learn's NMF with the Kullback-Leibler divergence
 # get the mean of the six similarities, each scaled to sum to 1.
 
-mixture = np.mean([source / source.sum() for source in stack.parsing], axis=0)
+mixture = np.mean([source / source.sum() for source in stack.sources], axis=0)
 cut = SpectralClustering(2, affinity="precomputed", random_state=0).fit_predict(mixture)
 nmf = NMF(2, solver="mu", beta_loss="kullback-leibler", max_iter=500, random_state=0)
 factor = nmf.fit_transform(mixture)

@@ -42,7 +42,9 @@ def timed(name, labels_of, y):
 part = np.random.default_rng(0).choice(len(X), 20_000, replace=False)
 model = SSNMFClusterer(3, random_state=0)
 
-kmeans = timed("KMeans", lambda: KMeans(3, n_init=1, random_state=0).fit_predict(X), rings)
+kmeans = timed(
+    "KMeans", lambda: KMeans(3, n_init=1, random_state=0).fit_predict(X), rings
+)
 found = timed("a part, then all", lambda: model.fit(X[part]).predict(X), rings)
 print(f"{len(part):,} of {len(X):,} samples are fitted, affinity: {model.affinity_}")
 
@@ -57,7 +59,9 @@ pairs = PairwiseConstraints.from_labels(classes, n_pairs=100, random_state=0)
 pairwise = SSNMFClusterer(2, random_state=0)
 told = timed("with pairs", lambda: pairwise.fit_predict(X, constraints=pairs), classes)
 print(pairs)
-print(f"{len(pairwise.labels_):,} samples are fitted, {pairwise.satisfaction_:.0%} of pairs hold")
+print(
+    f"{len(pairwise.labels_):,} samples are fitted, {pairwise.satisfaction_:.0%} of pairs hold"
+)
 
 # %%
 # The same samples, three times
@@ -67,7 +71,9 @@ print(f"{len(pairwise.labels_):,} samples are fitted, {pairwise.satisfaction_:.0
 some = part[:4000]
 colours = ListedColormap(["#0072B2", "#E69F00", "#009E73"])
 shown = {"k-means": kmeans, "landmarks": found, "landmarks and pairs": told}
-fig, axes = plt.subplots(1, 3, figsize=(7.2, 2.7), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(
+    1, 3, figsize=(7.2, 2.7), sharex=True, sharey=True, layout="constrained"
+)
 for ax, (title, labels) in zip(axes, shown.items(), strict=True):
     ax.scatter(*X[some].T, c=labels[some], s=2, cmap=colours, vmin=0, vmax=2)
     ax.set(title=title, xticks=[], yticks=[], aspect="equal")

@@ -53,7 +53,9 @@ def match(model, W, H):
     return consensus_score(model.biclusters_, ((W >= 0.2 * W.max(axis=0)).T, H > 0))
 
 
-runs = [NMFMetaCluster(4, n_estimators=1, random_state=seed).fit(X) for seed in range(20)]
+runs = [
+    NMFMetaCluster(4, n_estimators=1, random_state=seed).fit(X) for seed in range(20)
+]
 print("matches of single runs:", *(f"{match(run, W, H):.2f}" for run in runs))
 
 # %%
@@ -82,7 +84,10 @@ plt.show()
 figures = {"single runs": [], "nmf": [], "ptf": []}
 for seed in range(10):
     table, *factors = make_biclusters(random_state=seed)
-    alone = [NMFMetaCluster(4, n_estimators=1, random_state=run).fit(table) for run in range(5)]
+    alone = [
+        NMFMetaCluster(4, n_estimators=1, random_state=run).fit(table)
+        for run in range(5)
+    ]
     figures["single runs"].append(np.mean([match(run, *factors) for run in alone]))
     for meta in ("nmf", "ptf"):
         found = NMFMetaCluster(4, meta=meta, random_state=0).fit(table)
@@ -107,7 +112,9 @@ figure, axes = plt.subplots(1, 2, figsize=(7.2, 2.9), layout="constrained")
 axes[0].plot(ks, cophenetic, marker="o", color="#0072B2")
 axes[0].set(xlabel="number of clusters", title="cophenetic correlation")
 axes[1].plot(ks, recurrence, marker="o", color="#0072B2")
-axes[1].set(xlabel="number of clusters", title="least recurrence of a cluster", ylim=(0, 1.05))
+axes[1].set(
+    xlabel="number of clusters", title="least recurrence of a cluster", ylim=(0, 1.05)
+)
 plt.show()
 
 # %%
@@ -130,10 +137,16 @@ clean, W, H = make_biclusters(random_state=2)
 noisy, _, _ = make_biclusters(noise=0.75, random_state=2)
 print("penalty     sparsity  zeros of H  match  error to the table without noise")
 for penalty, sparsity in [("l2", 0), ("l2", 0.05), ("l2", 0.2), ("l1_columns", 0.05)]:
-    model = NMFMetaCluster(4, sparsity=sparsity, penalty=penalty, random_state=0).fit(noisy)
-    error = np.linalg.norm(model.factor_ @ model.components_ - clean) / np.linalg.norm(clean)
+    model = NMFMetaCluster(4, sparsity=sparsity, penalty=penalty, random_state=0).fit(
+        noisy
+    )
+    error = np.linalg.norm(model.factor_ @ model.components_ - clean) / np.linalg.norm(
+        clean
+    )
     zeros = np.mean(model.components_ == 0)
-    print(f"{penalty:10}  {sparsity:8}  {zeros:10.2f}  {match(model, W, H):5.2f}  {error:.3f}")
+    print(
+        f"{penalty:10}  {sparsity:8}  {zeros:10.2f}  {match(model, W, H):5.2f}  {error:.3f}"
+    )
 
 # %%
 # None of the penalties recovers all four biclusters here. The last fit has three of them with

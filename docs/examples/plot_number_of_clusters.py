@@ -29,10 +29,14 @@ nothing = np.random.default_rng(0).uniform(size=(300, 2))
 # nothing to see: the mixture, which fills it with Gaussians, is outvoted.
 
 colours = ListedColormap(["#0072B2", "#E69F00", "#009E73", "#CC79A7"])
-fig, axes = plt.subplots(2, 2, figsize=(8.4, 4.6), height_ratios=[3, 2], layout="constrained")
+fig, axes = plt.subplots(
+    2, 2, figsize=(8.4, 4.6), height_ratios=[3, 2], layout="constrained"
+)
 for X, (above, below) in zip((blobs, nothing), axes.T, strict=True):
     chosen = choose_n_clusters(KMeans(n_init=3), X, range(1, 9), random_state=0)
-    above.scatter(*X.T, c=chosen.best_estimator_.labels_, s=8, cmap=colours, vmin=0, vmax=3)
+    above.scatter(
+        *X.T, c=chosen.best_estimator_.labels_, s=8, cmap=colours, vmin=0, vmax=3
+    )
     above.set_axis_off()
     chosen.plot(ax=below)
     print(chosen)

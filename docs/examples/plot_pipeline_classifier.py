@@ -43,14 +43,18 @@ counts, seeds = (20, 40, 80, 160), range(10)
 scores = np.empty((2, len(counts), len(seeds)))
 for i, count in enumerate(counts):
     for seed in seeds:
-        known = train_test_split(np.arange(len(y)), train_size=count, random_state=seed)[0]
+        known = train_test_split(
+            np.arange(len(y)), train_size=count, random_state=seed
+        )[0]
         pixels = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
         scores[0, i, seed] = accuracy(pixels, np.asarray, known)
         clusters = LogisticRegression(C=100, max_iter=1000)
         scores[1, i, seed] = accuracy(clusters, consensus.transform, known)
 
 figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
-for row, colour, name in zip(scores, ("#E69F00", "#0072B2"), ("pixels", "clusters"), strict=True):
+for row, colour, name in zip(
+    scores, ("#E69F00", "#0072B2"), ("pixels", "clusters"), strict=True
+):
     ax.plot(counts, row.mean(axis=1), "o-", color=colour, label=name)
     ax.fill_between(counts, row.min(axis=1), row.max(axis=1), color=colour, alpha=0.15)
 ax.set(xlabel="digits with a label", ylabel="accuracy on new digits")
@@ -68,6 +72,7 @@ for count, pixels, clusters in zip(counts, *scores.mean(axis=2), strict=True):
 # one.
 
 both = make_pipeline(
-    NMFConsensus(40, n_estimators=30, random_state=0), LogisticRegression(C=100, max_iter=1000)
+    NMFConsensus(40, n_estimators=30, random_state=0),
+    LogisticRegression(C=100, max_iter=1000),
 )
 print(f"all {len(y)} labels: {both.fit(X, y).score(X_test, y_test):.3f}")

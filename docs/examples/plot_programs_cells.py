@@ -23,7 +23,9 @@ from nmfcluster.model_selection import sweep_n_clusters
 # Three hundred cells, four hundred genes, five programs. Most entries are 0, as in real counts.
 
 counts, usage, programs = make_programs(300, 400, 5, random_state=0)
-print(f"{counts.shape[0]} cells, {counts.shape[1]} genes, {(counts == 0).mean():.0%} zeros")
+print(
+    f"{counts.shape[0]} cells, {counts.shape[1]} genes, {(counts == 0).mean():.0%} zeros"
+)
 
 # %%
 # How many programs?

@@ -153,7 +153,9 @@ class GraphNMF(NMFClusterer):
             best = factorize(SimilarityProblem(A), self._plan(damped_nmf), rng)
             # label, and number the clusters by size
             memberships = membership(best.H)[order.first]
-            memberships, labels, clusters = numbered(memberships, memberships.argmax(axis=1))
+            memberships, labels, clusters = numbered(
+                memberships, memberships.argmax(axis=1)
+            )
             # keep what `predict` needs, and what all estimators have
             self._X_fit_ = X
             mass = np.maximum(memberships.sum(axis=0), np.finfo(X.dtype).tiny)

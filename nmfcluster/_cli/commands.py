@@ -27,12 +27,16 @@ def run(options: argparse.Namespace) -> None:
     if options.command == "demo":
         return demo.main(options.picture)
     genes = options.command == "programs" and not options.transpose
-    if options.output.endswith(".h5ad") and not (genes and options.files[0].endswith(".h5ad")):
+    if options.output.endswith(".h5ad") and not (
+        genes and options.files[0].endswith(".h5ad")
+    ):
         told = "the programs of another one, whose rows are cells"
         raise ValueError(f"--output can be an .h5ad file for {told}.")
     # of single runs, also in workers: what comes out of them all is told once
     warnings.filterwarnings("ignore", category=ConvergenceWarning, module="sklearn")
-    warnings.filterwarnings("ignore", "Variable names are not unique")  # `_read` tells it
+    warnings.filterwarnings(
+        "ignore", "Variable names are not unique"
+    )  # `_read` tells it
     place = Place(options, COMMANDS[options.command][1])
     result = _FINDERS[options.command](options)
     written = place.write(result)
@@ -59,13 +63,17 @@ def _cluster(options: argparse.Namespace) -> Result:
     given = {"constraints": _pairs(options, table)} if options.constraints else {}
     estimator = ssnmf.SSNMFClusterer(2, contradictions=options.contradictions)
     model, chosen = _fitted(estimator, table.X, options, **given)
-    kept = [ok for p in given.values() for some in p.satisfied(model.labels_) for ok in some]
+    kept = [
+        ok for p in given.values() for some in p.satisfied(model.labels_) for ok in some
+    ]
     told = f"; {sum(kept)} of {counted(len(kept), 'pair')} satisfied" if given else ""
     draw = display.ConsensusMatrixDisplay.from_estimator
     return Result(model, chosen, _of_model(model, table), draw, told)
 
 
-def _pairs(options: argparse.Namespace, table: FileTable) -> constraints.PairwiseConstraints:
+def _pairs(
+    options: argparse.Namespace, table: FileTable
+) -> constraints.PairwiseConstraints:
     """Return the pairs of a file: by the names of rows, or by positions where they have none."""
     ids = table.rows or [str(i) for i in range(table.X.shape[0])]
     try:
@@ -88,11 +96,19 @@ def _fuse(options: argparse.Namespace) -> Result:
         cure = "If they name the rows, --names TITLE says so; if not, put another column first"
         raise ValueError(f"{told}. {cure}.")
     most = options.max_gib * 2**30
-    views = stack.ViewStack({name: t.by_names(most) for name, t in zip(names, read, strict=True)})
+    views = stack.ViewStack(
+        {name: t.by_names(most) for name, t in zip(names, read, strict=True)}
+    )
     model, chosen = _fitted(fusion.SimilarityFusionNMF(2), views, options)
     title = read[0].title if len({one.title for one in read}) == 1 else None
-    table = FileTable(views, None if views.index is None else list(views.index), title=title)
-    weights = [("source", names), ("weight", model.weights_), ("loss", model.source_losses_)]
+    table = FileTable(
+        views, None if views.index is None else list(views.index), title=title
+    )
+    weights = [
+        ("source", names),
+        ("weight", model.weights_),
+        ("loss", model.source_losses_),
+    ]
     tables = {**_of_model(model, table), "weights": weights}
     return Result(model, chosen, tables, display.SourceWeightsDisplay.from_estimator)
 
@@ -100,7 +116,11 @@ def _fuse(options: argparse.Namespace) -> Result:
 def _programs(options: argparse.Namespace) -> Result:
     table = _read(options)
     model, chosen = _fitted(_of_counts(), table.X, options)
-    genes = np.arange(table.X.shape[1]) if table.columns is None else np.array(table.columns)
+    genes = (
+        np.arange(table.X.shape[1])
+        if table.columns is None
+        else np.array(table.columns)
+    )
     scores = _scores(model, table.X)
     top = np.argsort(-scores, axis=1, kind="stable")[:, :_N_TOP]
     rises = np.take_along_axis(scores, top, axis=1) > 0
@@ -121,7 +141,9 @@ def _programs(options: argparse.Namespace) -> Result:
         shown = np.unique(top[rises] if rises.any() else top)
         rows = model.labels_ == np.arange(model.n_clusters)[:, None]
         columns = [np.isin(shown, its[up]) for its, up in zip(top, rises, strict=True)]
-        drawn = display.BiclusterDisplay.from_biclusters(np.log1p(X[:, shown]), rows, columns)
+        drawn = display.BiclusterDisplay.from_biclusters(
+            np.log1p(X[:, shown]), rows, columns
+        )
         drawn.colorbar_.set_label("log(1 + count)")
         return drawn
 
@@ -137,7 +159,11 @@ def _scores(model: Any, X: Any) -> np.ndarray:
     """Return how much each column rises with the usage of each program."""
     lacks = False if is_sparse(X) else np.isnan(np.asarray(X))
     if np.any(lacks):
-        X = imported("pandas").DataFrame(X).mask(lacks, model.inverse_transform(model.factor_))
+        X = (
+            imported("pandas")
+            .DataFrame(X)
+            .mask(lacks, model.inverse_transform(model.factor_))
+        )
     # of one program all usages are the same share
     return model.feature_scores(X) if model.n_clusters > 1 else model.components_
 
@@ -148,11 +174,15 @@ def _of_counts() -> meta.NMFMetaCluster:
 
 def _how_many(options: argparse.Namespace) -> Result:
     if isinstance(options.clusters, int):
-        raise ValueError(f"--clusters must be a range such as 1-15, got {options.clusters}.")
+        raise ValueError(
+            f"--clusters must be a range such as 1-15, got {options.clusters}."
+        )
     table = _read(options)
     estimator = _of_counts() if options.counts else _of_runs(options)
     model, chosen = _fitted(estimator, table.X, options)
-    return Result(model, chosen, {"candidates": chosen.table.items()}, lambda _: chosen.plot())
+    return Result(
+        model, chosen, {"candidates": chosen.table.items()}, lambda _: chosen.plot()
+    )
 
 
 def _of_model(model: Any, table: FileTable, more: Columns = ()) -> dict[str, Columns]:
@@ -165,7 +195,10 @@ def _of_model(model: Any, table: FileTable, more: Columns = ()) -> dict[str, Col
 
 def _read(options: argparse.Namespace, i: int = 0) -> FileTable:
     """Return the table of a file, checked for what the command needs; say how it was read."""
-    file, how = options.files[i], {"names": options.names, "titles": not options.no_titles}
+    file, how = (
+        options.files[i],
+        {"names": options.names, "titles": not options.no_titles},
+    )
     most, text = options.max_gib * 2**30, options.partitions
     table = read_table(Path(file), text, most, options.layer, **how)
     if options.counts:
@@ -182,7 +215,9 @@ def _check_counts(table: FileTable, file: str) -> None:
     X = table.X.data if is_sparse(table.X) else np.asarray(table.X)
     cure = of_layers(table.layers) or "give the counts that it was made of"
     if n_low := np.count_nonzero(X < 0):
-        told = f"{n_low:,} of {X.size:,} entries are negative, down to {np.nanmin(X):.3g}"
+        told = (
+            f"{n_low:,} of {X.size:,} entries are negative, down to {np.nanmin(X):.3g}"
+        )
         raise ValueError(f"{file} must hold counts, but {told}; {cure}.")
     above = X[X > 0]
     if 2 * (n_parts := np.count_nonzero(above % 1)) > len(above):
@@ -191,13 +226,17 @@ def _check_counts(table: FileTable, file: str) -> None:
         warn(f"{file} should hold counts, but {look}; {cure}.")
 
 
-def _fitted(estimator: Any, X: Any, options: argparse.Namespace, **given: Any) -> tuple[Any, Any]:
+def _fitted(
+    estimator: Any, X: Any, options: argparse.Namespace, **given: Any
+) -> tuple[Any, Any]:
     """Return the estimator, fitted with the number of clusters asked for, and how it was chosen."""
     shared = {"n_jobs": options.jobs, "random_state": options.random_state}
     estimator.set_params(**shared)
     if isinstance(options.clusters, int):
         return estimator.set_params(n_clusters=options.clusters).fit(X, **given), None
-    chosen = choose_n_clusters(estimator, X, options.clusters, fit_params=given or None, **shared)
+    chosen = choose_n_clusters(
+        estimator, X, options.clusters, fit_params=given or None, **shared
+    )
     return chosen.best_estimator_, chosen
 
 

@@ -30,7 +30,9 @@ def main(picture: str = "consensus-digits.png") -> None:
     began = perf_counter()
     model = NMFConsensus(10, random_state=0).fit(X)
     seconds = perf_counter() - began
-    plain = [KMeans(10, n_init=1, random_state=seed).fit_predict(X) for seed in range(20)]
+    plain = [
+        KMeans(10, n_init=1, random_state=seed).fit_predict(X) for seed in range(20)
+    ]
     best = KMeans(10, n_init=10, random_state=0).fit_predict(X)
 
     print(f"\n{'':38}{'accuracy':>10}{'adjusted Rand':>15}")
@@ -39,12 +41,16 @@ def main(picture: str = "consensus-digits.png") -> None:
         ("k-means, best of 10 starts", [best]),
         ("NMFConsensus of 50 runs", [model.labels_]),
     ):
-        scores = [(clustering_accuracy(y, run), adjusted_rand_score(y, run)) for run in runs]
+        scores = [
+            (clustering_accuracy(y, run), adjusted_rand_score(y, run)) for run in runs
+        ]
         accuracy, rand = np.mean(scores, axis=0)
         print(f"{name:38}{accuracy:10.3f}{rand:15.3f}")
     unsure = model.confidence_ < np.quantile(model.confidence_, 0.1)
     # the class of a misplaced digit is not the commonest of its cluster
-    commonest = [np.bincount(y[model.labels_ == c]).argmax() for c in np.unique(model.labels_)]
+    commonest = [
+        np.bincount(y[model.labels_ == c]).argmax() for c in np.unique(model.labels_)
+    ]
     wrong = np.take(commonest, model.labels_) != y
     print(
         f"\nclustered in {seconds:.1f} s; of the tenth of the digits with the least confidence "

@@ -21,10 +21,17 @@ from nmfcluster._utils.validation import check_stored, counted, warn
 
 # what pip installs for a module
 _CURES = {"pandas": '"nmfcluster[cli]"', "anndata": "anndata", "h5py": "anndata"}
-_SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}  # of entries, if it is in all lines
+_SEPARATORS = {
+    ".csv": ",",
+    ".tsv": "\t",
+    ".txt": "\t",
+}  # of entries, if it is in all lines
 _HEAD = 100  # lines that tell how the others are laid out
 _BLANK = "Unnamed: "  # how titles of columns without one begin, as of pandas
-_TEXT = {"dtype": str, "keep_default_na": False}  # entries as they are written; NaN: there is none
+_TEXT = {
+    "dtype": str,
+    "keep_default_na": False,
+}  # entries as they are written; NaN: there is none
 
 
 class FileTable(NamedTuple):
@@ -33,18 +40,27 @@ class FileTable(NamedTuple):
     X: Any
     rows: Sequence[str] | None = None
     columns: Sequence[str] | None = None
-    origins: tuple[str, str] = ("", "")  # where the names of rows and of columns are from
+    origins: tuple[str, str] = (
+        "",
+        "",
+    )  # where the names of rows and of columns are from
     title: str | None = None  # of the column that names the rows
     layers: Sequence[str] = ()  # that the file has besides
 
     def __str__(self) -> str:
         n_rows, n_columns = self.X.shape
-        told = "rows without names" if self.rows is None else f"names from {self.origins[0]}"
+        told = (
+            "rows without names"
+            if self.rows is None
+            else f"names from {self.origins[0]}"
+        )
         return f"{counted(n_rows, 'row')}, {counted(n_columns, 'column')}, {told}"
 
     def transposed(self) -> Self:
         """Return the table whose rows are the columns of this one."""
-        return type(self)(self.X.T, self.columns, self.rows, self.origins[::-1], None, self.layers)
+        return type(self)(
+            self.X.T, self.columns, self.rows, self.origins[::-1], None, self.layers
+        )
 
     def apart(self, file: str) -> Self:
         """Return the table with names of columns that differ; warn if they did not."""
@@ -56,7 +72,9 @@ class FileTable(NamedTuple):
         if not again:
             return self
         told = f"{', '.join(again[:3])}{', ...' if len(again) > 3 else ''}"
-        warn(f"{file}: columns that have the name of another one are called {told} here.")
+        warn(
+            f"{file}: columns that have the name of another one are called {told} here."
+        )
         X = self.X.set_axis(list(new), axis=1) if hasattr(self.X, "columns") else self.X
         return self._replace(X=X, columns=list(new))
 
@@ -81,7 +99,11 @@ class FileTable(NamedTuple):
         if self.rows is not None or not hasattr(self.X, "columns"):
             return ()
         first, *others = (self.X.iloc[:, j].to_numpy() for j in range(self.X.shape[1]))
-        return self.X.iloc[:, 0] if _are_ids(first) and not all(map(_are_ids, others)) else ()
+        return (
+            self.X.iloc[:, 0]
+            if _are_ids(first) and not all(map(_are_ids, others))
+            else ()
+        )
 
     def by_names(self, most: float) -> Any:
         """Return what can be matched by names: a sparse table that has some becomes dense."""
@@ -96,11 +118,17 @@ def imported(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise ImportError(f"This file needs {name}: pip install {_CURES[name]}.") from error
+        raise ImportError(
+            f"This file needs {name}: pip install {_CURES[name]}."
+        ) from error
 
 
 def read_table(
-    path: Path, text: bool = False, most: float = inf, layer: str | None = None, **how: Any
+    path: Path,
+    text: bool = False,
+    most: float = inf,
+    layer: str | None = None,
+    **how: Any,
 ) -> FileTable:
     """Return the table of a csv, tsv, txt, npy, npz, mtx or h5ad file; raise if there is none.
 
@@ -133,7 +161,9 @@ def read_table(
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
     if reader is None:
-        raise ValueError(f"{path} must end in one of {', '.join(_READERS)}; got {_kind(path)!r}.")
+        raise ValueError(
+            f"{path} must end in one of {', '.join(_READERS)}; got {_kind(path)!r}."
+        )
     if layer is not None and reader is not _annotated:
         raise ValueError(f"--layer is of .h5ad files: {path} has none.")
     try:
@@ -178,12 +208,16 @@ def _check_numbers(path: Path, table: FileTable) -> None:
 
 def _kind(path: Path) -> str:
     """Return the ending of a file, without that of gzip."""
-    return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
+    return (
+        path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    ).suffix.lower()
 
 
 def _check_size(size: float, most: float) -> None:
     if not size <= most:  # nor is anything at most NaN
-        raise ValueError(f"it holds more than {most / 2**30:g} GiB: --max-gib allows more.")
+        raise ValueError(
+            f"it holds more than {most / 2**30:g} GiB: --max-gib allows more."
+        )
 
 
 def _check_unpacked(path: Path, most: float) -> None:
@@ -219,21 +253,29 @@ def _opened(path: Path) -> tuple[Callable[..., Any], list[list[str]]]:
         raise ValueError("it is empty.")
     own, heads = _SEPARATORS[_kind(path)], {}
     for some in (own, "\t", ";", ",", " "):
-        heads[some] = list(csv.reader(lines, delimiter=some, skipinitialspace=some == " "))
+        heads[some] = list(
+            csv.reader(lines, delimiter=some, skipinitialspace=some == " ")
+        )
     if not any(map(is_number, heads[" "][-1][1:])):  # words of a text
         del heads[" "]
-    separator = next((some for some, head in heads.items() if min(map(len, head)) > 1), own)
+    separator = next(
+        (some for some, head in heads.items() if min(map(len, head)) > 1), own
+    )
     how = {"sep": r"\s+" if separator == " " else separator, "encoding": "utf-8-sig"}
     return partial(imported("pandas").read_csv, path, **how), heads[separator]
 
 
-def _delimited(path: Path, names: str | None = None, titles: bool = True, **_: Any) -> FileTable:
+def _delimited(
+    path: Path, names: str | None = None, titles: bool = True, **_: Any
+) -> FileTable:
     read_csv, head = _opened(path)
     titled, heads = _titles(head, titles)
     if names is not None and names not in heads:
         raise ValueError(f"--names must be one of {', '.join(heads)}; got {names!r}.")
     if names is not None and heads[0] == _BLANK:
-        raise ValueError("--names cannot be given: the first column, without a title, has names.")
+        raise ValueError(
+            "--names cannot be given: the first column, without a title, has names."
+        )
     place = 0 if names is None else heads.index(names)
     read_csv = partial(read_csv, header=0 if titled else None, index_col=False)
     read_csv = partial(read_csv, names=range(len(heads)))  # longer lines are refused
@@ -249,8 +291,15 @@ def _delimited(path: Path, names: str | None = None, titles: bool = True, **_: A
     frame.columns = [heads[i] for i in frame]
     if titled and names is None and not heads[0].startswith(_BLANK):
         _warn_of_titles(path, frame)
-    title = heads[place] if titled and named and not heads[place].startswith(_BLANK) else None
-    origins = repr(names or title) if names or title else "the first column", "the first line"
+    title = (
+        heads[place]
+        if titled and named and not heads[place].startswith(_BLANK)
+        else None
+    )
+    origins = (
+        repr(names or title) if names or title else "the first column",
+        "the first line",
+    )
     return FileTable(frame, rows if named else None, list(frame), origins, title)
 
 
@@ -259,9 +308,15 @@ def _warn_of_titles(path: Path, frame: Any) -> None:
     texts = frame.select_dtypes(exclude=["number", "bool"]).astype(str)
     again = any(title in set(texts.iloc[:, j]) for j, title in enumerate(texts))
     heads = list(frame)
-    if again or any(map(is_number, heads)) or all(head.startswith("NA") for head in heads):
+    if (
+        again
+        or any(map(is_number, heads))
+        or all(head.startswith("NA") for head in heads)
+    ):
         told = f"{', '.join(heads[:3])}{', ...' if len(heads) > 3 else ''}"
-        warn(f"{path}: its first line is taken for titles ({told}); --no-titles takes it as a row.")
+        warn(
+            f"{path}: its first line is taken for titles ({told}); --no-titles takes it as a row."
+        )
 
 
 def _titles(head: list[list[str]], titles: bool) -> tuple[bool, list[str]]:
@@ -274,7 +329,9 @@ def _titles(head: list[list[str]], titles: bool) -> tuple[bool, list[str]]:
     titled = titles and not all(map(is_number, first[: len(first) - _n_blank(first)]))
     body = head[titled:]
     width = len(body[0]) if body else len(first)
-    n_blank = min((max(width - len(line), 0) + _n_blank(line) for line in body), default=0)
+    n_blank = min(
+        (max(width - len(line), 0) + _n_blank(line) for line in body), default=0
+    )
     if not titled:
         return False, [str(i) for i in range(width - n_blank)] + [_BLANK] * n_blank
     heads = [title or f"{_BLANK}{i}" for i, title in enumerate(first)]
@@ -283,13 +340,17 @@ def _titles(head: list[list[str]], titles: bool) -> tuple[bool, list[str]]:
     at_ends = min(lacking, n_blank - min(n_blank, _n_blank(first)))
     lacking -= at_ends
     if lacking > 1 or (lacking and first[0].startswith("#")):
-        raise ValueError("its first line, of titles, must have as many entries as the others.")
+        raise ValueError(
+            "its first line, of titles, must have as many entries as the others."
+        )
     return True, [_BLANK] * lacking + heads + [_BLANK] * at_ends
 
 
 def _n_blank(entries: list[str]) -> int:
     """Return how many entries at the end are blank."""
-    return len(entries) - max((i for i, entry in enumerate(entries, 1) if entry.strip()), default=0)
+    return len(entries) - max(
+        (i for i, entry in enumerate(entries, 1) if entry.strip()), default=0
+    )
 
 
 def is_number(entry: str) -> bool:
@@ -303,7 +364,9 @@ def is_number(entry: str) -> bool:
 
 def _are_ids(values: np.ndarray) -> bool:
     """Return whether values are whole numbers, at least 0, that all differ."""
-    whole = values.dtype.kind in "iuf" and bool((values >= 0).all() and (values % 1 == 0).all())
+    whole = values.dtype.kind in "iuf" and bool(
+        (values >= 0).all() and (values % 1 == 0).all()
+    )
     return whole and len(np.unique(values)) == len(values)
 
 
@@ -319,7 +382,9 @@ def read_pairs(path: Path, most: float) -> Any:
     _check_unpacked(path, most)
     frame = _opened(path)[0](dtype=text, keep_default_na=False)
     if not set(text) <= set(frame.columns):
-        raise ValueError(f"the columns must be a, b and kind, got {', '.join(frame.columns)}.")
+        raise ValueError(
+            f"the columns must be a, b and kind, got {', '.join(frame.columns)}."
+        )
     return frame[[*text, *frame.columns.intersection(["weight"])]]
 
 
@@ -329,7 +394,9 @@ def _utils(path: Path, **_: Any) -> FileTable:
         if "format" in held:
             return FileTable(sp.load_npz(path))
         if len(held.files) != 1:
-            raise ValueError(f"it must hold one array, got {', '.join(held.files) or 'none'}.")
+            raise ValueError(
+                f"it must hold one array, got {', '.join(held.files) or 'none'}."
+            )
         return FileTable(held[held.files[0]])
 
 
@@ -346,16 +413,22 @@ def _matrix(path: Path, most: float, **_: Any) -> FileTable:
     for A in (X.T, X):  # theirs has a column for every cell
         both = list(zip((cells, genes), A.shape, strict=True))
         # a line more has titles
-        if (cells or genes) and all(not names or len(names) - n in (0, 1) for names, n in both):
+        if (cells or genes) and all(
+            not names or len(names) - n in (0, 1) for names, n in both
+        ):
             rows, columns = (names[-n:] or None for names, n in both)
             return FileTable(A, rows, columns, (cells_from, genes_from))
     if cells or genes:
         told = " and ".join(file for file in (genes_from, cells_from) if file)
-        warn(f"{path} is of shape {X.shape}: names in {told} do not fit, and are not used.")
+        warn(
+            f"{path} is of shape {X.shape}: names in {told} do not fit, and are not used."
+        )
     return FileTable(X)
 
 
-def _beside(path: Path, most: float, kinds: tuple[str, ...], column: int) -> tuple[str, list[str]]:
+def _beside(
+    path: Path, most: float, kinds: tuple[str, ...], column: int
+) -> tuple[str, list[str]]:
     """Return the file of names of a kind that lies beside a matrix, if any, and what it holds."""
     starts = path.name.partition("matrix.mtx")[0], ""  # as of GSM1_matrix.mtx
     for start, kind, packed in product(starts, kinds, ("", ".gz")):
@@ -378,7 +451,9 @@ def _annotated(path: Path, layer: str | None, **_: Any) -> FileTable:
     X = data.X if layer is None else data.layers.get(layer)
     if X is None:
         lacking = "X" if layer is None else f"layer {layer!r}"
-        raise ValueError(f"it has no {lacking}: {of_layers(layers) or 'nor any other'}.")
+        raise ValueError(
+            f"it has no {lacking}: {of_layers(layers) or 'nor any other'}."
+        )
     X = X if is_sparse(X) else data.to_df(layer)
     names = data.obs_names.tolist(), data.var_names.tolist()
     return FileTable(X, *names, ("obs_names", "var_names"), layers=layers)

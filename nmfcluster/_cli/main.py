@@ -14,7 +14,15 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 _CANDIDATES = range(1, 16)  # the default of choose_n_clusters
-_FAULTS = (ArithmeticError, ImportError, MemoryError, OSError, RuntimeError, TypeError, ValueError)
+_FAULTS = (
+    ArithmeticError,
+    ImportError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 _HOW_MANY = "number of clusters, or a range to choose from; by default 1-15"
 _PAUSE = 5000  # milliseconds between two lines of progress, at least
 _LABELS = ("labels", "memberships")
@@ -27,9 +35,14 @@ COMMANDS = {
     "programs": (_OF_COUNTS, (*_LABELS, "usages", "components", "top", "recurrence")),
     "how-many": ("how many clusters there are", ("candidates",)),
 }
-_OPTIONS = {"n_clusters": "clusters", "candidates": "clusters", "n_jobs": "jobs"}  # by parameters
+_OPTIONS = {
+    "n_clusters": "clusters",
+    "candidates": "clusters",
+    "n_jobs": "jobs",
+}  # by parameters
 _NAMED = (
-    rf"(?<![\w./-])({'|'.join(_OPTIONS)}|random_state|max_samples|contradictions)(?![\w-]|\.\w)"
+    rf"(?<![\w./-])({'|'.join(_OPTIONS)}|random_state|max_samples|contradictions)"
+    r"(?![\w-]|\.\w)"
 )
 _WORDS = (  # what a message says, and what it says where there is no Python
     (r", an instance of '[\w.]+'| or None\b", ""),
@@ -63,7 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.command is None:
         return parser.print_help()
-    shown, log, progress = warnings.formatwarning, logging.getLogger("nmfcluster"), _Progress()
+    shown, log, progress = (
+        warnings.formatwarning,
+        logging.getLogger("nmfcluster"),
+        _Progress(),
+    )
     warnings.formatwarning = partial(_in_one_line, set())
     log.addHandler(progress)
     log.setLevel(logging.INFO)
@@ -98,7 +115,9 @@ def _numbers(text: str) -> int | range:
     """Return the number, or the range of numbers, that an argument stands for."""
     found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
     if found is None:
-        raise argparse.ArgumentTypeError(f"must be such as 5, or 2-20 to choose from, got {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"must be such as 5, or 2-20 to choose from, got {text!r}"
+        )
     least, most = found.groups()
     return int(least) if most is None else range(int(least), int(most) + 1)
 
@@ -109,7 +128,9 @@ def share(text: str) -> float:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="nmfcluster", description="Cluster tables by matrix factorization.")
+    parser = _Parser(
+        prog="nmfcluster", description="Cluster tables by matrix factorization."
+    )
     version = f"nmfcluster {import_module('nmfcluster').__version__}"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -118,18 +139,59 @@ def _parser() -> argparse.ArgumentParser:
         own.set_defaults(partitions=False, counts=name == "programs")
         add = own.add_argument
         add("files", metavar="FILE", nargs="+" if name == "fuse" else 1)
-        add("--clusters", metavar="K", type=_numbers, default=_CANDIDATES, help=_HOW_MANY)
-        add("--output", metavar="PLACE", default=".", help="a folder, or how names of files begin")
+        add(
+            "--clusters",
+            metavar="K",
+            type=_numbers,
+            default=_CANDIDATES,
+            help=_HOW_MANY,
+        )
+        add(
+            "--output",
+            metavar="PLACE",
+            default=".",
+            help="a folder, or how names of files begin",
+        )
         add("--force", action="store_true", help="overwrite files that are there")
-        add("--names", metavar="TITLE", help="of the column that names the rows (csv, tsv, txt)")
-        add("--transpose", action="store_true", help="columns of the file are what is clustered")
-        add("--layer", metavar="NAME", help="of the table that is read, instead of X (h5ad)")
-        add("--random-state", metavar="N", type=int, default=0, help="seed; 0 by default")
+        add(
+            "--names",
+            metavar="TITLE",
+            help="of the column that names the rows (csv, tsv, txt)",
+        )
+        add(
+            "--transpose",
+            action="store_true",
+            help="columns of the file are what is clustered",
+        )
+        add(
+            "--layer",
+            metavar="NAME",
+            help="of the table that is read, instead of X (h5ad)",
+        )
+        add(
+            "--random-state",
+            metavar="N",
+            type=int,
+            default=0,
+            help="seed; 0 by default",
+        )
         add("--jobs", metavar="N", type=int, help="how much is done at a time")
-        add("--no-titles", action="store_true", help="the first line is a row (csv, tsv, txt)")
-        add("--max-gib", metavar="N", type=float, default=8, help="most of a file, unpacked; 8")
+        add(
+            "--no-titles",
+            action="store_true",
+            help="the first line is a row (csv, tsv, txt)",
+        )
+        add(
+            "--max-gib",
+            metavar="N",
+            type=float,
+            default=8,
+            help="most of a file, unpacked; 8",
+        )
         if name in ("consensus", "how-many"):
-            add = own.add_mutually_exclusive_group().add_argument  # at most one of what follows
+            add = (
+                own.add_mutually_exclusive_group().add_argument
+            )  # at most one of what follows
             add("--partitions", action="store_true", help="columns are labellings")
             told = "rows that a run sees, or the share of them; 1.0"
             add("--max-samples", metavar="N", type=share, default=1.0, help=told)
@@ -137,7 +199,13 @@ def _parser() -> argparse.ArgumentParser:
             add("--counts", action="store_true", help="of programs, out of counts")
         if name == "cluster":
             add("--constraints", metavar="PAIRS", help="csv, tsv or txt of a, b, kind")
-            add("--contradictions", default="raise", help="of pairs: raise, warn or ignore")
-    own = commands.add_parser("demo", help="a consensus of scikit-learn's digits, with a picture")
+            add(
+                "--contradictions",
+                default="raise",
+                help="of pairs: raise, warn or ignore",
+            )
+    own = commands.add_parser(
+        "demo", help="a consensus of scikit-learn's digits, with a picture"
+    )
     own.add_argument("picture", nargs="?", default="consensus-digits.png")
     return parser

@@ -25,7 +25,9 @@ class Result(NamedTuple):
     tables: dict[str, Columns]
     draw: Callable[[Any], Any]  # a picture of the model
     told: str = ""  # what else a line says
-    annotate: Callable[[Path], None] | None = None  # write an h5ad file with what was found
+    annotate: Callable[[Path], None] | None = (
+        None  # write an h5ad file with what was found
+    )
 
     def __str__(self) -> str:
         told, sizes = "", np.bincount(self.model.labels_[self.model.labels_ >= 0])
@@ -45,15 +47,21 @@ class Place:
         self.annotated = [base] if base.suffix == ".h5ad" else []
         if self.annotated:
             base = base.with_suffix("")
-        self.tables = {name: base.with_name(f"{base.name}-{name}.csv") for name in tables}
+        self.tables = {
+            name: base.with_name(f"{base.name}-{name}.csv") for name in tables
+        }
         self.picture = base.with_name(f"{base.name}.png")
         self.mode = "w" if options.force else "x"
         home = next(folder for folder in base.parents if os.path.lexists(folder))
         if not (home.is_dir() and os.access(home, os.W_OK)):
-            raise PermissionError(f"--output must be where files can be written, not in {home}.")
+            raise PermissionError(
+                f"--output must be where files can be written, not in {home}."
+            )
         wanted = (*self.annotated, *self.tables.values(), self.picture)
         there = [path for path in wanted if os.path.lexists(path)]
-        fixed = [path for path in there if not (path.is_file() and os.access(path, os.W_OK))]
+        fixed = [
+            path for path in there if not (path.is_file() and os.access(path, os.W_OK))
+        ]
         if there and (fixed or not options.force):
             bad = "cannot be written to: name another --output" if fixed else ""
             told = bad or "would be overwritten; --force allows it"
@@ -65,7 +73,9 @@ class Place:
         for name, path in self.tables.items():
             titles, values = zip(*result.tables[name], strict=True)
             with path.open(self.mode, newline="", encoding="utf-8") as file:
-                columns = (map(_as_text, np.asarray(column).tolist()) for column in values)
+                columns = (
+                    map(_as_text, np.asarray(column).tolist()) for column in values
+                )
                 csv.writer(file).writerow(map(_as_text, titles))
                 csv.writer(file).writerows(zip(*columns, strict=True))
         if result.annotate is not None and self.annotated:
@@ -93,7 +103,11 @@ def stem(file: str) -> str:
 def of_rows(table: FileTable, columns: Columns) -> Columns:
     """Return columns with an entry for every row of a table, behind the names of these."""
     names = range(table.X.shape[0]) if table.rows is None else table.rows
-    title = "row" if table.title in (None, *(title for title, _ in columns)) else table.title
+    title = (
+        "row"
+        if table.title in (None, *(title for title, _ in columns))
+        else table.title
+    )
     return [(title, names), *columns]
 
 

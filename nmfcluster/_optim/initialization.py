@@ -29,7 +29,9 @@ def draw_seeds(rng: np.random.RandomState, size: int) -> list[int]:
     return rng.randint(np.iinfo(np.int32).max, size=size).tolist()
 
 
-def random_start(mass: np.ndarray, n_clusters: int, seed: Any, dtype: np.dtype) -> np.ndarray:
+def random_start(
+    mass: np.ndarray, n_clusters: int, seed: Any, dtype: np.dtype
+) -> np.ndarray:
     """Draw a factor uniformly from (0, 1).
 
     Parameters
@@ -44,11 +46,16 @@ def random_start(mass: np.ndarray, n_clusters: int, seed: Any, dtype: np.dtype) 
     -------
     ndarray of shape (n, n_clusters)
     """
-    H = generator_of(seed).uniform(size=(len(mass), n_clusters)) * np.sqrt(mass)[:, None]
+    H = (
+        generator_of(seed).uniform(size=(len(mass), n_clusters))
+        * np.sqrt(mass)[:, None]
+    )
     return H.astype(dtype)
 
 
-def leading_eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+def leading_eigenpairs(
+    A: Similarity, n_components: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest eigenvalues of A, in decreasing order, and their eigenvectors.
 
     Parameters
@@ -67,7 +74,9 @@ def leading_eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np
     return _of_one_part(A, n_components)
 
 
-def _of_parts(A: Similarity, parts: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+def _of_parts(
+    A: Similarity, parts: np.ndarray, n_components: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return those of parts that nothing connects: one by one, equal eigenvalues are no trouble.
 
     Of parts with as large an eigenvalue the largest come first.
@@ -76,9 +85,13 @@ def _of_parts(A: Similarity, parts: np.ndarray, n_components: int) -> tuple[np.n
     sizes = np.bincount(parts)
     members = np.split(np.argsort(parts, kind="stable"), np.cumsum(sizes)[:-1])
     blocks = [A.take(part) for part in members]
-    spectra, bases = map(list, zip(*(_of_one_part(block, 1) for block in blocks), strict=True))
+    spectra, bases = map(
+        list, zip(*(_of_one_part(block, 1) for block in blocks), strict=True)
+    )
     largest = np.concatenate(spectra)
-    enough = np.sort(np.pad(largest, (0, n_components), constant_values=-np.inf))[-n_components]
+    enough = np.sort(np.pad(largest, (0, n_components), constant_values=-np.inf))[
+        -n_components
+    ]
     least = _EQUAL * float(max(abs(largest).max(), np.finfo(float).tiny))
     # parts whose largest is above it can have more of the first: all that may be
     for c in np.flatnonzero(largest > enough + least):
@@ -111,13 +124,19 @@ def _of_one_part(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarr
         return (A @ v.reshape(-1, 1).astype(A.dtype)).ravel().astype(np.float64)
 
     operator = LinearOperator(A.shape, matvec=product, dtype=np.float64)
-    start = np.random.default_rng(0).uniform(0.5, 1.0, n)  # ARPACK's own is not reproducible
+    start = np.random.default_rng(0).uniform(
+        0.5, 1.0, n
+    )  # ARPACK's own is not reproducible
     width = min(max(2 * n_components + 1, _WIDTH), n)
     options = {"k": n_components, "which": "LA", "v0": start, "ncv": width, **_ANEW}
     restarts = max(_PRODUCTS // (width - n_components), 1)
     try:
-        values, vectors = eigsh(operator, tol=_TOL[A.dtype.itemsize], maxiter=restarts, **options)
-    except ArpackNoConvergence:  # next to equal eigenvalues of many rows: a start need not be exact
+        values, vectors = eigsh(
+            operator, tol=_TOL[A.dtype.itemsize], maxiter=restarts, **options
+        )
+    except (
+        ArpackNoConvergence
+    ):  # next to equal eigenvalues of many rows: a start need not be exact
         values, vectors = eigsh(operator, tol=_ROUGH_TOL, **options)
     order = np.argsort(-values, kind="stable")
     return values[order], vectors[:, order]
@@ -131,8 +150,12 @@ def _through_root(V: Any, n_components: int) -> tuple[np.ndarray, np.ndarray]:
     values = np.pad(values, (0, n_components - n_small))
     inner = np.pad(inner, ((0, 0), (0, n_components - n_small)))
     positive = values > _RANK * values[0]
-    lengths = np.sqrt(np.where(positive, values, np.inf))  # a vector of 0 where there is none
-    return np.where(positive, values, 0), np.asarray(V @ (inner / lengths).astype(V.dtype))
+    lengths = np.sqrt(
+        np.where(positive, values, np.inf)
+    )  # a vector of 0 where there is none
+    return np.where(positive, values, 0), np.asarray(
+        V @ (inner / lengths).astype(V.dtype)
+    )
 
 
 def spectral_start(A: Similarity, n_clusters: int) -> np.ndarray:

@@ -121,7 +121,9 @@ def multiplicative_gsg(objective: SymmetricObjective, G: np.ndarray) -> Steps:
     def gain(G: np.ndarray, PG: np.ndarray, NG: np.ndarray) -> np.ndarray:
         return gram(G, mapped(np.subtract, PG, NG))
 
-    def loss_of(G: np.ndarray, S: np.ndarray, PG: np.ndarray, NG: np.ndarray) -> np.ndarray:
+    def loss_of(
+        G: np.ndarray, S: np.ndarray, PG: np.ndarray, NG: np.ndarray
+    ) -> np.ndarray:
         SK = S @ gram(G, G)
         return objective.constant - 2 * dots(S, gain(G, PG, NG)) + dots(SK, SK.mT)
 

@@ -39,9 +39,13 @@ Steps = Generator[tuple[Factors, np.ndarray], np.ndarray | None, None]
 Ends = Callable[[], bool]  # tells that nobody waits for a run any more
 
 WINDOW = 10  # updates over which the loss must have fallen by tol
-_NEAR = 1e-3  # of the loss of zero factors: starts that are so near can change places late
+_NEAR = (
+    1e-3  # of the loss of zero factors: starts that are so near can change places late
+)
 _TIE = 1e-9  # of the best figure: where memory lies decides the rounding, and must not choose
-_FLOOR = 1e-10  # of the loss of zero factors: a loss that is next to 0 need not fall further
+_FLOOR = (
+    1e-10  # of the loss of zero factors: a loss that is next to 0 need not fall further
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,9 @@ class StopRule:
     min_iter: int = 2 * WINDOW
     race_from: int | None = 2 * WINDOW
 
-    def settled(self, history: Sequence[float], scale: float, resolution: float) -> bool:
+    def settled(
+        self, history: Sequence[float], scale: float, resolution: float
+    ) -> bool:
         """Tell whether a run with these losses has converged.
 
         Parameters
@@ -133,7 +139,11 @@ class Solution:
 
 
 def iterate(
-    steps: Steps, stop: StopRule, scale: float, ends: Ends | None = None, race: Race | None = None
+    steps: Steps,
+    stop: StopRule,
+    scale: float,
+    ends: Ends | None = None,
+    race: Race | None = None,
 ) -> list[Solution]:
     """Run a solver until every start has converged, is given up, or had its updates.
 
@@ -167,7 +177,9 @@ def iterate(
     running = solutions
     for iteration in range(stop.max_iter + 1):
         if not np.isfinite(losses).all():
-            raise FloatingPointError(f"the loss is {losses.max()} after {iteration} updates.")
+            raise FloatingPointError(
+                f"the loss is {losses.max()} after {iteration} updates."
+            )
         # note the losses, and the factors where they are the best of their start
         still = np.ones(len(running), dtype=bool)
         for row, start in enumerate(running):
@@ -182,7 +194,9 @@ def iterate(
             for row in np.flatnonzero(still & ~race.going_on(running)).tolist():
                 running[row].given_up, still[row] = True, False
         if not still.all():
-            running = [start for start, stays in zip(running, still, strict=True) if stays]
+            running = [
+                start for start, stays in zip(running, still, strict=True) if stays
+            ]
         if iteration == stop.max_iter or not running or (ends is not None and ends()):
             break
         factors, losses = steps.send(None if still.all() else still)
@@ -203,7 +217,9 @@ def per_start(values: np.ndarray, like: np.ndarray) -> np.ndarray:
     return beside(values[:, None, None], like, like.dtype)
 
 
-Rank = Callable[[Solution], float]  # by which solutions are compared: the smallest is best
+Rank = Callable[
+    [Solution], float
+]  # by which solutions are compared: the smallest is best
 
 
 def loss_of(solution: Solution) -> float:
@@ -295,7 +311,9 @@ class LossRace(Race):
         start, middle, end = history[-1 - 2 * WINDOW], history[-1 - WINDOW], history[-1]
         decrease = middle - end
         slows_by = (start - middle) - decrease
-        if slows_by <= 0 or end - self.lead <= _NEAR * self.scale:  # a plateau comes to its end
+        if (
+            slows_by <= 0 or end - self.lead <= _NEAR * self.scale
+        ):  # a plateau comes to its end
             return False
         return bool(np.min(history) - decrease * (decrease / slows_by) > self.lead)
 
@@ -322,7 +340,9 @@ class Heat(Race):
             self.lead = self.figure(running[0])
         if not now:
             return np.ones(len(running), dtype=bool)
-        rest = running[1:] if of_first else running  # the first goes on, whatever others reach
+        rest = (
+            running[1:] if of_first else running
+        )  # the first goes on, whatever others reach
         better = np.array(list(map(self.figure, rest))) < self.lead
         return np.append(True, better) if of_first else better
 
@@ -335,7 +355,9 @@ def memory_of(memory: Any) -> Any:
         return None if memory is None else check_memory(memory)
     except (OSError, ValueError) as error:
         wanted = "a folder that can be written to"
-        raise ValueError(f"memory must be {wanted}, got {shown(memory)}: {error}.") from None
+        raise ValueError(
+            f"memory must be {wanted}, got {shown(memory)}: {error}."
+        ) from None
 
 
 class Recall:
@@ -350,7 +372,9 @@ class Recall:
     """
 
     def __init__(self, memory: Any, *given: Any) -> None:
-        self._given = joblib.hash((version("nmfcluster"), *(_parts(value) for value in given)))
+        self._given = joblib.hash(
+            (version("nmfcluster"), *(_parts(value) for value in given))
+        )
         self._kept = memory.cache(_computed, ignore=["compute"])
 
     def __call__(self, asked: Sequence[Any], compute: Callable[[], Any]) -> Any:
@@ -359,9 +383,13 @@ class Recall:
         shelved = self._kept.call_and_shelve(key, compute)
         with suppress(Exception):  # whatever it is that reading a damaged file raises
             found = shelved.get()
-            if isinstance(found, list) and [type(one) for one in found] == [Solution] * len(asked):
+            if isinstance(found, list) and [type(one) for one in found] == [
+                Solution
+            ] * len(asked):
                 return found
-        warn("The folder of memory holds what is no run: it is made again, and kept instead.")
+        warn(
+            "The folder of memory holds what is no run: it is made again, and kept instead."
+        )
         shelved.clear()
         return self._kept(key, compute)
 
@@ -373,7 +401,9 @@ def _computed(key: str, compute: Callable[[], Any]) -> Any:
 def _parts(value: Any) -> Any:
     """Return what a value is made of, without what it has cached of itself."""
     if is_dataclass(value):
-        return type(value).__name__, [_parts(getattr(value, f.name)) for f in fields(value)]
+        return type(value).__name__, [
+            _parts(getattr(value, f.name)) for f in fields(value)
+        ]
     if isinstance(value, partial):
         return _parts(value.func), [_parts(part) for part in value.args]
     if callable(value):
@@ -386,7 +416,9 @@ Start = Callable[[], np.ndarray]
 _HEAT = 3 * WINDOW  # updates that a random start needs until its figure can be compared
 _BATCH = 8  # starts side by side: a wider product gains little more
 _SHARED_OUT = 5  # the same where all run to their end: 20 runs are as much work for 2 or 4 threads
-_BATCH_BYTES = 2**28  # of the starts of a batch, 256 MiB: memory grows with it, speed does not
+_BATCH_BYTES = (
+    2**28
+)  # of the starts of a batch, 256 MiB: memory grows with it, speed does not
 
 
 class Objective(Protocol):
@@ -477,14 +509,20 @@ class Plan:
         """
         # batches: side by side where one product serves several starts
         size, apart = 1, isinstance(objective, PerStart)
-        if objective.wide and len(starts) > 1 and not (apart and self.memory):  # kept run by run
+        if (
+            objective.wide and len(starts) > 1 and not (apart and self.memory)
+        ):  # kept run by run
             first = starts[0]()  # made here for its size: it need not be made again
             starts = starts if apart else [partial(np.asarray, first), *starts[1:]]
             most = _SHARED_OUT if self.stop.race_from is None else _BATCH
             size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, most))
         batches = [starts[i : i + size] for i in range(0, len(starts), size)]
         # without a lead the first batch runs before the rest, and is what these must beat
-        race = self._race(objective, rank, lead) if len(starts) > 1 or lead is not None else None
+        race = (
+            self._race(objective, rank, lead)
+            if len(starts) > 1 or lead is not None
+            else None
+        )
         ahead = 1 if race and lead is None else 0
         with stage(f"{task}, {counted(len(starts), 'start')}", len(batches)) as told:
             executor = Executor(self, objective, race, told.one_more)
@@ -492,10 +530,14 @@ class Plan:
             solutions = best_first([s for s in ended if not s.given_up], rank)
             solutions += [s for s in ended if s.given_up]
             best = solutions[0]
-            told.outcome = f"best loss {best.loss:.6g} after {counted(best.n_iter, 'update')}"
+            told.outcome = (
+                f"best loss {best.loss:.6g} after {counted(best.n_iter, 'update')}"
+            )
         return solutions
 
-    def _race(self, objective: Objective, rank: Rank, lead: float | None) -> Race | None:
+    def _race(
+        self, objective: Objective, rank: Rank, lead: float | None
+    ) -> Race | None:
         """Return the race of the starts, if there is one."""
         if self.stop.race_from is None or self.stop.tol < 0:
             return None
@@ -519,17 +561,25 @@ class Executor:
     """
 
     def __init__(
-        self, plan: Plan, objective: Objective, race: Race | None, done: Callable[[], None]
+        self,
+        plan: Plan,
+        objective: Objective,
+        race: Race | None,
+        done: Callable[[], None],
     ) -> None:
         self.plan, self.objective, self.race, self.done = plan, objective, race, done
         self.interrupted: Event | None = None  # set where another batch has failed
         self.recall = None
-        if plan.memory is not None and race is None:  # what a race leaves depends on all others
+        if (
+            plan.memory is not None and race is None
+        ):  # what a race leaves depends on all others
             self.recall = Recall(plan.memory, objective, plan.solver, plan.stop)
 
     def run(self, batches: list[Sequence[Start]]) -> list[Solution]:
         """Run the solver on batches of starts, several at a time; one alone in blocks of rows."""
-        if len(batches) <= 1:  # in this thread, which has others to share its blocks with
+        if (
+            len(batches) <= 1
+        ):  # in this thread, which has others to share its blocks with
             runs = [self.solutions(batches[0], self.race)] if batches else []
         elif on_cluster():
             sent = copy(self)
@@ -562,7 +612,11 @@ class Executor:
         if isinstance(objective, PerStart):
             objective = objective.seen_by(batch)
         # one start alone is not copied: a factor can be large
-        H = batch[0]()[None] if len(batch) == 1 else np.stack([start() for start in batch])
+        H = (
+            batch[0]()[None]
+            if len(batch) == 1
+            else np.stack([start() for start in batch])
+        )
         steps = self.plan.solver(objective, H)
         ends = None if self.interrupted is None else self.interrupted.is_set
         solutions = iterate(steps, self.plan.stop, self.objective.constant, ends, race)
@@ -579,7 +633,10 @@ def _nothing() -> None:
 
 
 def _ended(
-    executor: Executor, batches: list[Sequence[Start]], handling: dict[str, Any], number: int
+    executor: Executor,
+    batches: list[Sequence[Start]],
+    handling: dict[str, Any],
+    number: int,
 ) -> list[Solution]:
     """Run the solver on a batch, on a machine of a cluster, with numbers handled as in a fit."""
     with one_blas_thread(), np.errstate(**handling):

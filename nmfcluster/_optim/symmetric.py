@@ -10,16 +10,31 @@ from typing import NamedTuple
 import numpy as np
 
 from nmfcluster._optim.initialization import draw_seeds, random_start, spectral_start
-from nmfcluster._optim.run import Plan, Rank, Solution, Start, Steps, kept, loss_of, per_start
+from nmfcluster._optim.run import (
+    Plan,
+    Rank,
+    Solution,
+    Start,
+    Steps,
+    kept,
+    loss_of,
+    per_start,
+)
 from nmfcluster._utils import linalg
 from nmfcluster._utils.linalg import dots, gram, mapped, nonnegative_rows, times
 from nmfcluster._utils.sampling import some_with
 from nmfcluster.similarity import Similarity
 
 QUARTIC_BOUND = 3.0  # the a of <D, C'(H) D> <= a ||H||^2 ||D||^2, which one row attains
-_SMALLEST_INVERSE = 1e-2  # of a step, times its safe length: beyond a hundred of them rounding wins
-_LARGEST_INVERSE = 2.0**30  # of a step so short that it changes nothing; only rounding leads here
-_LONGER = 0.8  # of the inverse step: each step first tries one a quarter longer than the last
+_SMALLEST_INVERSE = (
+    1e-2  # of a step, times its safe length: beyond a hundred of them rounding wins
+)
+_LARGEST_INVERSE = (
+    2.0**30
+)  # of a step so short that it changes nothing; only rounding leads here
+_LONGER = (
+    0.8  # of the inverse step: each step first tries one a quarter longer than the last
+)
 _LIFT = 1e-3  # of a factor's mean: a zero would be final for a multiplicative rule
 
 
@@ -66,7 +81,9 @@ class SymmetricObjective:
     def rescaled(self, at: Point) -> Point:
         """Return each start times the factor that makes its loss smallest; AH and C are changed."""
         fit, size = dots(at.H, at.AH), dots(at.H, at.C)
-        square = np.divide(fit, size, out=np.ones_like(fit), where=(fit > 0) & (size > 0))
+        square = np.divide(
+            fit, size, out=np.ones_like(fit), where=(fit > 0) & (size > 0)
+        )
         root = per_start(np.sqrt(square), at.H)
         loss = self.constant - 2 * square * fit + square**2 * size
         AH = np.multiply(at.AH, root, out=at.AH)  # large, and of no more use as it was
@@ -126,7 +143,9 @@ def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
         pace = np.where(fell_back & (ahead > 0), 1, faster)
 
 
-def _run_up(objective: SymmetricObjective, now: Point, before: Point, ahead: np.ndarray) -> Point:
+def _run_up(
+    objective: SymmetricObjective, now: Point, before: Point, ahead: np.ndarray
+) -> Point:
     """Return the point that lies ahead on the line of the last step, by a share of the step."""
     share = per_start(ahead, now.H)
     Y = linalg.beyond(before.H, now.H, share)
@@ -156,9 +175,13 @@ def _descend(
         square, along, down = linalg.products_of_step(old, trial.H, gradient)
         longer = 2 * along + square  # by how much the squared norm grows
         growth = down + inverse * a / 4 * (2 * size * square + longer**2)
-        smooth = (trial.loss <= level[trying] + 4 * growth + slack) | (inverse >= _LARGEST_INVERSE)
+        smooth = (trial.loss <= level[trying] + 4 * growth + slack) | (
+            inverse >= _LARGEST_INVERSE
+        )
         accepted = smooth & (fell_back[trying] | (trial.loss <= now.loss[trying]))
-        if new is None:  # the first time all are tried: what is not accepted is overwritten later
+        if (
+            new is None
+        ):  # the first time all are tried: what is not accepted is overwritten later
             new = trial
         else:
             for target, value in zip(new, trial, strict=True):
@@ -168,14 +191,21 @@ def _descend(
         if len(rising):
             fell_back[rising] = True
             Y[rising], slope[rising] = now.H[rising], now.C[rising] - now.AH[rising]
-            level[rising], norm[rising] = now.loss[rising], dots(now.H[rising], now.H[rising])
+            level[rising], norm[rising] = (
+                now.loss[rising],
+                dots(now.H[rising], now.H[rising]),
+            )
         trying = trying[~accepted]
     assert new is not None
     return new, inverse_step, fell_back
 
 
 def _proximal_step(
-    H: np.ndarray, slope: np.ndarray, a: float, norm: np.ndarray, inverse_step: np.ndarray
+    H: np.ndarray,
+    slope: np.ndarray,
+    a: float,
+    norm: np.ndarray,
+    inverse_step: np.ndarray,
 ) -> np.ndarray:
     """Return r V with V = [a ||H||^2 H - slope / inverse_step]_+ and a r^3 ||V||^2 = 1."""
     back, forth = per_start(-1 / inverse_step, H), per_start(a * norm, H)
@@ -234,7 +264,10 @@ class Problem(ABC):
         k, dtype = plan.n_clusters, self.objective.A.dtype
         seeds = draw_seeds(rng, plan.n_init - 1)
         first: Start = partial(spectral_start, self.friendly, k)
-        return [first, *(partial(random_start, self.mass, k, seed, dtype) for seed in seeds)]
+        return [
+            first,
+            *(partial(random_start, self.mass, k, seed, dtype) for seed in seeds),
+        ]
 
     def rank(self, form: type[Factorization]) -> Rank:
         """Return the figure by which runs are compared."""
@@ -277,7 +310,9 @@ def factorize(
     start = problem.extended(part, of_part.H)
     [end] = _polishing(plan, problem).run(objective, [lambda: start], problem.name)
     scale = objective.constant / of_part.scale
-    return form(end, [end.history, *(c * scale for c in of_part.curves)], objective.constant)
+    return form(
+        end, [end.history, *(c * scale for c in of_part.curves)], objective.constant
+    )
 
 
 def _polishing(plan: Plan, problem: Problem) -> Plan:
@@ -289,7 +324,9 @@ def _polishing(plan: Plan, problem: Problem) -> Plan:
 
 def fitted_factor(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h``, nearly, and none of them 0."""
-    H = nonnegative_rows(B, G, max_sweeps=20, resolution=1e-3)  # rough: it is improved afterwards
+    H = nonnegative_rows(
+        B, G, max_sweeps=20, resolution=1e-3
+    )  # rough: it is improved afterwards
     return np.add(H, _LIFT * H.mean(), out=H)
 
 
@@ -327,7 +364,9 @@ class SimilarityProblem(Problem):
         rows: np.ndarray | None = None,
         sure_start: bool = False,
     ) -> None:
-        self.objective = SymmetricObjective(A, A.squared_norm() if constant is None else constant)
+        self.objective = SymmetricObjective(
+            A, A.squared_norm() if constant is None else constant
+        )
         self.name = f"{A.shape[0]} rows"
         self.friendly = A if friendly is None else friendly
         self.mass = np.ones(A.shape[0]) if mass is None else mass

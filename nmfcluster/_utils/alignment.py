@@ -8,7 +8,9 @@ import nmfcluster._utils.validation as by_index
 from nmfcluster._utils.validation import shown, warn
 
 
-def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], list[Any], Any, Any]:
+def in_one_order(
+    tables: list[Any], names: list[str]
+) -> tuple[list[Any], list[Any], Any, Any]:
     """Return similarities with rows and columns in the order of the first named data frame.
 
     The columns of one that is square by its names come in the order of its rows. If all are, and
@@ -37,7 +39,9 @@ def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], list[A
         held = [union.isin(index) for index in own]
         for i, table in enumerate(map(by_index.in_own_order, tables, names)):
             order = own[i].get_indexer(union[held[i]])
-            ordered[i] = table.iloc[order, order] if (np.diff(order) < 0).any() else table
+            ordered[i] = (
+                table.iloc[order, order] if (np.diff(order) < 0).any() else table
+            )
         return ordered, held, union, union
     rows = [by_index.row_names(T) if hasattr(T, "columns") else None for T in tables]
     frames = [i for i, index in enumerate(rows) if index is not None]
@@ -47,7 +51,11 @@ def in_one_order(tables: list[Any], names: list[str]) -> tuple[list[Any], list[A
     owner = names[frames[0]]
     first = ordered[frames[0]] = by_index.in_own_order(tables[frames[0]], owner)
     for i in frames[1:]:
-        if own[i] is None and own[frames[0]] is not None and first.index.dtype.kind in "iu":
+        if (
+            own[i] is None
+            and own[frames[0]] is not None
+            and first.index.dtype.kind in "iu"
+        ):
             told = f"{names[i]} has the index 0, 1, 2, ..., and is taken by position"
             beside = f"beside the numbers that name the samples of {owner}"
             warn(f"{told} {beside}: text, S.index.astype(str), is a name.")
@@ -86,7 +94,11 @@ def with_all_samples(tables: list[Any], names: list[str]) -> tuple[list[Any], An
     ValueError
         If it is not known which rows belong together.
     """
-    named = {i: own for i, T in enumerate(tables) if (own := by_index.sample_names(T)) is not None}
+    named = {
+        i: own
+        for i, T in enumerate(tables)
+        if (own := by_index.sample_names(T)) is not None
+    }
     index = union_of(list(named.values()), [names[i] for i in named]) if named else None
     n = tables[0].shape[0] if index is None else len(index)
     same = all(own.equals(index) for own in named.values())
@@ -109,8 +121,12 @@ def union_of(indices: list[Any], names: list[str], noun: str = "sample") -> Any:
         others = [other for j, other in enumerate(indices) if j != i]
         if others and all(set(index).isdisjoint(other) for other in others):
             got = f"{shown(list(index[:3]))} in it, {shown(list(others[0][:3]))} in another"
-            told = f"{name} has no {noun} in common with the others, by their index: {got}"
-            cure = f"different names of {noun}s belong together by those that they share"
+            told = (
+                f"{name} has no {noun} in common with the others, by their index: {got}"
+            )
+            cure = (
+                f"different names of {noun}s belong together by those that they share"
+            )
             raise ValueError(f"{told}. Tables with {cure}.")
     union = indices[0]
     for index in indices[1:]:

@@ -18,8 +18,12 @@ from nmfcluster._compat import functions_of, to_host
 from nmfcluster._utils.storage import row_blocks
 
 _LIBRARIES = ("torch", "cupy", "array_api_strict")
-_GATHERED = 2**20  # numbers of the factors' rows that are gathered at a time: a cache of 4 MiB
-_ON_DEVICES = 2**26  # entries that are formed at a time where there is no such cache: 256 MiB
+_GATHERED = (
+    2**20
+)  # numbers of the factors' rows that are gathered at a time: a cache of 4 MiB
+_ON_DEVICES = (
+    2**26
+)  # entries that are formed at a time where there is no such cache: 256 MiB
 
 
 def library_of(array: Any) -> str:
@@ -38,12 +42,16 @@ def to_numpy(array: Any) -> Any:
     if not library_of(array):
         return array
     try:
-        array = array.detach() if hasattr(array, "detach") else array  # torch's, of its gradient
+        array = (
+            array.detach() if hasattr(array, "detach") else array
+        )  # torch's, of its gradient
         if "sparse" not in str(getattr(array, "layout", "")):
             return to_host(array, library_of(array))
         stored = array.to_sparse_csr()
         parts = (stored.values(), stored.col_indices(), stored.crow_indices())
-        return sp.csr_array(tuple(to_host(p, "torch") for p in parts), shape=tuple(array.shape))
+        return sp.csr_array(
+            tuple(to_host(p, "torch") for p in parts), shape=tuple(array.shape)
+        )
     except (TypeError, RuntimeError) as error:
         told = f"An array of {library_of(array)} cannot be read, {error}; give float32 or float64"
         raise TypeError(f"{told}, dense or sparse with two dimensions.") from error
@@ -105,12 +113,18 @@ def beside(values: np.ndarray, F: Any, dtype: Any = None) -> Any:
 
 def at_a_time(F: Any, in_cache: int) -> int:
     """Return how many entries are formed at a time where F is: as a cache holds, or many."""
-    return in_cache if isinstance(F, np.ndarray) or "cpu" in str(F.device).lower() else _ON_DEVICES
+    return (
+        in_cache
+        if isinstance(F, np.ndarray) or "cpu" in str(F.device).lower()
+        else _ON_DEVICES
+    )
 
 
 def into(out: Any, function: Callable[..., Any], *arrays: Any) -> Any:
     """Return a function of arrays, which numpy writes into one of them."""
-    return function(*arrays, out=out) if isinstance(out, np.ndarray) else function(*arrays)
+    return (
+        function(*arrays, out=out) if isinstance(out, np.ndarray) else function(*arrays)
+    )
 
 
 def of_starts(F: Any, mask: np.ndarray) -> Any:
@@ -184,7 +198,9 @@ class Stored:
         if there.library != "torch":
             told = f"X must be dense and hold no NaN where it is an array of {there.library}"
             raise TypeError(f"{told}: torch has sparse ones.")
-        numbers = type(X)((np.arange(X.nnz), X.indices, X.indptr), shape=X.shape).tocsc()
+        numbers = type(X)(
+            (np.arange(X.nnz), X.indices, X.indptr), shape=X.shape
+        ).tocsc()
         rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         parts = (X.data, rows, X.indices, X.indptr, numbers.indptr, numbers.data)
         data, rows, columns, *ends, by_column = map(there.moved, parts)
@@ -207,5 +223,7 @@ class Stored:
         """Yield the entries of WH where this stores one, some at a time, see `places`."""
         rows, columns = self.places
         across, W = H.T.contiguous(), W.contiguous()
-        for stored in row_blocks(len(rows), max(1, at_a_time(W, _GATHERED) // H.shape[0])):
+        for stored in row_blocks(
+            len(rows), max(1, at_a_time(W, _GATHERED) // H.shape[0])
+        ):
             yield stored, (W[rows[stored]] * across[columns[stored]]).sum(axis=1)

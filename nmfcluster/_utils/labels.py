@@ -43,7 +43,9 @@ def columns_of(table: Any, name: str) -> list[np.ndarray]:
             raise ValueError(f"{name} given as a list must hold {wanted}, {got}.")
     else:
         if sp.issparse(table):
-            raise TypeError(f"{name} must be a dense table of labels, got a sparse matrix.")
+            raise TypeError(
+                f"{name} must be a dense table of labels, got a sparse matrix."
+            )
         array = np.asarray(table)
         if array.ndim != 2:
             wanted = "shape (n_samples, n_partitions)"
@@ -100,8 +102,14 @@ def encode(
             known, codes[t, slice(None) if seen.all() else seen] = _numbered(values)
         else:
             known = categories[t]
-            if len(known) and len(values) and (values.dtype == object) != (known.dtype == object):
-                raise TypeError(f"{name}[:, {t}] holds labels of another kind than those of fit.")
+            if (
+                len(known)
+                and len(values)
+                and (values.dtype == object) != (known.dtype == object)
+            ):
+                raise TypeError(
+                    f"{name}[:, {t}] holds labels of another kind than those of fit."
+                )
             codes[t, seen] = places_of(values, known)
         all_known.append(known)
     return np.ascontiguousarray(codes.T), all_known
@@ -111,7 +119,9 @@ def _numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct labels, in order, and the place of each label among them."""
     if values.dtype == object or values.max(initial=0) > 4 * len(values):
         return np.unique(values, return_inverse=True)
-    present = np.bincount(values) > 0  # small numbers are counted, which is sooner than to sort
+    present = (
+        np.bincount(values) > 0
+    )  # small numbers are counted, which is sooner than to sort
     return np.flatnonzero(present), (np.cumsum(present) - 1)[values]
 
 
@@ -128,19 +138,31 @@ def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]
         if kinds <= {bool, int, float}:
             column = np.where(seen, column, np.nan).astype(float)
         elif kinds in ({str}, {bytes}):
-            texts = [v.decode(errors=_NO_TEXT) if isinstance(v, bytes) else str(v) for v in values]
+            texts = [
+                v.decode(errors=_NO_TEXT) if isinstance(v, bytes) else str(v)
+                for v in values
+            ]
             return np.array(texts, dtype=object), seen
         else:
             got = sorted(kind.__name__ for kind in kinds)
-            raise TypeError(f"{name} must hold labels of one kind, integers or strings; got {got}.")
+            raise TypeError(
+                f"{name} must hold labels of one kind, integers or strings; got {got}."
+            )
     if column.dtype.kind == "U":
         return column.astype(object), np.ones(len(column), dtype=bool)
     if column.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold integer or string labels, got dtype {column.dtype}.")
+        raise TypeError(
+            f"{name} must hold integer or string labels, got dtype {column.dtype}."
+        )
     if column.dtype.kind == "f":
-        column = column.astype(np.float64, copy=False)  # float16 could not hold what follows
+        column = column.astype(
+            np.float64, copy=False
+        )  # float16 could not hold what follows
         seen = ~np.isnan(column)
-        if not np.array_equal(column[seen], np.floor(column[seen])) or np.isinf(column).any():
+        if (
+            not np.array_equal(column[seen], np.floor(column[seen]))
+            or np.isinf(column).any()
+        ):
             bad = column[seen][column[seen] != np.floor(column[seen])]
             raise ValueError(
                 f"{name} must hold labels (integers or strings), got the number "
@@ -149,9 +171,13 @@ def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]
         seen &= np.where(seen, column, -1) >= 0
     else:
         seen = column >= 0
-    largest = 2**53 if column.dtype.kind == "f" else 2**63 - 1  # floats then leave out numbers
+    largest = (
+        2**53 if column.dtype.kind == "f" else 2**63 - 1
+    )  # floats then leave out numbers
     if len(column[seen]) and column[seen].max() > largest:
-        raise ValueError(f"{name} must hold labels up to {largest}, got {column[seen].max()}.")
+        raise ValueError(
+            f"{name} must hold labels up to {largest}, got {column[seen].max()}."
+        )
     return column[seen].astype(np.int64), seen
 
 
@@ -244,7 +270,10 @@ def tuple_indicator(
             cuts.append(t)
             product = size
     groups = np.split(np.arange(len(symbols)), cuts)
-    radix, bases = np.zeros((codes.shape[1], len(groups))), np.zeros(len(groups) + 1, dtype=np.intp)
+    radix, bases = (
+        np.zeros((codes.shape[1], len(groups))),
+        np.zeros(len(groups) + 1, dtype=np.intp),
+    )
     for g, members in enumerate(groups):
         radix[members, g] = np.cumprod(np.r_[1, symbols[members][:-1]])
         bases[g + 1] = bases[g] + np.prod(symbols[members])
@@ -253,7 +282,9 @@ def tuple_indicator(
     number_type = index_dtype(int(bases[-1]))
     tuples = np.empty((n_rows, len(groups)), dtype=number_type)
     for block in row_blocks(n_rows, ROWS):  # exact: the numbers are far below 2^53
-        tuples[block] = (codes[block if rows is None else rows[block]] + 1.0) @ radix + bases[:-1]
+        tuples[block] = (
+            codes[block if rows is None else rows[block]] + 1.0
+        ) @ radix + bases[:-1]
         occurs[tuples[block]] = True
     number = np.cumsum(occurs, dtype=number_type) - 1
     for block in row_blocks(n_rows, ROWS):
@@ -270,12 +301,18 @@ def tuple_indicator(
             columns.append(code[code >= 0] + offsets[t])
     row = np.concatenate(members_of).astype(number_type)
     column = np.concatenate(columns).astype(number_type)
-    return J, sp.csr_array((np.ones(len(row)), (row, column)), shape=(J.shape[1], int(offsets[-1])))
+    return J, sp.csr_array(
+        (np.ones(len(row)), (row, column)), shape=(J.shape[1], int(offsets[-1]))
+    )
 
 
-def over_seen(together: np.ndarray, seen: np.ndarray, never: float = NEVER) -> np.ndarray:
+def over_seen(
+    together: np.ndarray, seen: np.ndarray, never: float = NEVER
+) -> np.ndarray:
     """Return the shares ``together / seen``; NaN where the weight that was seen is `never`."""
-    return np.divide(together, seen, out=np.full(together.shape, np.nan), where=seen > never)
+    return np.divide(
+        together, seen, out=np.full(together.shape, np.nan), where=seen > never
+    )
 
 
 def adjusted_rand(both: Any, one: Any, other: Any, everything: Any) -> np.ndarray:
@@ -324,7 +361,11 @@ def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
         Size of every group.
     """
     keys = row_keys(codes)
-    wanted: dict[str, Any] = {"return_index": True, "return_inverse": True, "return_counts": True}
+    wanted: dict[str, Any] = {
+        "return_index": True,
+        "return_inverse": True,
+        "return_counts": True,
+    }
     _, first, groups, counts = np.unique(keys, **wanted)
     for rows in row_blocks(len(codes), ROWS):
         if not np.array_equal(codes[rows], codes[first[groups[rows]]]):
@@ -336,7 +377,9 @@ def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def row_keys(codes: np.ndarray, seed: int = 0) -> np.ndarray:
     """Return a number for every row of a table of integers, (n_samples,), uint64."""
     # random odd multipliers: two different rows share a key with a chance of about 2^-63
-    factors = np.random.default_rng(seed).integers(2**63, size=codes.shape[1], dtype=np.uint64)
+    factors = np.random.default_rng(seed).integers(
+        2**63, size=codes.shape[1], dtype=np.uint64
+    )
     factors = 2 * factors + np.uint64(1)
     keys = np.empty(len(codes), dtype=np.uint64)
     for block in row_blocks(len(codes), ROWS):

@@ -34,8 +34,14 @@ _pool: ContextVar[Executor | None] = ContextVar("pool", default=None)
 @contextmanager
 def shared_blocks(n_jobs: int | None) -> Iterator[None]:
     """Let `n_jobs` threads share the blocks that the calling thread works on in this context."""
-    n_threads = effective_n_jobs(n_jobs)  # of which none is started before the first block
-    with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext(_pool.get()) as pool:
+    n_threads = effective_n_jobs(
+        n_jobs
+    )  # of which none is started before the first block
+    with (
+        ThreadPoolExecutor(n_threads)
+        if n_threads > 1
+        else nullcontext(_pool.get()) as pool
+    ):
         before = _pool.set(pool)
         try:
             yield
@@ -56,7 +62,9 @@ def by_rows(work: Callable[[slice], T], n_rows: int) -> Iterator[T]:
     -------
     iterator
     """
-    if 0 < n_rows <= ROWS:  # by the way of many blocks a fit of small factors takes a tenth longer
+    if (
+        0 < n_rows <= ROWS
+    ):  # by the way of many blocks a fit of small factors takes a tenth longer
         return map(work, (slice(0, n_rows),))
     blocks, pool = row_blocks(n_rows, ROWS), _pool.get()
     if pool is None:
@@ -74,7 +82,9 @@ def summed(work: Callable[[slice], np.ndarray], n_rows: int) -> np.ndarray:
     return reduce(np.add, by_rows(work, n_rows))
 
 
-def filled(out: np.ndarray, work: Callable[[slice], np.ndarray], axis: int = 0) -> np.ndarray:
+def filled(
+    out: np.ndarray, work: Callable[[slice], np.ndarray], axis: int = 0
+) -> np.ndarray:
     """Fill an array with what some work makes of every block of its rows, along an axis."""
 
     def fill(block: slice) -> None:
@@ -101,7 +111,9 @@ def mapped(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarr
     if arrays[0].shape[1] <= ROWS:
         return function(*arrays)
     out = np.empty_like(arrays[0])
-    return filled(out, lambda block: function(*(array[:, block] for array in arrays)), axis=1)
+    return filled(
+        out, lambda block: function(*(array[:, block] for array in arrays)), axis=1
+    )
 
 
 def gram(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
@@ -149,7 +161,9 @@ def beyond(start: np.ndarray, end: np.ndarray, share: np.ndarray) -> np.ndarray:
     return step
 
 
-def rectified_sum(a: np.ndarray, X: np.ndarray, b: np.ndarray, Y: np.ndarray) -> np.ndarray:
+def rectified_sum(
+    a: np.ndarray, X: np.ndarray, b: np.ndarray, Y: np.ndarray
+) -> np.ndarray:
     """Return the positive part of a X + b Y, for numbers a and b of every start."""
     if X.shape[1] > ROWS:
         return mapped(lambda X, Y: rectified_sum(a, X, b, Y), X, Y)
@@ -158,11 +172,15 @@ def rectified_sum(a: np.ndarray, X: np.ndarray, b: np.ndarray, Y: np.ndarray) ->
     return np.maximum(V, 0, out=V)
 
 
-def products_of_step(start: np.ndarray, end: np.ndarray, slope: np.ndarray) -> np.ndarray:
+def products_of_step(
+    start: np.ndarray, end: np.ndarray, slope: np.ndarray
+) -> np.ndarray:
     """Return <D, D>, <start, D> and <slope, D> of every start, (3, n_starts), D = end - start."""
     if start.shape[1] > ROWS:
         arrays = (start, end, slope)
-        return summed(lambda b: products_of_step(*(A[:, b] for A in arrays)), start.shape[1])
+        return summed(
+            lambda b: products_of_step(*(A[:, b] for A in arrays)), start.shape[1]
+        )
     D = end - start
     return np.stack([dots(D, D), dots(start, D), dots(slope, D)])
 
@@ -179,7 +197,9 @@ class RowBlocks:
         self._array, self.n_rows = array, array.shape[0]
         self._parts = {0: array}
         if self.n_rows > ROWS:
-            self._parts = {b.start: rows_of(array, b) for b in row_blocks(self.n_rows, ROWS)}
+            self._parts = {
+                b.start: rows_of(array, b) for b in row_blocks(self.n_rows, ROWS)
+            }
 
     def __reduce__(self) -> tuple[type[RowBlocks], tuple[Any]]:
         return RowBlocks, (self._array,)  # parts are pickled as copies
@@ -191,7 +211,9 @@ class RowBlocks:
         out = np.empty((self.n_rows, H.shape[1]), dtype=H.dtype)
         return filled(out, lambda block: self._parts[block.start] @ H)
 
-    def transposed_product(self, H: np.ndarray, scale: np.ndarray | None = None) -> np.ndarray:
+    def transposed_product(
+        self, H: np.ndarray, scale: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return the product of the transpose with H of shape (n, k), its rows scaled or not."""
         if len(self._parts) == 1:
             return self._turned[0] @ (H if scale is None else scale * H)
@@ -216,14 +238,23 @@ class RowBlocks:
         return RowBlocks(self._array.T.tocsr()) if wide else None
 
 
-_CACHED = 2**18  # entries of F and N, of starts that are swept side by side: a cache of 2 MiB
+_CACHED = (
+    2**18
+)  # entries of F and N, of starts that are swept side by side: a cache of 2 MiB
 _ENTRIES = 2**20  # of small systems that are solved at a time: 8 MiB
 _SURE = 1e-12  # times the largest |b| of a row: a slope below may be rounding
-_PATIENCE = 3  # rounds in which entries change sides before fewer of them are on the wrong one
+_PATIENCE = (
+    3  # rounds in which entries change sides before fewer of them are on the wrong one
+)
 
 
 def descend(
-    F: Any, N: Any, G: Any, sweeps: int, n_fixed: int = 0, column_by_column: bool = False
+    F: Any,
+    N: Any,
+    G: Any,
+    sweeps: int,
+    n_fixed: int = 0,
+    column_by_column: bool = False,
 ) -> None:
     """Improve F by sweeps of exact coordinate descent over its rows, in place, for every start.
 
@@ -264,7 +295,9 @@ def _per_diagonal(N: Any, G: Any) -> tuple[Any, Any]:
 
 def _rows(F: Any, N: Any, G: Any, n_fixed: int = 0) -> list[tuple[Any, ...]]:
     """Return views of the rows of all starts that a sweep sets one after the other."""
-    return [tuple(A[:, c : c + 1, :] for A in (F, N, G)) for c in range(n_fixed, F.shape[1])]
+    return [
+        tuple(A[:, c : c + 1, :] for A in (F, N, G)) for c in range(n_fixed, F.shape[1])
+    ]
 
 
 def _sweep(F: Any, rows: list[tuple[Any, ...]], column_by_column: bool = False) -> None:
@@ -387,7 +420,9 @@ def _one_by_one(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     It is needed where columns are nearly equal: exchanges of many entries then go in circles.
     """
     if G.ndim == 3:
-        return np.concatenate([_one_by_one(b[None], g) for b, g in zip(B, G, strict=True)])
+        return np.concatenate(
+            [_one_by_one(b[None], g) for b, g in zip(B, G, strict=True)]
+        )
     values, vectors = np.linalg.eigh(G)
     roots = np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
     A, targets = roots[:, None] * vectors.T, (B @ vectors) / roots  # A'A = G, A'y = b

@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._utils.storage import cut, is_sparse, row_blocks, rows_of, without_diagonal
+from nmfcluster._utils.storage import (
+    cut,
+    is_sparse,
+    row_blocks,
+    rows_of,
+    without_diagonal,
+)
 
 _ENTRIES = 2**15  # of a table that are mixed at a time: 256 KiB, which stay in cache
 
@@ -98,7 +104,9 @@ def refined_keys(keys: np.ndarray, *matrices: Any) -> np.ndarray:
         refined = keys.copy()
         for number, matrix in enumerate(matrices, start=1):
             of_columns = _mixed(keys + np.uint64(number))
-            refined = _mixed(refined ^ _bits(matrix.diagonal())) + _sums(matrix, of_columns)
+            refined = _mixed(refined ^ _bits(matrix.diagonal())) + _sums(
+                matrix, of_columns
+            )
         n_before, n_distinct = n_distinct, len(np.unique(refined))
         if n_distinct == n_before:
             break
@@ -127,7 +135,9 @@ class CanonicalOrder:
     def places(self) -> np.ndarray:
         """Where samples went: results in canonical order are ``results[places]`` in the user's."""
         places = np.empty_like(self.samples)
-        places[self.samples] = np.arange(len(places))  # an argsort takes ten times as long
+        places[self.samples] = np.arange(
+            len(places)
+        )  # an argsort takes ten times as long
         return places
 
     @cached_property
@@ -226,7 +236,9 @@ def canonical_order(
     return CanonicalOrder(in_order[by_place], first[group])
 
 
-def _sorted(arrays: Sequence[Any], off_diagonal: bool) -> tuple[tuple[Any, ...], list[np.ndarray]]:
+def _sorted(
+    arrays: Sequence[Any], off_diagonal: bool
+) -> tuple[tuple[Any, ...], list[np.ndarray]]:
     """Return arrays in an order of their own, and the extremes of the rows of the first.
 
     They are sorted by their largest entry and their smallest; where these are the same, as those of
@@ -235,7 +247,8 @@ def _sorted(arrays: Sequence[Any], off_diagonal: bool) -> tuple[tuple[Any, ...],
     if len(arrays) <= 1:
         return tuple(arrays), _extremes(arrays[0], off_diagonal) if arrays else []
     keys: list[tuple[float, ...]] = [
-        (float(array.max()), float(array.min())) if min(array.shape) else () for array in arrays
+        (float(array.max()), float(array.min())) if min(array.shape) else ()
+        for array in arrays
     ]
     if len(set(keys)) < len(keys):
         for number, array in enumerate(arrays):
@@ -264,7 +277,10 @@ def _extremes(array: Any, off_diagonal: bool = False) -> list[np.ndarray]:
             array = array.maximum(array.T).tocsr()
             array.eliminate_zeros()
         n_stored = np.diff(array.indptr)
-        some, all_but_some = np.flatnonzero(n_stored), not off_diagonal and (n_stored < width)
+        some, all_but_some = (
+            np.flatnonzero(n_stored),
+            not off_diagonal and (n_stored < width),
+        )
         for row, extreme in zip(found, extremes, strict=True):
             row[some] = extreme.reduceat(array.data, array.indptr[some])
             row[all_but_some] = extreme(row, 0)[all_but_some]

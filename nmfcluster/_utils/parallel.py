@@ -17,7 +17,12 @@ import numpy as np
 from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
-from nmfcluster._compat import blas_threads, one_openmp_thread, set_blas_threads, with_settings
+from nmfcluster._compat import (
+    blas_threads,
+    one_openmp_thread,
+    set_blas_threads,
+    with_settings,
+)
 from nmfcluster._utils.validation import warn
 
 Each = Callable[[], None]  # is called whenever a call has ended
@@ -28,7 +33,9 @@ _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 # back what was there. Each fit on its own would put back what another one had set.
 _lock = Lock()
 _users: set[tuple[int, object]] = set()  # each with its thread
-_before: list[Any] = []  # the libraries, and the threads that each had; empty when put back
+_before: list[
+    Any
+] = []  # the libraries, and the threads that each had; empty when put back
 
 
 @contextmanager
@@ -175,7 +182,9 @@ def shared_out(
             break
         except BaseException as error:
             # a time that is out after a loss: there is no worker left
-            if not _is_loss(error) and not (is_last and isinstance(error, TimeoutError)):
+            if not _is_loss(error) and not (
+                is_last and isinstance(error, TimeoutError)
+            ):
                 raise
             # Dask has tried a task on several workers
             if is_last or type(error).__name__ == "KilledWorker":
@@ -206,13 +215,17 @@ class Parcel:
 
     def __init__(self, values: Any) -> None:
         self.values = values
-        buffers: list[pickle.PickleBuffer] = []  # of the arrays themselves: nothing is copied
+        buffers: list[
+            pickle.PickleBuffer
+        ] = []  # of the arrays themselves: nothing is copied
         try:
             self._head = _pickling().dumps(values, buffer_callback=buffers.append)
         except Exception as error:
             told = "what a cluster works on, and what it returns, must be picklable"
             such = "for instance the parameters of a base clusterer"
-            raise TypeError(f"{told}, {such}: {type(error).__name__}: {error}") from error
+            raise TypeError(
+                f"{told}, {such}: {type(error).__name__}: {error}"
+            ) from error
         self._bytes = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
 
     def __reduce__(self) -> tuple[Callable[..., Parcel], tuple[Any, ...]]:
@@ -224,7 +237,9 @@ class Parcel:
 
 
 def _opened(head: bytes, *arrays: np.ndarray) -> Parcel:
-    parcel = Parcel.__new__(Parcel)  # which is not packed again, though it may be sent on
+    parcel = Parcel.__new__(
+        Parcel
+    )  # which is not packed again, though it may be sent on
     parcel._head, parcel._bytes = head, [_in_place(array) for array in arrays]
     parcel.values = _pickling().loads(head, buffers=parcel._bytes)
     return parcel
@@ -238,10 +253,14 @@ def _pickling() -> Any:
 def _in_place(array: np.ndarray) -> np.ndarray:
     """Return bytes that another array can have for its own: a copy, where it cannot have these."""
     # 16 bytes, as numpy has it
-    return array if array.flags.writeable and array.ctypes.data % 16 == 0 else array.copy()
+    return (
+        array if array.flags.writeable and array.ctypes.data % 16 == 0 else array.copy()
+    )
 
 
-def _by_client(backend: Any, shared: Parcel, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+def _by_client(
+    backend: Any, shared: Parcel, calls: Sequence[tuple[Any, ...]]
+) -> list[Any]:
     """Make calls through the client of Dask that a backend of joblib has."""
     client, options = backend.client, backend.submit_kwargs
     function, n_calls = shared.values[0], len(calls)
@@ -253,7 +272,11 @@ def _by_client(backend: Any, shared: Parcel, calls: Sequence[tuple[Any, ...]]) -
         [sent] = client.scatter([shared], hash=False, **where)
         for call in calls:
             key = f"{name}-{uuid4().hex}"
-            tasks.append(client.submit(_called, sent, Parcel(call), key=key, pure=False, **options))
+            tasks.append(
+                client.submit(
+                    _called, sent, Parcel(call), key=key, pure=False, **options
+                )
+            )
         return [parcel.values for parcel in client.gather(tasks)]
     except BaseException:
         client.cancel(tasks)  # those that wait: one that runs cannot be ended

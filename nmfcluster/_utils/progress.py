@@ -15,7 +15,9 @@ from typing import Any
 CALLBACKS = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 
 _log = logging.getLogger("nmfcluster")
-_fitted: ContextVar[Any] = ContextVar("fitted", default=None)  # the estimator that runs its fit
+_fitted: ContextVar[Any] = ContextVar(
+    "fitted", default=None
+)  # the estimator that runs its fit
 
 
 @contextmanager
@@ -60,7 +62,9 @@ class Told:
         self._n_done, self._lock, self._estimator = 0, Lock(), _fitted.get()
         self._context = getattr(self._estimator, CALLBACKS[0], None)
         if self._context is not None:
-            self._context = self._context.subcontext(task_name=task, max_subtasks=n_batches)
+            self._context = self._context.subcontext(
+                task_name=task, max_subtasks=n_batches
+            )
             self._context.call_on_fit_task_begin(estimator=self._estimator)
 
     @property
@@ -74,7 +78,9 @@ class Told:
         with self._lock:
             self._n_done += 1
             if self._n_batches > 1:
-                name = type(self._estimator).__name__  # a thread does not know whom it works for
+                name = type(
+                    self._estimator
+                ).__name__  # a thread does not know whom it works for
                 say(f"{self._task}: {self._n_done} of {self._n_batches}", name)
             if self._context is not None:
                 batch = self._context.subcontext(task_name="batch")

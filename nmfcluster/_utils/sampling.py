@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._utils.storage import as_dense, as_float64, filled_with, is_sparse, row_blocks
+from nmfcluster._utils.storage import (
+    as_dense,
+    as_float64,
+    filled_with,
+    is_sparse,
+    row_blocks,
+)
 
 _ENTRIES = 2**20  # of a table that are drawn at a time: 8 MiB of counts
 
@@ -56,7 +62,9 @@ def poisson_counts(X: Any, rng: np.random.Generator) -> Any:
     return rng.poisson(X).astype(X.dtype)
 
 
-def thinned(X: Any, n_parts: int, rng: np.random.Generator, dispersion: float = 0.0) -> list[Any]:
+def thinned(
+    X: Any, n_parts: int, rng: np.random.Generator, dispersion: float = 0.0
+) -> list[Any]:
     r"""Return tables of counts that sum to X; each has the same share of every count, on average.
 
     Parts of Poisson numbers are independent [1]_. Counts that vary more, as negative binomial
@@ -93,7 +101,10 @@ def thinned(X: Any, n_parts: int, rng: np.random.Generator, dispersion: float = 
         counts = _shared_out(values[where], n_parts, rng, dispersion)
         for part, share in zip(shared, counts, strict=True):
             part[where] = share
-    return [filled_with(X, part) if is_sparse(X) else part.reshape(X.shape) for part in shared]
+    return [
+        filled_with(X, part) if is_sparse(X) else part.reshape(X.shape)
+        for part in shared
+    ]
 
 
 def _shared_out(
@@ -120,10 +131,14 @@ def n_not_whole(X: Any) -> int:
     return int(np.count_nonzero(values != np.rint(values)))
 
 
-_SIDE = 1000  # rows, and columns, of a large table that are looked at: a million entries
+_SIDE = (
+    1000  # rows, and columns, of a large table that are looked at: a million entries
+)
 
 
-def overdispersion(X: Any, W: np.ndarray, H: np.ndarray, rng: np.random.Generator) -> float:
+def overdispersion(
+    X: Any, W: np.ndarray, H: np.ndarray, rng: np.random.Generator
+) -> float:
     r"""Return the :math:`\phi` of counts of variance :math:`\mu + \phi \mu^2`, the mean being WH.
 
     It balances squared residuals against this variance, each entry weighted by

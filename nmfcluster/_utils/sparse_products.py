@@ -11,12 +11,18 @@ import scipy.sparse as sp
 from nmfcluster._utils.array_api import Stored, namespace
 from nmfcluster._utils.storage import filled_with, is_sparse, row_blocks
 
-_ENTRIES = 2**18  # of a product that are formed at a time: they stay in a cache of 2 MiB
-_STORED = 2**13  # stored entries whose rows and columns of the factors are multiplied at a time
+_ENTRIES = (
+    2**18
+)  # of a product that are formed at a time: they stay in a cache of 2 MiB
+_STORED = (
+    2**13
+)  # stored entries whose rows and columns of the factors are multiplied at a time
 _BLAS_FROM = 0.02  # share of stored entries from which all of a block is formed faster
 
 
-def products_at(places: Any, W: np.ndarray, H: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+def products_at(
+    places: Any, W: np.ndarray, H: np.ndarray
+) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield the entries of WH where a CSR matrix stores one, some rows at a time.
 
     Parameters
@@ -55,7 +61,10 @@ def _blocks(places: Any, whole: bool) -> Iterator[slice]:
     n, p = places.shape
     if whole:
         return row_blocks(n, max(1, _ENTRIES // max(1, p)))
-    wanted = np.searchsorted(places.indptr, np.arange(0, places.nnz, _STORED), side="right") - 1
+    wanted = (
+        np.searchsorted(places.indptr, np.arange(0, places.nnz, _STORED), side="right")
+        - 1
+    )
     return (slice(*ends) for ends in pairwise(np.unique([0, *wanted, n]).tolist()))
 
 
@@ -89,7 +98,9 @@ def in_dtype(array: Any, dtype: Any) -> Any:
 
 def scaled(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     """Return an array, or a CSR matrix in the same places, times factors of rows and columns."""
-    rows, columns = (np.asarray(factors, dtype=array.dtype) for factors in (rows, columns))
+    rows, columns = (
+        np.asarray(factors, dtype=array.dtype) for factors in (rows, columns)
+    )
     if not sp.issparse(array):
         return array * columns * rows[:, None]
     values = columns.take(array.indices)
@@ -138,7 +149,9 @@ def split_missing(X: Any) -> tuple[Any, Any]:
         return X, None
     if sp.issparse(X):
         unknown = np.isnan(X.data)
-        return filled_with(X, np.where(unknown, 0, X.data)), filled_with(X, unknown.astype(X.dtype))
+        return filled_with(X, np.where(unknown, 0, X.data)), filled_with(
+            X, unknown.astype(X.dtype)
+        )
     unknown = np.isnan(X)
     known = np.where(unknown, 0, X).astype(X.dtype, copy=False)
     return known, sp.csr_array(unknown, dtype=X.dtype)

@@ -12,7 +12,10 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 FLOATS = (np.float64, np.float32)  # types that are kept; others become the first
 
-_EXPONENTS = {np.float64: 200, np.float32: 30}  # of 2: fourth powers and their sums are held
+_EXPONENTS = {
+    np.float64: 200,
+    np.float32: 30,
+}  # of 2: fourth powers and their sums are held
 _NEARLY = 0.99  # of the distances: some samples may be at the same place
 _FEW = 0.1  # share of entries up to which products with a sparse matrix are faster
 _ASYMMETRY = 1e-6  # relative: what averaging in float32 may leave
@@ -55,7 +58,9 @@ def dot(a: Any, b: Any) -> float:
     if a.dtype == b.dtype == np.float64:
         return float(np.vdot(a, b))
     blocks = row_blocks(len(a))  # their copies in float64 stay in cache
-    return sum(float(np.vdot(as_float64(a[rows]), as_float64(b[rows]))) for rows in blocks)
+    return sum(
+        float(np.vdot(as_float64(a[rows]), as_float64(b[rows]))) for rows in blocks
+    )
 
 
 def row_blocks(n: int, size: int = 256) -> Iterator[slice]:
@@ -72,7 +77,11 @@ def rows_of(array: Any, rows: slice) -> Any:
     stored = slice(ends[0], ends[-1])
     part = sp.csr_array((len(ends) - 1, array.shape[1]), dtype=array.dtype)
     # set, and not handed to the constructor, which would copy a small part of an array
-    part.data, part.indices, part.indptr = array.data[stored], array.indices[stored], ends - ends[0]
+    part.data, part.indices, part.indptr = (
+        array.data[stored],
+        array.indices[stored],
+        ends - ends[0],
+    )
     return part
 
 
@@ -97,13 +106,17 @@ def row_dots(a: Any, b: Any) -> np.ndarray:
 def scaled_rows(array: Any, factors: np.ndarray) -> Any:
     """Return the array with every row times its factor; it keeps its type."""
     factors = np.asarray(factors, dtype=array.dtype).reshape(-1, 1)
-    return sp.csr_array(array.multiply(factors)) if sp.issparse(array) else array * factors
+    return (
+        sp.csr_array(array.multiply(factors)) if sp.issparse(array) else array * factors
+    )
 
 
 def scaled_columns(array: Any, factors: np.ndarray) -> Any:
     """Return the array with every column times its factor; it keeps its type."""
     factors = np.asarray(factors, dtype=array.dtype).reshape(1, -1)
-    return sp.csr_array(array.multiply(factors)) if sp.issparse(array) else array * factors
+    return (
+        sp.csr_array(array.multiply(factors)) if sp.issparse(array) else array * factors
+    )
 
 
 def without_diagonal(array: Any) -> Any:
@@ -111,7 +124,9 @@ def without_diagonal(array: Any) -> Any:
     if sp.issparse(array):
         stored = array.tocoo()
         off = stored.row != stored.col
-        return sp.csr_array((stored.data[off], (stored.row[off], stored.col[off])), array.shape)
+        return sp.csr_array(
+            (stored.data[off], (stored.row[off], stored.col[off])), array.shape
+        )
     array = array.copy()
     np.fill_diagonal(array, 0)
     return array
@@ -129,7 +144,11 @@ def in_range(array: Any) -> Any:
     as factors are scaled by its root.
     """
     exponent = _even_exponent(array)
-    return array if abs(exponent) <= _EXPONENTS[array.dtype.type] else divided(array, exponent)
+    return (
+        array
+        if abs(exponent) <= _EXPONENTS[array.dtype.type]
+        else divided(array, exponent)
+    )
 
 
 def exponent_beyond(array: Any, power: int) -> int:
@@ -148,7 +167,9 @@ def exponent_beyond(array: Any, power: int) -> int:
     """
     info, size = np.finfo(array.dtype), largest(array)
     most = (float(info.max) / array.shape[0] ** 2 / array.shape[1] ** 2) ** (1 / power)
-    least = (float(info.tiny) / float(info.eps) ** 2) ** (1 / power)  # with digits of a loss
+    least = (float(info.tiny) / float(info.eps) ** 2) ** (
+        1 / power
+    )  # with digits of a loss
     return 0 if size == 0 or least <= size <= most else _even_exponent(array)
 
 
@@ -181,12 +202,16 @@ def require_symmetric(array: Any, name: str) -> None:
     name : str
         What to call it in an error message.
     """
-    with np.errstate(invalid="ignore"):  # infinity less itself, which is refused elsewhere
+    with np.errstate(
+        invalid="ignore"
+    ):  # infinity less itself, which is refused elsewhere
         difference, size = asymmetry(array), largest(array)
     if difference > _ASYMMETRY * size:
         must = f"{name} must be symmetric: two entries that should be equal differ"
         cure = "A directed graph of neighbours S becomes symmetric as 0.5 * (S + S.T)"
-        raise ValueError(f"{must} by {difference:.3g}, the largest entry is {size:.3g}. {cure}.")
+        raise ValueError(
+            f"{must} by {difference:.3g}, the largest entry is {size:.3g}. {cure}."
+        )
 
 
 def missing_pairs(array: Any) -> int:
@@ -194,7 +219,9 @@ def missing_pairs(array: Any) -> int:
     if not np.isnan(total(array)):
         return 0
     both = array + array.T if array.shape[0] == array.shape[1] else array
-    return int(np.isnan(sp.triu(both).data if sp.issparse(both) else np.triu(both)).sum())
+    return int(
+        np.isnan(sp.triu(both).data if sp.issparse(both) else np.triu(both)).sum()
+    )
 
 
 def looks_like_distances(array: Any) -> bool:
@@ -231,7 +258,9 @@ def group_indicator(groups: np.ndarray, dtype: Any = np.float64) -> sp.csr_array
     """
     sizes = np.bincount(groups)
     if not sizes.all():
-        raise ValueError(f"group {int(np.argmin(sizes))} is empty; groups are numbered from 0.")
+        raise ValueError(
+            f"group {int(np.argmin(sizes))} is empty; groups are numbered from 0."
+        )
     values = (1 / np.sqrt(sizes)).astype(dtype)[groups]
     return equal_rows(values[:, None], groups[:, None], len(sizes))
 
@@ -270,7 +299,11 @@ def stored_like(array: Any, reference: Any) -> Any:
 
 
 def knn_weights(
-    distances: np.ndarray, nearest: np.ndarray, own: np.ndarray, others: np.ndarray, farthest: float
+    distances: np.ndarray,
+    nearest: np.ndarray,
+    own: np.ndarray,
+    others: np.ndarray,
+    farthest: float,
 ) -> sp.csr_array:
     """Return ``exp(-d_ij^2 / (own_i others_j))`` for the neighbours j of every i, sparse.
 
@@ -290,7 +323,9 @@ def knn_weights(
     -------
     csr_array of shape (m, n)
     """
-    weights = np.exp(-np.minimum(distances**2 / (own[:, None] * others[nearest]), farthest))
+    weights = np.exp(
+        -np.minimum(distances**2 / (own[:, None] * others[nearest]), farthest)
+    )
     return equal_rows(weights, nearest, len(others))
 
 
@@ -312,25 +347,35 @@ def index_dtype(largest: int) -> Any:
 
 def stored_entries(array: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the rows, columns and values that a CSR matrix stores, in its order."""
-    return np.repeat(np.arange(array.shape[0]), np.diff(array.indptr)), array.indices, array.data
+    return (
+        np.repeat(np.arange(array.shape[0]), np.diff(array.indptr)),
+        array.indices,
+        array.data,
+    )
 
 
 def filled_with(array: Any, values: np.ndarray) -> sp.csr_array:
     """Return a CSR matrix with other values in the places of those stored; zeros are dropped."""
-    filled = sp.csr_array((values, array.indices, array.indptr), shape=array.shape, copy=True)
+    filled = sp.csr_array(
+        (values, array.indices, array.indptr), shape=array.shape, copy=True
+    )
     filled.eliminate_zeros()
     return filled
 
 
 def hstack(arrays: list[Any]) -> Any:
     """Return the arrays side by side; all of them dense, or all sparse."""
-    return sp.hstack(arrays, format="csr") if sp.issparse(arrays[0]) else np.hstack(arrays)
+    return (
+        sp.hstack(arrays, format="csr") if sp.issparse(arrays[0]) else np.hstack(arrays)
+    )
 
 
 def blocks_of(same: Any, cross: Any) -> Any:
     """Return the symmetric matrix [[same, cross], [cross, same]]."""
     blocks = [[same, cross], [cross, same]]
-    return sp.block_array(blocks, format="csr") if sp.issparse(same) else np.block(blocks)
+    return (
+        sp.block_array(blocks, format="csr") if sp.issparse(same) else np.block(blocks)
+    )
 
 
 def asymmetry(array: Any) -> float:
@@ -353,7 +398,10 @@ def asymmetry(array: Any) -> float:
     """
     if sp.issparse(array):
         return float(abs(array - array.T).max())
-    return max(float(abs(array[rows] - array[:, rows].T).max()) for rows in row_blocks(len(array)))
+    return max(
+        float(abs(array[rows] - array[:, rows].T).max())
+        for rows in row_blocks(len(array))
+    )
 
 
 def is_sparse(array: Any) -> bool:
@@ -417,14 +465,20 @@ def near(rows: np.ndarray, n_neighbors: int, among: Any = slice(None)) -> sp.csr
     """
     kept, counted = rows > _LEAST * largest(rows), rows[:, among]
     if n_neighbors < counted.shape[1]:
-        kept &= rows >= np.partition(counted, -n_neighbors, axis=1)[:, -n_neighbors, None]
+        kept &= (
+            rows >= np.partition(counted, -n_neighbors, axis=1)[:, -n_neighbors, None]
+        )
     return sp.csr_array(np.where(kept, rows, 0))
 
 
 def stacked(blocks: list[Any]) -> Any:
     """Return blocks of rows as one matrix, CSR if they are sparse."""
     sparse = sp.issparse(blocks[0])
-    return sp.csr_array(sp.vstack(blocks, format="csr")) if sparse else np.concatenate(blocks)
+    return (
+        sp.csr_array(sp.vstack(blocks, format="csr"))
+        if sparse
+        else np.concatenate(blocks)
+    )
 
 
 def both_ways(array: sp.csr_array) -> sp.csr_array:
@@ -432,7 +486,9 @@ def both_ways(array: sp.csr_array) -> sp.csr_array:
     return sp.csr_array(sp.block_array([[None, array], [array.T, None]]))
 
 
-def highest_edges(heights: np.ndarray, nearest: np.ndarray) -> list[tuple[int, int, float]]:
+def highest_edges(
+    heights: np.ndarray, nearest: np.ndarray
+) -> list[tuple[int, int, float]]:
     """Return the edges of a tree that joins all that a graph joins, as high as possible.
 
     Parameters
@@ -450,8 +506,12 @@ def highest_edges(heights: np.ndarray, nearest: np.ndarray) -> list[tuple[int, i
     n, k = nearest.shape
     kind = index_dtype(nearest.size)  # SciPy 1.13 makes trees of no others
     ends, starts = nearest.ravel().astype(kind), np.arange(0, n * k + 1, k, dtype=kind)
-    depth = heights.max() - np.minimum(heights[:, None], heights[nearest]) + 1  # 0: no edge
-    graph = sp.csr_array((depth.ravel(), ends, starts), shape=(n, n))  # one way is enough
+    depth = (
+        heights.max() - np.minimum(heights[:, None], heights[nearest]) + 1
+    )  # 0: no edge
+    graph = sp.csr_array(
+        (depth.ravel(), ends, starts), shape=(n, n)
+    )  # one way is enough
     tree = sp.coo_array(minimum_spanning_tree(graph))
     saddles = np.minimum(heights[tree.row], heights[tree.col])
     order = np.argsort(-saddles, kind="stable")

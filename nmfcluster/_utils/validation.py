@@ -31,7 +31,12 @@ from nmfcluster._utils.array_api import to_numpy
 from nmfcluster._utils.storage import FLOATS
 
 # Folders whose frames are no user's: the package, and what calls its methods for the user.
-_FOLDERS = (Path(__file__).parents[1], *sklearn.__path__, *joblib.__path__, *np.__path__)
+_FOLDERS = (
+    Path(__file__).parents[1],
+    *sklearn.__path__,
+    *joblib.__path__,
+    *np.__path__,
+)
 _NOT_THE_USER = tuple(f"{folder}/" for folder in _FOLDERS)
 
 _LARGEST = 1e8  # of what data are made by: their counts, of up to three such, are 64-bit integers
@@ -53,7 +58,11 @@ def shown(value: Any) -> str:
 
 def kind_of(value: Any) -> str:
     """Return the name of the type of a value; of a class, which should be an instance, its own."""
-    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+    return (
+        f"the class {value.__name__}"
+        if isinstance(value, type)
+        else type(value).__name__
+    )
 
 
 def counted(n: int, noun: str) -> str:
@@ -71,7 +80,9 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     category : type, default=UserWarning
     """
     frame, level = sys._getframe(1), 2
-    while frame.f_back and Path(frame.f_code.co_filename).as_posix().startswith(_NOT_THE_USER):
+    while frame.f_back and Path(frame.f_code.co_filename).as_posix().startswith(
+        _NOT_THE_USER
+    ):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 
@@ -108,7 +119,9 @@ def generator_of(random_state: Any) -> np.random.RandomState:
         return check_random_state(random_state)
     except (TypeError, ValueError) as error:
         allowed = "an int from 0 to 2**32 - 1, a RandomState, a Generator or None"
-        raise ValueError(f"random_state must be {allowed}, got {shown(random_state)}.") from error
+        raise ValueError(
+            f"random_state must be {allowed}, got {shown(random_state)}."
+        ) from error
 
 
 def last_step(estimator: Any) -> tuple[str, Any]:
@@ -135,14 +148,22 @@ def pairwise_input(estimator: Any, X: Any = None) -> str | None:
     """
     first, last = estimator, last_step(estimator)[1]
     while isinstance(first, Pipeline):
-        first = next((step for _, step in first.steps if step not in (None, "passthrough")), None)
+        first = next(
+            (step for _, step in first.steps if step not in (None, "passthrough")), None
+        )
     kind = _wanted_pairs(first)
     if kind in ("distances", "similarities") or (kind or _wanted_pairs(last)) is None:
         return kind
     X = np.asarray(X) if isinstance(X, list | tuple) or hasattr(X, "columns") else X
-    table = storage.is_sparse(X) or isinstance(X, np.ndarray)  # and no container of several
-    square = table and X.ndim == 2 and X.shape[0] == X.shape[1] and X.dtype.kind in "biuf"
-    if kind is None and not (square and storage.asymmetry(X * 1.0) <= 1e-6 * storage.largest(X)):
+    table = storage.is_sparse(X) or isinstance(
+        X, np.ndarray
+    )  # and no container of several
+    square = (
+        table and X.ndim == 2 and X.shape[0] == X.shape[1] and X.dtype.kind in "biuf"
+    )
+    if kind is None and not (
+        square and storage.asymmetry(X * 1.0) <= 1e-6 * storage.largest(X)
+    ):
         return None
     return "distances" if square and storage.looks_like_distances(X) else "similarities"
 
@@ -152,7 +173,9 @@ def _wanted_pairs(step: Any) -> str | None:
     for name, kind in _PAIRS.items():
         value = getattr(step, name, None)
         if isinstance(value, str) and value.startswith("precomputed"):
-            return kind if value == "precomputed" else "distances"  # of nearest neighbours
+            return (
+                kind if value == "precomputed" else "distances"
+            )  # of nearest neighbours
     has_tags = hasattr(step, "__sklearn_tags__") and not isinstance(step, type)
     return "pairs" if has_tags and get_tags(step).input_tags.pairwise else None
 
@@ -181,7 +204,9 @@ def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
         try:
             return np.arange(n)[key]
         except (TypeError, ValueError) as error:
-            must = f"a slice of the {noun}s of {owner} must be of integers, the step not 0"
+            must = (
+                f"a slice of the {noun}s of {owner} must be of integers, the step not 0"
+            )
             raise type(error)(f"{must}, got {key!r}.") from None
     try:
         named = np.asarray(key)
@@ -192,14 +217,18 @@ def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
     if named.ndim != 1 or named.dtype.kind not in "iub":
         hint = f" For one {noun} say [{key}]." if isinstance(key, Integral) else ""
         allowed = "a list or an array of integers, a mask or a slice"
-        raise TypeError(f"{noun}s of {owner} must be named by {allowed}, got {shown(key)}.{hint}")
+        raise TypeError(
+            f"{noun}s of {owner} must be named by {allowed}, got {shown(key)}.{hint}"
+        )
     if named.dtype.kind == "b":
         if len(named) != n:
             must = f"a mask of the {noun}s of {owner} must have {counted(n, 'entry')}"
             raise ValueError(f"{must}, got {len(named)}.")
         return np.flatnonzero(named)
     if (bad := (named >= n) | (named < -n)).any():
-        raise ValueError(f"{noun} {named[bad][0]} is not there: {owner} has {counted(n, noun)}.")
+        raise ValueError(
+            f"{noun} {named[bad][0]} is not there: {owner} has {counted(n, noun)}."
+        )
     named = named.astype(np.intp)  # a smaller type could not hold the sum
     return np.where(named < 0, named + n, named)
 
@@ -211,15 +240,23 @@ def normalised_weights(weights: Any, n_partitions: int) -> np.ndarray:
     try:
         read = np.asarray(list(weights), dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"weights must be one number a partition, got {shown(weights)}.") from None
+        raise TypeError(
+            f"weights must be one number a partition, got {shown(weights)}."
+        ) from None
     finite = read.shape == (n_partitions,) and np.isfinite(read).all()
     if not finite or (read < 0).any() or read.sum() <= 0:
-        wanted = f"{n_partitions} nonnegative numbers, one a partition, finite and not all 0"
-        raise ValueError(f"weights must be {wanted}; got {shown(weights)} of shape {read.shape}.")
+        wanted = (
+            f"{n_partitions} nonnegative numbers, one a partition, finite and not all 0"
+        )
+        raise ValueError(
+            f"weights must be {wanted}; got {shown(weights)} of shape {read.shape}."
+        )
     return read / read.sum()
 
 
-_GATHERED = 2**30  # bytes of a Dask collection that are gathered with a warning: as most hold
+_GATHERED = (
+    2**30
+)  # bytes of a Dask collection that are gathered with a warning: as most hold
 _NUMBERS = "biuf"  # kinds of numpy's types
 _SEVERAL = (
     "Several tables of the same samples are put side by side with numpy.hstack, or are views of "
@@ -252,7 +289,9 @@ def read_table(X: Any, name: str = "X", check: Any = None, **options: Any) -> An
     return canonical(read)
 
 
-def require_size(X: Any, name: str, n_columns: int | None, n_rows: int | None = None) -> None:
+def require_size(
+    X: Any, name: str, n_columns: int | None, n_rows: int | None = None
+) -> None:
     """Raise unless a table that was read has as many columns, and as many rows; None: any."""
     rows, columns = (*X.shape, 1)[:2]  # texts by themselves are one column
     for got, wanted, noun in ((columns, n_columns, "column"), (rows, n_rows, "row")):
@@ -282,21 +321,31 @@ def check_readable(X: Any, name: str = "X") -> Any:
     if X is None:
         raise ValueError(f"{name} must be one table of numbers, got None.")
     check_opened(X, name, "one table of numbers")
-    if isinstance(X, list | tuple) and X and all(len(getattr(x, "shape", ())) == 2 for x in X):
+    if (
+        isinstance(X, list | tuple)
+        and X
+        and all(len(getattr(x, "shape", ())) == 2 for x in X)
+    ):
         got = f"{_called(X)} tables. {_SEVERAL}"
         raise TypeError(f"{name} must be one table of numbers, got {got}.")
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         check_columns_differ(X, name)
         for column, dtype in zip(X.columns, X.dtypes, strict=True):
-            if getattr(dtype, "kind", "O") not in _NUMBERS:  # to take a column out takes longer
+            if (
+                getattr(dtype, "kind", "O") not in _NUMBERS
+            ):  # to take a column out takes longer
                 _check_numbers(np.asarray(X[column]), f"column {column!r} of {name}")
         return X
     try:
         array = X if hasattr(X, "shape") else np.asarray(X)
     except ValueError:
-        raise ValueError(f"{name} must be a table whose rows are of one length.") from None
+        raise ValueError(
+            f"{name} must be a table whose rows are of one length."
+        ) from None
     if sp.issparse(array) and array.ndim != 2:
-        raise ValueError(f"{name} must be a table of rows and columns, got shape {array.shape}.")
+        raise ValueError(
+            f"{name} must be a table of rows and columns, got shape {array.shape}."
+        )
     if isinstance(array, np.ndarray):
         _check_numbers(array, name)
     return array
@@ -311,8 +360,12 @@ def _check_numbers(array: np.ndarray, name: str) -> None:
     if wrong:
         text = f"{name} must hold real numbers, got {shown(wrong[0])} of dtype {array.dtype}"
         if isinstance(wrong[0], dict | list | tuple | set):
-            raise TypeError(f"{text}: an argument must be a string of a number, or a number.")
-        raise ValueError(f"{text}: leave it out, or encode it. Complex data not supported.")
+            raise TypeError(
+                f"{text}: an argument must be a string of a number, or a number."
+            )
+        raise ValueError(
+            f"{text}: leave it out, or encode it. Complex data not supported."
+        )
 
 
 def _check_gathered(X: Any, name: str) -> None:
@@ -365,12 +418,20 @@ def check_opened(X: Any, name: str, wanted: str) -> None:
     if isinstance(X, type | str | bytes):
         raise TypeError(f"{name} must be {wanted}, got {shown(X)}.")
     annotated = hasattr(X, "obs") and hasattr(X, "to_df")
-    closed = (isinstance(X, dict) and not sp.issparse(X)) or type(X).__name__ == "LazyFrame"
-    on_disk = hasattr(X, "to_memory") and not annotated  # as X of an AnnData that is backed
+    closed = (isinstance(X, dict) and not sp.issparse(X)) or type(
+        X
+    ).__name__ == "LazyFrame"
+    on_disk = (
+        hasattr(X, "to_memory") and not annotated
+    )  # as X of an AnnData that is backed
     if annotated or on_disk or closed or type(X).__module__.startswith("pyarrow"):
         cure = "X.to_memory()" if on_disk else "an array or a data frame"
-        cure = "adata.X or adata.to_df(), or see nmfcluster.anndata" if annotated else cure
-        raise TypeError(f"{name} must be {wanted}, got {_called(X)}: give {cure}. {_SEVERAL}.")
+        cure = (
+            "adata.X or adata.to_df(), or see nmfcluster.anndata" if annotated else cure
+        )
+        raise TypeError(
+            f"{name} must be {wanted}, got {_called(X)}: give {cure}. {_SEVERAL}."
+        )
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(
             f"{name} is a masked array with {counted(np.ma.count_masked(X), 'masked entry')}, and "
@@ -394,7 +455,9 @@ def check_stored(X: Any, name: str) -> None:
             copy(X.tocsr() if form == "lil" else X).check_format()
     except ValueError as error:
         told = f"{name} must be a sparse matrix with all entries in its shape {X.shape}"
-        raise ValueError(f"{told}, but {error}: build it anew from coordinates.") from error
+        raise ValueError(
+            f"{told}, but {error}: build it anew from coordinates."
+        ) from error
 
 
 def _called(X: Any) -> str:
@@ -473,7 +536,9 @@ def order_of(
         order = np.asarray(other.get_indexer(own))
         if (order >= 0).all():
             done = f"they are put into that of {owner}. Without an index they are taken by position"
-            warn(f"{name} has the {noun}s of {owner} in another order, by the index: {done}.")
+            warn(
+                f"{name} has the {noun}s of {owner} in another order, by the index: {done}."
+            )
             return order
     if _is_default(own) or _is_default(other):
         return None
@@ -489,7 +554,9 @@ def order_of(
 def _is_default(index: Any) -> bool:
     """Return whether an index holds the positions, as that of a table that was given none."""
     numbers = np.asarray(index)
-    return numbers.dtype.kind in "iu" and np.array_equal(numbers, np.arange(len(numbers)))
+    return numbers.dtype.kind in "iu" and np.array_equal(
+        numbers, np.arange(len(numbers))
+    )
 
 
 def in_order_of(own: Any, table: Any, name: str) -> Any:
@@ -505,12 +572,17 @@ def in_order_of(own: Any, table: Any, name: str) -> Any:
         What a message calls it.
     """
     if isinstance(table, list | tuple):
-        return [part if row_names(part) is None else in_order_of(own, part, name) for part in table]
+        return [
+            part if row_names(part) is None else in_order_of(own, part, name)
+            for part in table
+        ]
     order = order_of(own, row_names(table), name)
     return table if order is None else take_samples(table, order)
 
 
-def read_weights(given: Any, rows: Any, least: int, n_samples: int) -> np.ndarray | None:
+def read_weights(
+    given: Any, rows: Any, least: int, n_samples: int
+) -> np.ndarray | None:
     """Return how much every sample counts, (n_samples,); None if all count alike.
 
     `rows` are the names of the samples, if X is a data frame; `least` of them must count.
@@ -520,9 +592,13 @@ def read_weights(given: Any, rows: Any, least: int, n_samples: int) -> np.ndarra
     name, given = "sample_weight", in_order_of(rows, given, "sample_weight")
     # a number alone has no length, which is refused below
     alone = {"ensure_2d": False, "ensure_min_samples": 0, "accept_sparse": False}
-    weights = read_table(given, name, dtype=np.float64, ensure_non_negative=True, **alone)
+    weights = read_table(
+        given, name, dtype=np.float64, ensure_non_negative=True, **alone
+    )
     if weights.shape != (n_samples,):
-        raise ValueError(f"{name} must be of shape ({n_samples},), got {weights.shape}.")
+        raise ValueError(
+            f"{name} must be of shape ({n_samples},), got {weights.shape}."
+        )
     if (counting := np.count_nonzero(weights)) < least:
         needed = f"for at least {counted(least, 'sample')}"
         raise ValueError(f"{name} must be above zero {needed}, it is for {counting}.")

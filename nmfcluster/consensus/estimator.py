@@ -25,10 +25,15 @@ def _require_complete(estimator: Any, coverage: Any) -> None:
     `coverage` is the weight of those that saw each sample, of all whose weights sum to 1.
     """
     is_complete = np.allclose(coverage, 1)
-    for name, value, default in (("normalize", False, True), ("factorization", "tri", "bi")):
+    for name, value, default in (
+        ("normalize", False, True),
+        ("factorization", "tri", "bi"),
+    ):
         if not is_complete and getattr(estimator, name) == value:
             cure = f"take {name}={default!r}, the default"
-            raise ValueError(f"{name}={value!r} needs partitions that saw all samples: {cure}.")
+            raise ValueError(
+                f"{name}={value!r} needs partitions that saw all samples: {cure}."
+            )
 
 
 class NMFConsensus(NMFClusterer):
@@ -243,7 +248,12 @@ class NMFConsensus(NMFClusterer):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: Any = None, y: Any = None, *, partitions: Any = None, sample_weight: Any = None
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        partitions: Any = None,
+        sample_weight: Any = None,
     ) -> NMFConsensus:
         """Find the consensus.
 
@@ -299,7 +309,9 @@ class NMFConsensus(NMFClusterer):
             solver = multiplicative_trinmf if tri else bregman_nmf
             form = TriFactorization if tri else Factorization
             best = factorize(problem, self._plan(solver), rng, form, COARSE)
-            shares = membership(best.H)  # of collapsed rows, which are longer than a sample's
+            shares = membership(
+                best.H
+            )  # of collapsed rows, which are longer than a sample's
             P, profile = problem.read(shares)
             P, labels, order = numbered(P, P.argmax(axis=1), problem.counts)
             self.partitions_, self.weights_ = source.codes, problem.weights
@@ -311,7 +323,10 @@ class NMFConsensus(NMFClusterer):
             if source.estimators is not None:
                 self.estimators_ = source.estimators
             self.core_ = best.core[np.ix_(order, order)]
-            lost, told = np.flatnonzero(problem.groups < 0), (1 / self.n_clusters, -1, 0)
+            lost, told = (
+                np.flatnonzero(problem.groups < 0),
+                (1 / self.n_clusters, -1, 0),
+            )
             if sample_weight is not None and len(lost):
                 told = problem.beside(lost, labels, self._profile_)
             P, labels = P[problem.groups], labels[problem.groups]
@@ -354,7 +369,11 @@ class NMFConsensus(NMFClusterer):
         inputs.sparse = not labels
         inputs.pairwise = inputs.positive_only = self.affinity == "precomputed"
         if self.affinity == "coassociation":  # the input is that of the base clusterers
-            bases = self.estimator if isinstance(self.estimator, list | tuple) else [self.estimator]
+            bases = (
+                self.estimator
+                if isinstance(self.estimator, list | tuple)
+                else [self.estimator]
+            )
             inputs.pairwise = any(map(pairwise_input, bases))
         inputs.allow_nan = inputs.string = inputs.categorical = labels
         return tags

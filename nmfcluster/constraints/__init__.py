@@ -1,7 +1,7 @@
 """What is known of pairs of samples: those of one cluster, and those of different ones."""
 
+from nmfcluster.constraints.active import next_pairs
 from nmfcluster.constraints.container import PairwiseConstraints
-from nmfcluster.constraints.next_pairs import next_pairs
 from nmfcluster.constraints.sizes import labels_of_sizes
 
 __all__ = ["PairwiseConstraints", "labels_of_sizes", "next_pairs"]

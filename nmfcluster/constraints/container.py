@@ -29,7 +29,9 @@ class Makers:
     _of_links: ClassVar[Callable[..., Any]]  # makes constraints of pairs in their form
 
     @classmethod
-    def from_labels(cls, labels: Any, n_pairs: int | None = None, random_state: Any = None) -> Self:
+    def from_labels(
+        cls, labels: Any, n_pairs: int | None = None, random_state: Any = None
+    ) -> Self:
         """Make pairs of samples whose class is known: equal classes must link, others cannot.
 
         Parameters
@@ -102,7 +104,12 @@ class Makers:
 
     @classmethod
     def from_table(
-        cls, pairs: Any, *, n_samples: int | None = None, ids: Any = None, hard: Any = None
+        cls,
+        pairs: Any,
+        *,
+        n_samples: int | None = None,
+        ids: Any = None,
+        hard: Any = None,
     ) -> Self:
         """Make constraints of one table of pairs of both kinds.
 
@@ -153,11 +160,18 @@ class Makers:
         if n_samples is None and ids is None and sp.issparse(pairs):
             n_samples = pairs.shape[0]
         samples, names = reading.read_samples(n_samples, ids)
-        return cls._of_links(len(samples), *reading.read_table(pairs, samples, hard), names)
+        return cls._of_links(
+            len(samples), *reading.read_table(pairs, samples, hard), names
+        )
 
     @classmethod
     def from_groups(
-        cls, groups: Any, *, n_samples: int | None = None, ids: Any = None, apart: bool = False
+        cls,
+        groups: Any,
+        *,
+        n_samples: int | None = None,
+        ids: Any = None,
+        apart: bool = False,
     ) -> Self:
         """Make pairs of groups of samples that belong together, also called chunklets.
 
@@ -253,22 +267,30 @@ class PairwiseConstraints(Makers):
     array([[0, 2]])
     """
 
-    def __init__(self, n_samples: int, must_link: Any = None, cannot_link: Any = None) -> None:
+    def __init__(
+        self, n_samples: int, must_link: Any = None, cannot_link: Any = None
+    ) -> None:
         check_count(n_samples, "n_samples", 0)
         must = read_pairs(must_link, "must_link", range(int(n_samples)))
         cannot = read_pairs(cannot_link, "cannot_link", range(int(n_samples)))
         self.__setstate__({"_n_samples": int(n_samples), "_links": (must, cannot)})
 
     @classmethod
-    def _of_links(cls, n_samples: int, must: Links, cannot: Links, names: Any = None) -> Self:
+    def _of_links(
+        cls, n_samples: int, must: Links, cannot: Links, names: Any = None
+    ) -> Self:
         new = cls.__new__(cls)
-        new.__setstate__({"_n_samples": n_samples, "_links": (must, cannot), "index": names})
+        new.__setstate__(
+            {"_n_samples": n_samples, "_links": (must, cannot), "index": names}
+        )
         return new
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._n_samples: int = state["_n_samples"]
         self._links: Both = state["_links"]
-        self.index: Any = state.get("index")  # names of the samples, an Index, an array or None
+        self.index: Any = state.get(
+            "index"
+        )  # names of the samples, an Index, an array or None
         for links in self._links:
             for part in links:
                 part.flags.writeable = False  # a pickle forgets
@@ -380,7 +402,9 @@ class PairwiseConstraints(Makers):
     def __repr__(self) -> str:
         must, cannot = (counted(len(links.pairs), "pair") for links in self._links)
         name = type(self).__name__
-        return f"{name}(n_samples={len(self)}, must_link: {must}, cannot_link: {cannot})"
+        return (
+            f"{name}(n_samples={len(self)}, must_link: {must}, cannot_link: {cannot})"
+        )
 
     def components(self) -> np.ndarray:
         """Return the groups of samples that hard must-link pairs join.
@@ -490,7 +514,9 @@ class PairwiseConstraints(Makers):
         """
         codes = read_labels(labels)
         if len(codes) != len(self):
-            raise ValueError(f"labels must have n_samples={len(self)} entries, got {len(codes)}.")
+            raise ValueError(
+                f"labels must have n_samples={len(self)} entries, got {len(codes)}."
+            )
         (a, b), (c, d) = codes[self.must_link].T, codes[self.cannot_link].T
         return (a == b) & (a >= 0), (c != d) & (c >= 0) & (d >= 0)
 
@@ -539,5 +565,7 @@ class PairwiseConstraints(Makers):
         >>> A.toarray().tolist()
         [[0.0, 0.5], [0.5, 0.0]]
         """
-        must, cannot = (weight_matrix(self.n_samples, *links[:2], dtype) for links in self._links)
+        must, cannot = (
+            weight_matrix(self.n_samples, *links[:2], dtype) for links in self._links
+        )
         return must, cannot

@@ -13,7 +13,9 @@ from nmfcluster._utils.storage import index_dtype
 _N_SHOWN = 20  # samples that a message names before it leaves some out
 
 
-def weight_matrix(n_nodes: int, pairs: np.ndarray, weights: np.ndarray, dtype: Any) -> sp.csr_array:
+def weight_matrix(
+    n_nodes: int, pairs: np.ndarray, weights: np.ndarray, dtype: Any
+) -> sp.csr_array:
     """Return the symmetric matrix of the weights of pairs, at (i, j) and at (j, i).
 
     Parameters
@@ -30,8 +32,12 @@ def weight_matrix(n_nodes: int, pairs: np.ndarray, weights: np.ndarray, dtype: A
     sparse array of shape (n_nodes, n_nodes)
     """
     if np.dtype(dtype).kind != "f":
-        raise TypeError(f"dtype must be a float dtype, such as np.float64, got {dtype!r}.")
-    with np.errstate(over="ignore"):  # what is infinite then is refused with the similarities
+        raise TypeError(
+            f"dtype must be a float dtype, such as np.float64, got {dtype!r}."
+        )
+    with np.errstate(
+        over="ignore"
+    ):  # what is infinite then is refused with the similarities
         return _adjacency(n_nodes, pairs, weights.astype(dtype))
 
 
@@ -56,7 +62,9 @@ def components(n_samples: int, pairs: np.ndarray) -> np.ndarray:
         Sample 0 is in group 0; each new number is one more than the largest before it.
     """
     _, labels = connected_components(_adjacency(n_samples, pairs), directed=False)
-    return np.asarray(labels, dtype=np.intp)  # SciPy numbers parts as it meets them, from node 0
+    return np.asarray(
+        labels, dtype=np.intp
+    )  # SciPy numbers parts as it meets them, from node 0
 
 
 def check_pairs(pairs: Any, n_clusters: int | None) -> str:
@@ -91,11 +99,17 @@ def check_pairs(pairs: Any, n_clusters: int | None) -> str:
         if cycle := _odd_cycle(len(first), apart):
             told = f"samples {_enumerated(names[i] for i in first[cycle])} are a cycle"
             why = "each, or a sample that must be with it, cannot be linked to the next"
-            raise ValueError(f"n_clusters=2 is too small: {told} of odd length, in which {why}.")
+            raise ValueError(
+                f"n_clusters=2 is too small: {told} of odd length, in which {why}."
+            )
         return "feasible"
     # a group with fewer than n_clusters others apart from it can be placed after all of them
-    apart = np.column_stack(sp.triu(_adjacency(len(first), apart)).nonzero())  # each once
-    while not (kept := (np.bincount(apart.ravel()) >= n_clusters)[apart].all(axis=1)).all():
+    apart = np.column_stack(
+        sp.triu(_adjacency(len(first), apart)).nonzero()
+    )  # each once
+    while not (
+        kept := (np.bincount(apart.ravel()) >= n_clusters)[apart].all(axis=1)
+    ).all():
         apart = apart[kept]
     if clique := _clique(apart, n_clusters + 1):
         told = f"samples {_enumerated(names[i] for i in first[clique])} need a cluster each"
@@ -131,7 +145,9 @@ def _odd_cycle(n_nodes: int, edges: np.ndarray) -> list[int]:
     return one + other[-2::-1]
 
 
-def _searched(n_nodes: int, edges: np.ndarray, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _searched(
+    n_nodes: int, edges: np.ndarray, roots: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Search a graph in breadth, from roots: the depth of every node, and the node before it."""
     how = {"unweighted": True, "min_only": True, "return_predecessors": True}
     depth, before, _ = dijkstra(_adjacency(n_nodes, edges), indices=roots, **how)
@@ -165,7 +181,9 @@ def _enumerated(samples: Any, between: str = ", ") -> str:
     return between.join(names)
 
 
-def folds_of_pairs(pairs: Any, n_splits: int, rng: np.random.Generator) -> Iterator[Any]:
+def folds_of_pairs(
+    pairs: Any, n_splits: int, rng: np.random.Generator
+) -> Iterator[Any]:
     """Yield the folds of pairs in which any are asked.
 
     Must-links that join what others join too are held out with them: the links of a random
@@ -191,31 +209,41 @@ def folds_of_pairs(pairs: Any, n_splits: int, rng: np.random.Generator) -> Itera
     n_samples, must, cannot = len(pairs), pairs.must_link, pairs.cannot_link
     forest = _spanning_forest(n_samples, must, rng)
     # every fold gets as many links as any other, or one more
-    cut_in, asked_in = (rng.permutation(len(links)) % n_splits for links in (forest, cannot))
+    cut_in, asked_in = (
+        rng.permutation(len(links)) % n_splits for links in (forest, cannot)
+    )
     for fold in range(n_splits):
         piece = components(n_samples, forest[cut_in != fold])
         open_must = piece[must[:, 0]] != piece[must[:, 1]]
         open_cannot = (asked_in == fold)[_first_alike(piece, cannot)]
         open_pairs = zip(pairs._links, (open_must, open_cannot), strict=True)
         # with the names of samples, or fit could not put them into the order of its own
-        kept = pairs._of_links(n_samples, *(a.where(~b) for a, b in open_pairs), pairs.index)
+        kept = pairs._of_links(
+            n_samples, *(a.where(~b) for a, b in open_pairs), pairs.index
+        )
         # a cannot-link within a piece is contradicted by pairs that are kept
         open_cannot &= piece[cannot[:, 0]] != piece[cannot[:, 1]]
         if open_must.any() or open_cannot.any():
             yield kept, (open_must, open_cannot)
 
 
-def _spanning_forest(n_samples: int, links: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _spanning_forest(
+    n_samples: int, links: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """Return some of the links that join what all of them join, with no cycle among them."""
     order = rng.permutation(len(links)) + 1.0
     ends = links.T.astype(index_dtype(n_samples))  # SciPy 1.13 makes trees of no others
-    forest = minimum_spanning_tree(sp.csr_array((order, tuple(ends)), shape=(n_samples, n_samples)))
+    forest = minimum_spanning_tree(
+        sp.csr_array((order, tuple(ends)), shape=(n_samples, n_samples))
+    )
     return np.column_stack(sp.coo_array(forest).coords)
 
 
 def _first_alike(piece: np.ndarray, links: np.ndarray) -> np.ndarray:
     """Return for every link the first one that is between the same two pieces."""
     low, high = np.sort(piece[links], axis=1).T
-    code = low * len(piece) + high  # one number for two pieces, which are sorted sooner than rows
+    code = (
+        low * len(piece) + high
+    )  # one number for two pieces, which are sorted sooner than rows
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
     return first[number]

@@ -46,7 +46,9 @@ def distinct_pairs(pairs: np.ndarray, weights: Any = 1.0, hard: Any = True) -> L
     return Links(pairs, weights, hard).where(order[last])
 
 
-def copied_pairs(pairs: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def copied_pairs(
+    pairs: np.ndarray, origin: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of copies: all (a, b) with ``(origin[a], origin[b])`` a pair.
 
     Parameters
@@ -69,7 +71,10 @@ def copied_pairs(pairs: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.
     source = np.repeat(np.arange(len(pairs)), numbers)
     position = np.arange(len(source)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
     row, column = np.divmod(position, counts[other[source]])
-    copies = [by_origin[starts[one[source]] + row], by_origin[starts[other[source]] + column]]
+    copies = [
+        by_origin[starts[one[source]] + row],
+        by_origin[starts[other[source]] + column],
+    ]
     return np.column_stack(copies), source
 
 
@@ -119,7 +124,9 @@ def _between(links: Links, group: np.ndarray) -> Links:
     ends = np.sort(group[links.pairs], axis=1)
     ends, number = np.unique(ends, axis=0, return_inverse=True)
     number, (one, other) = number.ravel(), ends.T
-    n_pairs = np.where(one == other, sizes[one] * (sizes[one] - 1) / 2, sizes[one] * sizes[other])
+    n_pairs = np.where(
+        one == other, sizes[one] * (sizes[one] - 1) / 2, sizes[one] * sizes[other]
+    )
     shares = np.bincount(number, links.weights, minlength=len(ends)) / n_pairs
     hard = np.bincount(number, links.hard, minlength=len(ends)) > 0
     pairs, source = copied_pairs(ends, group)
@@ -151,8 +158,12 @@ def links_of_labels(codes: np.ndarray, n_pairs: int | None, random_state: Seed) 
         rng = generator_of(random_state)
         check_count(n_pairs, "n_pairs", 0)
         if n_pairs > total:
-            pairs_of = f"the number of pairs of the {len(known)} samples whose label is known"
-            raise ValueError(f"n_pairs must be at most {total}, {pairs_of}, got {n_pairs}.")
+            pairs_of = (
+                f"the number of pairs of the {len(known)} samples whose label is known"
+            )
+            raise ValueError(
+                f"n_pairs must be at most {total}, {pairs_of}, got {n_pairs}."
+            )
         numbers = _distinct_numbers(rng, total, n_pairs)
     pairs = known[pair_numbered(numbers)]
     same = codes[pairs[:, 0]] == codes[pairs[:, 1]]
@@ -181,9 +192,13 @@ def links_of_groups(codes: np.ndarray, apart: bool) -> Both:
     return distinct_pairs(members[pairs[pairs[:, 0] < pairs[:, 1]]]), NO_LINKS
 
 
-def _distinct_numbers(rng: np.random.RandomState, total: int, n_drawn: int) -> np.ndarray:
+def _distinct_numbers(
+    rng: np.random.RandomState, total: int, n_drawn: int
+) -> np.ndarray:
     """Draw distinct numbers below `total`, all sets of them with the same chance."""
-    if 3 * n_drawn > total:  # a list of all is then short, and draws would often repeat others
+    if (
+        3 * n_drawn > total
+    ):  # a list of all is then short, and draws would often repeat others
         return rng.permutation(total)[:n_drawn]
     drawn = np.empty(0, dtype=np.int64)
     while len(drawn) < n_drawn:
@@ -196,5 +211,7 @@ def _distinct_numbers(rng: np.random.RandomState, total: int, n_drawn: int) -> n
 def pair_numbered(numbers: np.ndarray) -> np.ndarray:
     """Return the pairs (a, b), a < b, that are counted (0, 1), (0, 2), (1, 2), (0, 3) ..."""
     b = ((1 + np.sqrt(1 + 8.0 * numbers)) / 2).astype(np.int64)
-    b -= b * (b - 1) // 2 > numbers  # rounding may lift the root over a whole number, never below
+    b -= (
+        b * (b - 1) // 2 > numbers
+    )  # rounding may lift the root over a whole number, never below
     return np.column_stack([numbers - b * (b - 1) // 2, b])

@@ -10,12 +10,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._utils.labels import as_vector, clean_labels
-from nmfcluster._utils.validation import check_count, check_stored, counted, row_names, shown
+from nmfcluster._utils.validation import (
+    check_count,
+    check_stored,
+    counted,
+    row_names,
+    shown,
+)
 from nmfcluster.constraints.links import NO_LINKS, Both, Links, distinct_pairs
 
 _CURE = " PairwiseConstraints.from_table and from_ids read names of samples, with ids=X.index."
 _BOOLS, _NO_ROWS = {bool, np.bool_}, str | bytes | Mapping
-Samples = range | dict[Any, int]  # positions of samples, which are called by these or by ids
+Samples = (
+    range | dict[Any, int]
+)  # positions of samples, which are called by these or by ids
 
 _SIGNS = dict.fromkeys(("must", "must-link", "must_link", "ml"), 1)
 _SIGNS |= dict.fromkeys(("cannot", "cannot-link", "cannot_link", "cl"), -1)
@@ -69,11 +77,16 @@ def read_table(value: Any, samples: Samples, hard: Any) -> Both:
         weights = _as_numbers(more[0], "pairs")
         if not (weights > 0).all():
             told = "pairs must have weights above 0, or bools, in a fourth column"
-            raise ValueError(f"{told}, got {weights.min()}: the third one has the sign.")
+            raise ValueError(
+                f"{told}, got {weights.min()}: the third one has the sign."
+            )
         signed = signed * weights
     if hard is not None:
         flags = np.asarray(hard, dtype=object)
-        if flags.shape not in ((), signed.shape) or not set(map(type, flags.flat)) <= _BOOLS:
+        if (
+            flags.shape not in ((), signed.shape)
+            or not set(map(type, flags.flat)) <= _BOOLS
+        ):
             form = f"hard must be None, a bool, or one for each of {counted(len(signed), 'pair')}"
             raise ValueError(f"{form}; got {shown(hard)}.")
         hard = flags.astype(bool)
@@ -105,7 +118,11 @@ def _of_rows(value: Any, name: str) -> list[np.ndarray]:
     kind, least = (", kind", 3) if name == "pairs" else ("", 2)
     form = f"{name} must hold pairs (a, b{kind}), or (a, b{kind}, weight), or be a sparse matrix"
     rows: Any = value
-    if isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[1] in (least, least + 1):
+    if (
+        isinstance(value, np.ndarray)
+        and value.ndim == 2
+        and value.shape[1] in (least, least + 1)
+    ):
         return list(value.T)
     if hasattr(value, "columns"):  # of pandas, or of polars
         by_row = hasattr(value, "itertuples")
@@ -131,10 +148,16 @@ def _positions(names: np.ndarray, name: str, samples: Samples) -> np.ndarray:
             return np.array([samples[one] for one in names], dtype=np.intp)
         except KeyError as error:
             told = f"{error.args[0]!r} is not among the {counted(len(samples), 'id')}"
-            raise ValueError(f"{name} must name samples by their ids, but {told}.") from None
+            raise ValueError(
+                f"{name} must name samples by their ids, but {told}."
+            ) from None
         except TypeError:
-            odd = next((one for one in names if not isinstance(one, Hashable)), names[0])
-            raise TypeError(f"{name} must hold hashable ids, got {shown(odd)}.") from None
+            odd = next(
+                (one for one in names if not isinstance(one, Hashable)), names[0]
+            )
+            raise TypeError(
+                f"{name} must hold hashable ids, got {shown(odd)}."
+            ) from None
     names = _as_numbers(names, name, _CURE)
     bad = ~(np.isfinite(names) & (names == np.floor(names)) & (names >= 0))
     if bad.any():
@@ -143,14 +166,20 @@ def _positions(names: np.ndarray, name: str, samples: Samples) -> np.ndarray:
     if (names >= (n := len(samples))).any():
         told = f"{name} holds the index {int(names[names >= n][0])}, but n_samples={n}"
         why = "Inside cross-validation a plain list of pairs is not split with the samples"
-        raise ValueError(f"{told}. {why}: pass PairwiseConstraints, given as constraints=.")
+        raise ValueError(
+            f"{told}. {why}: pass PairwiseConstraints, given as constraints=."
+        )
     return names.astype(np.intp)
 
 
 def _as_numbers(column: np.ndarray, name: str, cure: str = "") -> np.ndarray:
     if column.dtype.kind in "iuf":
         return column
-    odd = {kind for kind in set(map(type, column)) if not issubclass(kind, Real) or kind in _BOOLS}
+    odd = {
+        kind
+        for kind in set(map(type, column))
+        if not issubclass(kind, Real) or kind in _BOOLS
+    }
     if odd:
         first = next(value for value in column if type(value) in odd)
         told = f"{name} must hold numbers, got {shown(first)}."
@@ -159,7 +188,9 @@ def _as_numbers(column: np.ndarray, name: str, cure: str = "") -> np.ndarray:
         return column.astype(np.float64)
     except OverflowError:
         huge = shown(max(column, key=abs))
-        raise ValueError(f"{name} holds a number too large for a float, {huge}.") from None
+        raise ValueError(
+            f"{name} holds a number too large for a float, {huge}."
+        ) from None
 
 
 def _as_signed(kinds: np.ndarray) -> np.ndarray:
@@ -192,7 +223,9 @@ def _checked(links: Links, name: str, samples: Samples) -> Links:
     infinite = np.isinf(weights)
     if infinite.any():
         largest = max(1.0, weights[~infinite].max(initial=1))
-        weights = np.where(infinite, largest * (_KEPT if name == "cannot_link" else 1), weights)
+        weights = np.where(
+            infinite, largest * (_KEPT if name == "cannot_link" else 1), weights
+        )
     used, loop = weights > 0, pairs[:, 0] == pairs[:, 1]
     if name == "must_link":
         used &= ~loop
@@ -236,10 +269,16 @@ def read_samples(n_samples: int | None, ids: Any) -> tuple[Samples, Any]:
                 told = f"samples {position[name]} and {number} are both {name!r}"
                 raise ValueError(f"ids must differ, but {told}.")
     except TypeError:
-        form = "a sequence of hashable ids, one a sample, or a pandas Index or DataFrame"
+        form = (
+            "a sequence of hashable ids, one a sample, or a pandas Index or DataFrame"
+        )
         raise TypeError(f"ids must be {form}; got {shown(ids)}.") from None
     index = row_names(ids)
-    names = np.fromiter(position, dtype=object, count=len(position)) if index is None else index
+    names = (
+        np.fromiter(position, dtype=object, count=len(position))
+        if index is None
+        else index
+    )
     return position, names
 
 
@@ -276,7 +315,9 @@ def read_groups(groups: Any, samples: Samples, apart: Any) -> np.ndarray:
         own = _positions(names, "groups", samples)
         if len(taken := own[codes[own] >= 0]):
             told = f"{_called(taken, samples)[0]!r} is in groups {codes[taken[0]]} and {number}"
-            raise ValueError(f"groups must not share samples, but {told}: make one group of them.")
+            raise ValueError(
+                f"groups must not share samples, but {told}: make one group of them."
+            )
         codes[own] = number
     return codes
 

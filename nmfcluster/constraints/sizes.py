@@ -9,7 +9,9 @@ from scipy.optimize import linprog
 from nmfcluster._utils.validation import check_count, read_table
 
 
-def labels_of_sizes(membership: Any, min_size: int = 0, max_size: int | None = None) -> np.ndarray:
+def labels_of_sizes(
+    membership: Any, min_size: int = 0, max_size: int | None = None
+) -> np.ndarray:
     r"""Put samples into clusters of bounded sizes, by their memberships.
 
     With the memberships P, the labels maximise :math:`\sum_i P_{i, l_i}` among all labels l by

@@ -22,12 +22,16 @@ class Labeller(NamedTuple):
     """What labels the rows of any block as base partitions do."""
 
     partitions: base_runs.BasePartitions
-    drawn: np.ndarray | None  # the samples of the fit where some clusterer cannot predict
+    drawn: (
+        np.ndarray | None
+    )  # the samples of the fit where some clusterer cannot predict
     dtype: np.dtype  # of labels
 
     def of_block(self, block: Any) -> np.ndarray:
         """Return the labels of a block of rows."""
-        labels = np.empty((len(block), len(self.partitions.estimators)), dtype=self.dtype)
+        labels = np.empty(
+            (len(block), len(self.partitions.estimators)), dtype=self.dtype
+        )
         for rows in row_blocks(len(block), ROWS):  # they are 8 bytes at first
             X = read_table(block[rows], accept_sparse=False)
             found = self.partitions.predict(X, self.drawn)
@@ -39,7 +43,9 @@ class Labeller(NamedTuple):
 
     def of_rows(self, X: da.Array) -> da.Array:
         """Return the labels of a Dask array, which are not computed yet."""
-        return by_blocks(X, self.of_block, self.dtype, (len(self.partitions.estimators),))
+        return by_blocks(
+            X, self.of_block, self.dtype, (len(self.partitions.estimators),)
+        )
 
 
 @dataclass(frozen=True)
@@ -143,9 +149,16 @@ def base_partitions(
     dask.array<concatenate, shape=(5000, 10), dtype=int8, chunksize=(1000, 10), chunktype=...>
     >>> labels = NMFConsensus(n_clusters=4, random_state=0).fit_predict(made.labels)
     """
-    given = {name: value for name, value in locals().items() if name in base_runs.ALLOWED}
-    validate_parameter_constraints(base_runs.ALLOWED, given, caller_name="base_partitions")
-    asked, rng = SimpleNamespace(**given, predict_unseen=False), generator_of(random_state)
+    given = {
+        name: value for name, value in locals().items() if name in base_runs.ALLOWED
+    }
+    validate_parameter_constraints(
+        base_runs.ALLOWED, given, caller_name="base_partitions"
+    )
+    asked, rng = (
+        SimpleNamespace(**given, predict_unseen=False),
+        generator_of(random_state),
+    )
     X = read_rows(X)
     if isinstance(max_samples, Integral):
         asked.max_samples = min(int(max_samples), X.shape[0])
@@ -153,19 +166,26 @@ def base_partitions(
     asked.estimator = KMeans(n_init=1) if estimator is None else estimator
     sizes = base_runs.range_of_clusters(n_clusters, "n_clusters")
     plans = base_runs.draw_plans(rng, X.shape, sizes, asked)
-    chosen = [np.arange(X.shape[0]) if plan.samples is None else plan.samples for plan in plans]
+    chosen = [
+        np.arange(X.shape[0]) if plan.samples is None else plan.samples
+        for plan in plans
+    ]
     # only samples that some run is fitted to are held here: runs take their places among these
     drawn = np.unique(np.concatenate(chosen))
     rows = read_table(rows_at(X, drawn), accept_sparse=False)
     places = [np.searchsorted(drawn, samples) for samples in chosen]
-    plans = [plan._replace(samples=own) for plan, own in zip(plans, places, strict=True)]
+    plans = [
+        plan._replace(samples=own) for plan, own in zip(plans, places, strict=True)
+    ]
     pairs = pairs_of(base_runs.clusterers(asked.estimator), rows)
     runs = base_runs.run_plans(rows, asked, plans, pairs)
     # labels of all samples follow from the clusterers, a block at a time
     largest = max(int(runs.labels.max()), *(plan.n_clusters - 1 for plan in plans))
     dtype = np.result_type(np.int8, np.min_scalar_type(-largest - 1))
     train, sent = rows, runs
-    if not runs.needs_training_data and not runs.pairs:  # who predicts needs no labels of it
+    if (
+        not runs.needs_training_data and not runs.pairs
+    ):  # who predicts needs no labels of it
         train, sent = None, replace(runs, labels=runs.labels[:0], samples=[])
     labeller = Labeller(sent, train, dtype)
     return BlockPartitions(labeller.of_rows(X), runs.estimators, labeller)

@@ -20,7 +20,9 @@ from nmfcluster._utils.validation import shown
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.inputs import LabelTable, labelled_rows
 
-_TUPLES = 5_000  # of a group of partitions: the same for all blocks, see `Ensemble.most`
+_TUPLES = (
+    5_000  # of a group of partitions: the same for all blocks, see `Ensemble.most`
+)
 
 
 def clean_block(block: Any, first: int = 0) -> np.ndarray:
@@ -49,7 +51,9 @@ def clean_block(block: Any, first: int = 0) -> np.ndarray:
         raise TypeError(f"X must hold integers as labels, got {got}: {cure}.")
     wrong = np.zeros(block.shape, dtype=bool)
     if kind == "f":
-        block = block.astype(np.float64, copy=False)  # float16 could not hold what follows
+        block = block.astype(
+            np.float64, copy=False
+        )  # float16 could not hold what follows
         block = np.where(np.isnan(block), -1, block)
         wrong = (block != np.floor(block)) | (np.abs(block) > 2**53)
     elif block.dtype == np.uint64:
@@ -57,7 +61,9 @@ def clean_block(block: Any, first: int = 0) -> np.ndarray:
     if wrong.any():
         row, t = (int(i) for i in np.argwhere(wrong)[0])
         got = f"{shown(block[row, t].item())} in row {first + row}, partition {t}"
-        must = "X must hold integers as labels, NaN or -1 where not seen, up to 2**63 - 1"
+        must = (
+            "X must hold integers as labels, NaN or -1 where not seen, up to 2**63 - 1"
+        )
         raise ValueError(f"{must}, got {got}.")
     if kind in "if" and block.min(initial=0) < -1:
         block = np.maximum(block, -1)
@@ -97,7 +103,9 @@ class TableSummary:
     least: float
 
     @classmethod
-    def of_block(cls, block: Any, first: int, weights: np.ndarray, most: int) -> TableSummary:
+    def of_block(
+        cls, block: Any, first: int, weights: np.ndarray, most: int
+    ) -> TableSummary:
         """Return the summary of a block.
 
         Parameters
@@ -112,11 +120,15 @@ class TableSummary:
         """
         block = clean_block(block, first)
         pieces = row_blocks(len(block), ROWS)
-        parts = [cls._of_part(block[rows], first + rows.start, weights) for rows in pieces]
+        parts = [
+            cls._of_part(block[rows], first + rows.start, weights) for rows in pieces
+        ]
         return cls.merged(parts, most)
 
     @classmethod
-    def _of_part(cls, part: np.ndarray, first: int, weights: np.ndarray) -> TableSummary:
+    def _of_part(
+        cls, part: np.ndarray, first: int, weights: np.ndarray
+    ) -> TableSummary:
         where, _, counts = distinct_rows(part)
         rows = narrow(part[where])
         clusters = [_counted(labels, counts) for labels in rows.T]
@@ -124,12 +136,17 @@ class TableSummary:
         lost = coverage <= 0
         least = float(coverage.min(where=~lost, initial=np.inf))
         first_lost = first + int(where[lost].min()) if lost.any() else -1
-        return cls(clusters, Counted(rows, counts), int(counts[lost].sum()), first_lost, least)
+        return cls(
+            clusters, Counted(rows, counts), int(counts[lost].sum()), first_lost, least
+        )
 
     @classmethod
     def merged(cls, parts: Sequence[TableSummary], most: int) -> TableSummary:
         """Return the summary of the rows of several."""
-        clusters = [_added(several) for several in zip(*(p.clusters for p in parts), strict=True)]
+        clusters = [
+            _added(several)
+            for several in zip(*(p.clusters for p in parts), strict=True)
+        ]
         distinct = _together([part.distinct for part in parts], most)
         lost = [part.first_lost for part in parts if part.first_lost >= 0]
         n_lost, least = sum(p.n_lost for p in parts), min(p.least for p in parts)
@@ -153,7 +170,9 @@ def _together(parts: Sequence[Counted | None], most: int) -> Counted | None:
 
 
 def _sums(groups: np.ndarray, numbers: np.ndarray, n_groups: int) -> np.ndarray:
-    return np.bincount(groups, weights=numbers, minlength=n_groups).astype(np.int64)  # < 2^53
+    return np.bincount(groups, weights=numbers, minlength=n_groups).astype(
+        np.int64
+    )  # < 2^53
 
 
 def _counted(labels: np.ndarray, counts: np.ndarray) -> Counted:
@@ -216,7 +235,9 @@ class BlockedTable:
             codes, new = block.astype(np.int32), block >= self.n_clusters
         else:  # numbers are left out
             pairs = zip(block.T, self.known, strict=True)
-            codes = np.stack([places_of(*pair) for pair in pairs], axis=1).astype(np.int32)
+            codes = np.stack([places_of(*pair) for pair in pairs], axis=1).astype(
+                np.int32
+            )
             new = (codes < 0) & (block >= 0)
         if new.any():
             raise changed("a label is new")
@@ -279,7 +300,9 @@ class KnownRows:
     def of_block(self, block: Any, what: str) -> np.ndarray:
         """Return the values of the rows of a block."""
         block, values = np.asarray(block), self._values[what]
-        parts = (self._table.codes(block[rows]) for rows in row_blocks(len(block), ROWS))
+        parts = (
+            self._table.codes(block[rows]) for rows in row_blocks(len(block), ROWS)
+        )
         return np.concatenate([values[self.positions(codes)] for codes in parts])
 
 
@@ -296,9 +319,14 @@ class CountedRows(LabelTable):
         What is known of the whole table.
     """
 
-    def __init__(self, codes: np.ndarray, counts: np.ndarray, table: BlockedTable) -> None:
+    def __init__(
+        self, codes: np.ndarray, counts: np.ndarray, table: BlockedTable
+    ) -> None:
         first, groups, _ = distinct_rows(codes)
-        self.codes, self.counts = codes[first], np.bincount(groups, counts).astype(np.int64)
+        self.codes, self.counts = (
+            codes[first],
+            np.bincount(groups, counts).astype(np.int64),
+        )
         self.categories, self.n_clusters = table.known, table.n_clusters
         self.name, self.dtype = "X", np.dtype(np.float64)
 

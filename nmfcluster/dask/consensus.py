@@ -21,15 +21,31 @@ from nmfcluster._compat import COUNT, fit_context
 from nmfcluster._optim.symmetric import bregman_nmf, factorize
 from nmfcluster._utils.validation import counted, normalised_weights, warn
 from nmfcluster.dask.models import predict, transform
-from nmfcluster.dask.tables import by_blocks, of_blocks, read_rows, reduced, rows_at, shared
+from nmfcluster.dask.tables import (
+    by_blocks,
+    of_blocks,
+    read_rows,
+    reduced,
+    rows_at,
+    shared,
+)
 from nmfcluster.partitions.ensemble import NO_LABEL
 from nmfcluster.partitions.inputs import MAKING
 
 _IN_MEMORY = consensus.NMFConsensus._parameter_constraints
 #: parameters that the estimator in memory has, too: all but those of other inputs and losses
-_SHARED = sorted(_IN_MEMORY.keys() - {"affinity", "factorization", "normalize", *MAKING})
+_SHARED = sorted(
+    _IN_MEMORY.keys() - {"affinity", "factorization", "normalize", *MAKING}
+)
 _OF_ROWS = ("labels", "membership", "confidence")  # attributes with an entry a sample
-_OF_ALL = ("agreement", "weights", "core", "loss", "loss_curve", "n_iter")  # and the others
+_OF_ALL = (
+    "agreement",
+    "weights",
+    "core",
+    "loss",
+    "loss_curve",
+    "n_iter",
+)  # and the others
 
 
 class NMFConsensus(ClusterMixin, BaseEstimator):
@@ -194,9 +210,13 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             local._check_n_clusters(X.shape[0])
             if self.max_distinct < self.n_clusters:
                 least = f"n_clusters={self.n_clusters}: so many rows are fitted"
-                raise ValueError(f"max_distinct={self.max_distinct} must be at least {least}.")
+                raise ValueError(
+                    f"max_distinct={self.max_distinct} must be at least {least}."
+                )
             summary = _summarised(X, weights, self.max_distinct)
-            table = passes.BlockedProblem(summary.clusters, weights, X.shape[0], summary.least)
+            table = passes.BlockedProblem(
+                summary.clusters, weights, X.shape[0], summary.least
+            )
             self._local_, self.is_exact_ = local, summary.distinct is not None
             self.n_samples_, self.n_features_in_ = X.shape
             rows: blocks.KnownRows | passes.BlockedConsensus
@@ -204,22 +224,32 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
                 rows = self._fit_all(table, summary.distinct, rng)
             else:
                 rows = self._fit_drawn(X, table, rng)
-            self.n_distinct_, local.n_features_in_ = len(local.labels_), self.n_features_in_
+            self.n_distinct_, local.n_features_in_ = (
+                len(local.labels_),
+                self.n_features_in_,
+            )
             # what is told of all samples is computed when it is asked for
             for name in _OF_ROWS:
                 like = getattr(local, f"{name}_")
                 of_block = partial(rows.of_block, what=name)
-                setattr(self, f"{name}_", by_blocks(X, of_block, like.dtype, like.shape[1:]))
+                setattr(
+                    self, f"{name}_", by_blocks(X, of_block, like.dtype, like.shape[1:])
+                )
             for name in _OF_ALL:
                 setattr(self, f"{name}_", getattr(local, f"{name}_"))
         return self
 
     def _fit_all(
-        self, table: blocks.BlockedTable, distinct: blocks.Counted, rng: np.random.RandomState
+        self,
+        table: blocks.BlockedTable,
+        distinct: blocks.Counted,
+        rng: np.random.RandomState,
     ) -> blocks.KnownRows:
         """Fit all distinct rows, as in memory."""
         local = self._local_
-        source = blocks.CountedRows(table.codes(distinct.values), distinct.counts, table)
+        source = blocks.CountedRows(
+            table.codes(distinct.values), distinct.counts, table
+        )
         local.random_state = rng  # which may have been drawn from already
         local.fit(source)
         local.random_state = self.random_state
@@ -232,22 +262,33 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         """Fit some rows, and improve the fit by passes over all."""
         local = self._local_
         # the factor of some rows, drawn without replacement whatever the blocks are
-        drawn = np.sort(sample_without_replacement(X.shape[0], self.max_distinct, random_state=rng))
-        source = blocks.CountedRows(table.codes(rows_at(X, drawn)), np.ones(len(drawn)), table)
+        drawn = np.sort(
+            sample_without_replacement(X.shape[0], self.max_distinct, random_state=rng)
+        )
+        source = blocks.CountedRows(
+            table.codes(rows_at(X, drawn)), np.ones(len(drawn)), table
+        )
         problem = source.problem(self.weights, True)
-        best = factorize(problem, local._plan(bregman_nmf), rng, coarse_size=consensus.COARSE)
+        best = factorize(
+            problem, local._plan(bregman_nmf), rng, coarse_size=consensus.COARSE
+        )
         # is improved by passes, which need one function that sums over all blocks
         node = shared(table)
 
         def everywhere(function: Any, *args: Any) -> Any:
-            return reduced(of_blocks(X, function, node, *map(shared, args)), passes.all_added)
+            return reduced(
+                of_blocks(X, function, node, *map(shared, args)), passes.all_added
+            )
 
         first = passes.first_target(problem.ensemble, best.H, table)
         found, losses = passes.improved(everywhere, table, first, self.n_passes)
         n_found = int((found.contingency.sum(axis=0) > 0).sum())
         if n_found < self.n_clusters:
             few = f"fewer than n_clusters={self.n_clusters}"
-            warn(f"NMFConsensus found {counted(n_found, 'cluster')}, {few}.", ConvergenceWarning)
+            warn(
+                f"NMFConsensus found {counted(n_found, 'cluster')}, {few}.",
+                ConvergenceWarning,
+            )
         # what the clusters that are found say of the drawn rows is kept by the estimator in memory
         rows = table.ensemble(source.codes, source.counts)
         for name in _OF_ROWS:
@@ -332,5 +373,7 @@ def _summarised(X: da.Array, weights: np.ndarray, most: int) -> blocks.TableSumm
         warn(f"{lost}: the first is row {summary.first_lost}.")
     empty = [t for t in np.flatnonzero(weights) if not len(summary.clusters[t].values)]
     if empty:
-        raise ValueError(f"X must not hold an empty partition: partition {empty[0]} is.")
+        raise ValueError(
+            f"X must not hold an empty partition: partition {empty[0]} is."
+        )
     return summary

@@ -48,7 +48,9 @@ def predict(model: Any, X: da.Array) -> da.Array:
     >>> predict(model, X).shape
     (1000,)
     """
-    return by_blocks(_checked(model, X, "predict"), partial(_predicted, model), np.int64)
+    return by_blocks(
+        _checked(model, X, "predict"), partial(_predicted, model), np.int64
+    )
 
 
 def transform(model: Any, X: da.Array) -> da.Array:
@@ -89,14 +91,24 @@ def transform(model: Any, X: da.Array) -> da.Array:
     of_one = np.asarray(made)
     if of_one.dtype.kind not in "biuf" or of_one.ndim != 2:
         got = type(made).__name__
-        raise TypeError(f"model must make a dense table of numbers of X, got {got}: {_ELSE}.")
+        raise TypeError(
+            f"model must make a dense table of numbers of X, got {got}: {_ELSE}."
+        )
     of_rows = of_one.dtype, of_one.shape[1:]
-    return by_blocks(X, lambda block: np.asarray(model.transform(np.asarray(block))), *of_rows)
+    return by_blocks(
+        X, lambda block: np.asarray(model.transform(np.asarray(block))), *of_rows
+    )
 
 
 def _checked(model: Any, X: Any, method: str) -> da.Array:
-    if isinstance(model, type) or not hasattr(model, "fit") or not hasattr(model, method):
-        raise TypeError(f"model must be a fitted estimator with `{method}`, got {shown(model)}.")
+    if (
+        isinstance(model, type)
+        or not hasattr(model, "fit")
+        or not hasattr(model, method)
+    ):
+        raise TypeError(
+            f"model must be a fitted estimator with `{method}`, got {shown(model)}."
+        )
     check_is_fitted(model)
     X = read_rows(X)
     require_size(X, "X", getattr(model, "n_features_in_", X.shape[1]))
@@ -107,5 +119,7 @@ def _predicted(model: Any, block: Any) -> np.ndarray:
     labels = np.asarray(model.predict(np.asarray(block)))
     if labels.dtype.kind not in "biu" or labels.ndim != 1:
         got = f"{labels.dtype} of shape {labels.shape}: {_ELSE}"
-        raise TypeError(f"model must predict one integer a row, as clusterers do, got {got}.")
+        raise TypeError(
+            f"model must predict one integer a row, as clusterers do, got {got}."
+        )
     return labels.astype(np.int64)

@@ -93,24 +93,36 @@ class Target:
 
     def grid(self, problem: BlockedProblem) -> np.ndarray:
         """Return steps, powers of two, by which all entries of a column can be counted, (k,)."""
-        links, told = self.links * problem.shares[:, None], problem.cluster_weights[:, None] > 0
+        links, told = (
+            self.links * problem.shares[:, None],
+            problem.cluster_weights[:, None] > 0,
+        )
         lengths = np.diagonal(self.gram)  # an entry is at most b / g
-        ratios = np.divide(links, lengths, out=np.zeros(links.shape), where=told & (lengths > 0))
+        ratios = np.divide(
+            links, lengths, out=np.zeros(links.shape), where=told & (lengths > 0)
+        )
         highest = np.maximum(ratios.max(axis=0), np.finfo(float).tiny)
         return np.exp2(np.ceil(np.log2(highest)) - _BITS)
 
     def rows(self, rows: Ensemble, problem: BlockedProblem) -> np.ndarray:
         """Return the rows of the factor that fit best, (m, k)."""
-        B = rows.spread(problem.votes[:, None] * self.links) * problem.scale(rows)[:, None]
+        B = (
+            rows.spread(problem.votes[:, None] * self.links)
+            * problem.scale(rows)[:, None]
+        )
         return np.ascontiguousarray(_nonnegative(B.T, self.gram).T)
 
 
 def _nonnegative(N: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Return the columns f >= 0 that minimise ``f'Gf - 2 n'f``, each whatever is beside it."""
     alone = N.shape[1] == 1
-    N = np.repeat(N, 2, axis=1) if alone else N  # numpy sums a column by itself in another order
+    N = (
+        np.repeat(N, 2, axis=1) if alone else N
+    )  # numpy sums a column by itself in another order
     diagonal = np.diagonal(G)[:, None]
-    F = np.divide(np.maximum(N, 0), diagonal, out=np.zeros(N.shape), where=diagonal > 0) / len(N)
+    F = np.divide(
+        np.maximum(N, 0), diagonal, out=np.zeros(N.shape), where=diagonal > 0
+    ) / len(N)
     descend(F[None], N[None], G[None], _SWEEPS, column_by_column=True)
     return F[:, :1] if alone else F
 
@@ -136,7 +148,9 @@ def first_target(rows: Ensemble, H: np.ndarray, problem: BlockedProblem) -> Targ
 # --- sums over blocks -----------------------------------------------------------------------------
 
 
-def sums_of_block(block: Any, problem: BlockedProblem, target: Target, grid: np.ndarray) -> Sums:
+def sums_of_block(
+    block: Any, problem: BlockedProblem, target: Target, grid: np.ndarray
+) -> Sums:
     """Return the sums of a block over the rows that fit best.
 
     Parameters
@@ -182,22 +196,32 @@ def counts_of_block(block: Any, problem: BlockedProblem, profiles: np.ndarray) -
     """Return the labels (n_readings, C, k) and members (n_readings, k) that profiles lead to."""
     several = []
     for rows, _ in problem.distinct(np.asarray(block)):
-        indicators = [one_hot(rows.spread(p).argmax(axis=1), p.shape[1]) for p in profiles]
+        indicators = [
+            one_hot(rows.spread(p).argmax(axis=1), p.shape[1]) for p in profiles
+        ]
         labels = np.stack([rows.contingency(E) for E in indicators])
-        members = np.stack([(rows.counts * (rows.coverage > 0)) @ E for E in indicators])
-        several.append({"labels": labels.astype(np.int64), "members": members.astype(np.int64)})
+        members = np.stack(
+            [(rows.counts * (rows.coverage > 0)) @ E for E in indicators]
+        )
+        several.append(
+            {"labels": labels.astype(np.int64), "members": members.astype(np.int64)}
+        )
     return all_added(several)
 
 
 def all_added(several: list[Sums]) -> Sums:
     """Return the sums over the samples of all."""
-    return {name: np.sum([sums[name] for sums in several], axis=0) for name in several[0]}
+    return {
+        name: np.sum([sums[name] for sums in several], axis=0) for name in several[0]
+    }
 
 
 # --- passes ---------------------------------------------------------------------------------------
 
 
-def next_target(sums: Sums, problem: BlockedProblem, grid: np.ndarray) -> tuple[Target, float]:
+def next_target(
+    sums: Sums, problem: BlockedProblem, grid: np.ndarray
+) -> tuple[Target, float]:
     """Return what the next pass fits to, and the loss of this one, its columns scaled as is best.
 
     Raises
@@ -250,11 +274,16 @@ class BlockedConsensus:
     def of_block(self, block: Any, what: str) -> np.ndarray:
         """Return the "labels", "membership" or "confidence" of the rows of a block."""
         parts = self.table.distinct(np.asarray(block))
-        return np.concatenate([self.of_rows(rows, what)[groups] for rows, groups in parts])
+        return np.concatenate(
+            [self.of_rows(rows, what)[groups] for rows, groups in parts]
+        )
 
 
 def improved(
-    everywhere: Callable[..., Sums], problem: BlockedProblem, target: Target, n_passes: int
+    everywhere: Callable[..., Sums],
+    problem: BlockedProblem,
+    target: Target,
+    n_passes: int,
 ) -> tuple[BlockedConsensus, np.ndarray]:
     """Return the consensus after the best of some passes, and the losses of all.
 
@@ -278,13 +307,20 @@ def improved(
     # the best pass is kept, the first of equal ones: losses were never seen to rise
     best = every[int(np.argmin(losses))]
     # the mean co-association of a member of every base cluster with every cluster
-    profile = problem.cluster_weights[:, None] * best["contingency"] / np.maximum(best["mass"], 1)
+    profile = (
+        problem.cluster_weights[:, None]
+        * best["contingency"]
+        / np.maximum(best["mass"], 1)
+    )
     # labels are those of the reading with the smallest hard loss
     sizes = np.maximum(problem.sizes, 1)[:, None]
     profiles = np.stack([profile / sizes**power for power in POWERS])
     sums, constant = everywhere(counts_of_block, profiles), problem.constant(best)
     held = sums["labels"].astype(np.float64)
-    hard = [normalised_loss(constant, problem.votes, N, problem.cluster_weights @ N) for N in held]
+    hard = [
+        normalised_loss(constant, problem.votes, N, problem.cluster_weights @ N)
+        for N in held
+    ]
     reading = int(np.argmin(hard))
     order = np.argsort(-sums["members"][reading], kind="stable")
     contingency, profile = held[reading][:, order], profiles[reading][:, order]

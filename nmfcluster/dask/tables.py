@@ -44,7 +44,9 @@ def read_rows(X: Any, name: str = "X") -> da.Array:
         cure = f"call {name}.compute_chunk_sizes() first"
         raise ValueError(f"{name} must have blocks of known sizes: {cure}.")
     if X.ndim != 2 or 0 in X.shape:
-        raise ValueError(f"{name} must be a table with rows and columns, got shape {X.shape}.")
+        raise ValueError(
+            f"{name} must be a table with rows and columns, got shape {X.shape}."
+        )
     # a filter may leave blocks without any rows
     return X.rechunk((tuple(size for size in X.chunks[0] if size), -1))
 
@@ -63,7 +65,9 @@ def on_block(function: Callable[..., Any], *args: Any) -> Any:
 _on_block = delayed(on_block, pure=False)
 
 
-def of_blocks(X: da.Array, function: Callable[..., Any], *args: Any, rows: bool = False) -> Any:
+def of_blocks(
+    X: da.Array, function: Callable[..., Any], *args: Any, rows: bool = False
+) -> Any:
     """Return what a function makes of every block, as delayed objects.
 
     Parameters
@@ -75,7 +79,9 @@ def of_blocks(X: da.Array, function: Callable[..., Any], *args: Any, rows: bool 
         Delayed objects, or such as are small.
     rows : bool, default=False
     """
-    firsts = [(first,) if rows else () for first in np.cumsum((0, *X.chunks[0][:-1])).tolist()]
+    firsts = [
+        (first,) if rows else () for first in np.cumsum((0, *X.chunks[0][:-1])).tolist()
+    ]
     blocks = zip(X.to_delayed().ravel(), firsts, strict=True)
     return [_on_block(function, block, *first, *args) for block, first in blocks]
 
@@ -95,10 +101,14 @@ def by_blocks(
         Of what is made of one row.
     """
     made = zip(of_blocks(X, shared(function)), X.chunks[0], strict=True)
-    return da.concatenate([da.from_delayed(part, (n, *shape), dtype) for part, n in made])
+    return da.concatenate(
+        [da.from_delayed(part, (n, *shape), dtype) for part, n in made]
+    )
 
 
-def reduced(parts: Sequence[Any], merge: Callable[[list[Any]], Any], fan: int = 8) -> Any:
+def reduced(
+    parts: Sequence[Any], merge: Callable[[list[Any]], Any], fan: int = 8
+) -> Any:
     """Compute what delayed parts come to, `fan` at a time, on whatever scheduler is set."""
     while len(parts) > 1:
         groups = [list(parts[i : i + fan]) for i in range(0, len(parts), fan)]

@@ -4,7 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._utils.validation import Seed, check_count, check_number, generator_of, shown
+from nmfcluster._utils.validation import (
+    Seed,
+    check_count,
+    check_number,
+    generator_of,
+    shown,
+)
 
 
 def make_nested_rings(
@@ -56,7 +62,9 @@ def make_nested_rings(
     """
     rng = generator_of(random_state)
     if not isinstance(radii, tuple | list | np.ndarray) or not len(radii):
-        raise ValueError(f"radii must be numbers, at least one of them, got {shown(radii)}.")
+        raise ValueError(
+            f"radii must be numbers, at least one of them, got {shown(radii)}."
+        )
     for radius in radii:
         check_number(radius, "radii", 0, closed="neither")
     check_number(noise, "noise", 0)
@@ -128,7 +136,9 @@ def make_partitions(
     check_count(n_partitions, "n_partitions", 1)
     partitions = np.empty((len(y), n_partitions), dtype=np.int64)
     for t in range(n_partitions):
-        labels = np.where(rng.uniform(size=len(y)) < noise, rng.randint(n_clusters, size=len(y)), y)
+        labels = np.where(
+            rng.uniform(size=len(y)) < noise, rng.randint(n_clusters, size=len(y)), y
+        )
         partitions[:, t] = rng.permutation(n_clusters)[labels]
     lost = rng.uniform(size=partitions.shape) < missing
     lost[np.arange(len(y)), rng.randint(n_partitions, size=len(y))] = False
@@ -225,7 +235,9 @@ def make_biclusters(
     rng = generator_of(random_state)
     check_count(n_clusters, "n_clusters", 1)
     if twins and n_clusters < 2:
-        raise ValueError(f"n_clusters must be at least 2 with twins=True, got {n_clusters}.")
+        raise ValueError(
+            f"n_clusters must be at least 2 with twins=True, got {n_clusters}."
+        )
     check_number(overlap, "overlap", 0, 0.5)
     check_number(noise, "noise", 0)
     rows, columns = _blocks_of(shape, int(n_clusters), float(overlap), bool(twins))
@@ -256,17 +268,24 @@ def _blocks_of(
         check_count(size, name, 1)
     n_samples, n_features = map(int, shape)
     # twins share no sample; the first and the last interval are neighbours if they are alone
-    rows = _intervals(n_samples, n_clusters, 0.0 if twins and n_clusters == 2 else overlap)
+    rows = _intervals(
+        n_samples, n_clusters, 0.0 if twins and n_clusters == 2 else overlap
+    )
     columns = _intervals(n_features, n_clusters - twins, overlap)
     if twins:
         rows = rows[[0, n_clusters - 1, *range(1, n_clusters - 1)]]
         # the first block becomes twins, each without some features that no other block has
         alone = np.flatnonzero(columns[0] & ~columns[1:].any(axis=0))
-        apart = max(1, round(0.1 * int(columns[0].sum())))  # which the paper does not print
+        apart = max(
+            1, round(0.1 * int(columns[0].sum()))
+        )  # which the paper does not print
         columns = np.concatenate([columns[:1], columns])
         columns[0, alone[-apart:]] = columns[1, alone[:apart]] = False
     common = not twins or (columns[0] & columns[1]).any()
-    for members, enough, things in ((rows, True, "samples"), (columns, common, "features")):
+    for members, enough, things in (
+        (rows, True, "samples"),
+        (columns, common, "features"),
+    ):
         own = members & (members.sum(axis=0) == 1)
         if not (enough and own.any(axis=1).all()):
             each = f"each of n_clusters={n_clusters} biclusters {things} of its own"

@@ -89,7 +89,9 @@ def make_programs(
     check_count(n_features, "n_features", 1)
     check_count(n_programs, "n_programs", 1)
     check_number(depth, "depth", 0, closed="neither")
-    check_number(housekeeping, "housekeeping", 0, 1)  # with 1 all programs would be equal
+    check_number(
+        housekeeping, "housekeeping", 0, 1
+    )  # with 1 all programs would be equal
     check_number(dispersion, "dispersion", 0)
     check_number(doublets, "doublets", 0, 1, closed="both")
     # means of genes, of the shape that Zappia et al. (2017) found; common ones, and raised ones
@@ -186,16 +188,24 @@ def make_signatures(
     common = _dirichlet(_FLAT, n_channels, rng)
     H += 0.3 * (concentrations / _FLAT)[:, None] * (common - H)
     # a few signatures a sample, in amounts whose log varies
-    active = rng.uniform(size=(n_samples, n_signatures)) < min(1, _ACTIVE / n_signatures)
+    active = rng.uniform(size=(n_samples, n_signatures)) < min(
+        1, _ACTIVE / n_signatures
+    )
     active[np.arange(n_samples), rng.randint(n_signatures, size=n_samples)] = True
-    W = np.where(active, np.exp(rng.normal(np.log(burden / _ACTIVE), 0.8, size=active.shape)), 0)
+    W = np.where(
+        active, np.exp(rng.normal(np.log(burden / _ACTIVE), 0.8, size=active.shape)), 0
+    )
     X = _counts(W, H, 0, rng)
     if noise:
-        X = np.maximum(np.rint(X * (1 + noise * rng.normal(size=X.shape))), 0).astype(X.dtype)
+        X = np.maximum(np.rint(X * (1 + noise * rng.normal(size=X.shape))), 0).astype(
+            X.dtype
+        )
     return X, W, H
 
 
-def _dirichlet(concentration: float, size: int, rng: np.random.RandomState) -> np.ndarray:
+def _dirichlet(
+    concentration: float, size: int, rng: np.random.RandomState
+) -> np.ndarray:
     """Draw shares; of gamma numbers, which may all be 0 where they are drawn as they are."""
     shares = rng.gamma(concentration, size=size)
     shares[rng.randint(size)] += np.finfo(float).tiny

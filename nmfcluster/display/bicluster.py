@@ -11,10 +11,15 @@ import nmfcluster.display.style as look
 from nmfcluster._utils.validation import read_table, shown
 from nmfcluster.display.cells import arrange_table
 
-_PITCH, _SMALL = 9.0, 8.0  # points: from a strip to the next at most, and of the names' font
+_PITCH, _SMALL = (
+    9.0,
+    8.0,
+)  # points: from a strip to the next at most, and of the names' font
 _ALL_STRIPS = 0.28  # of the shorter side of the axes, at most
 
-_Cluster = tuple[str, np.ndarray, np.ndarray]  # its colour, and shares of cells that are in it
+_Cluster = tuple[
+    str, np.ndarray, np.ndarray
+]  # its colour, and shares of cells that are in it
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -121,7 +126,9 @@ class BiclusterDisplay:
         BiclusterDisplay
             The picture, drawn.
         """
-        cure = "from_biclusters takes the rows and columns of clusters that others found"
+        cure = (
+            "from_biclusters takes the rows and columns of clusters that others found"
+        )
         estimator = look.check_fitted(estimator, "factor_", "an NMFMetaCluster", cure)
         W, H = estimator.factor_, estimator.components_
         table = _check_table(X, (len(W), H.shape[1]))
@@ -169,9 +176,13 @@ class BiclusterDisplay:
         rows, columns = _check_members(rows, "rows"), _check_members(columns, "columns")
         if len(rows) != len(columns):
             got = f"{len(rows)} and {len(columns)}"
-            raise ValueError(f"rows and columns must be of the same clusters, got {got} of them.")
+            raise ValueError(
+                f"rows and columns must be of the same clusters, got {got} of them."
+            )
         table = _check_table(X, (rows.shape[1], columns.shape[1]))
-        return cls(**arrange_table(table, (rows, rows), (columns, columns), max_cells)).plot(ax)
+        return cls(
+            **arrange_table(table, (rows, rows), (columns, columns), max_cells)
+        ).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
@@ -187,28 +198,44 @@ class BiclusterDisplay:
             Itself.
         """
         self.figure_, self.ax_ = look.axes_for(ax, (6.8, 5.2), crowded=True)
-        x, y = (np.append(0, np.cumsum(sizes)) for sizes in (self.column_sizes, self.row_sizes))
+        x, y = (
+            np.append(0, np.cumsum(sizes))
+            for sizes in (self.column_sizes, self.row_sizes)
+        )
         # the darkest colour is that of the largest entries but a hundredth: outliers do not count
         sizes = np.abs(self.matrix[np.isfinite(self.matrix) & (self.matrix != 0)])
         high = float(np.quantile(sizes, 0.99, method="higher")) if sizes.size else 1.0
         signed = bool((self.matrix < 0).any())
-        colours = {"cmap": "PuOr", "vmin": -high} if signed else {"cmap": "Greys", "vmin": 0}
+        colours = (
+            {"cmap": "PuOr", "vmin": -high} if signed else {"cmap": "Greys", "vmin": 0}
+        )
         averaged = max(self.row_sizes.max(), self.column_sizes.max()) > 1
-        scale = "mean of the table" if averaged else "table", "both" if signed else "max"
-        drawn = look.draw_cells(self.ax_, (x, y), self.matrix, scale, vmax=high, **colours)
+        scale = (
+            "mean of the table" if averaged else "table",
+            "both" if signed else "max",
+        )
+        drawn = look.draw_cells(
+            self.ax_, (x, y), self.matrix, scale, vmax=high, **colours
+        )
         self.mesh_, self.colorbar_ = drawn
         self.ax_.set(xlabel="columns", ylabel="rows")
         look.count_along(self.ax_.yaxis)
-        order = np.arange(len(self.row_shares)) if self.clusters is None else self.clusters
+        order = (
+            np.arange(len(self.row_shares)) if self.clusters is None else self.clusters
+        )
         shares = zip(self.row_shares[order], self.column_shares[order], strict=True)
         clusters = [(look.colour_of(i), *both) for i, both in enumerate(shares)]
         # more frames would hide the table
-        self.outlines_ = _draw_outlines(self.ax_, x, y, clusters) if len(clusters) <= 24 else []
+        self.outlines_ = (
+            _draw_outlines(self.ax_, x, y, clusters) if len(clusters) <= 24 else []
+        )
         self.strips_ = _draw_strips(self.ax_, x, y, clusters, order)
         return self
 
 
-def _draw_outlines(ax: Any, x: np.ndarray, y: np.ndarray, clusters: list[_Cluster]) -> list[Any]:
+def _draw_outlines(
+    ax: Any, x: np.ndarray, y: np.ndarray, clusters: list[_Cluster]
+) -> list[Any]:
     """Frame the blocks of every cluster, the largest ones; x and y are edges of cells."""
     from matplotlib.patheffects import withStroke
 
@@ -218,10 +245,15 @@ def _draw_outlines(ax: Any, x: np.ndarray, y: np.ndarray, clusters: list[_Cluste
     style = {"fill": False, "linewidth": 1.6, "zorder": 2.6, "path_effects": around}
     for colour, rows, columns in clusters:
         runs = product(_runs(y, rows), _runs(x, columns))
-        blocks = [(left, bottom - top, right - left, top) for (top, bottom), (left, right) in runs]
+        blocks = [
+            (left, bottom - top, right - left, top)
+            for (top, bottom), (left, right) in runs
+        ]
         blocks.sort(key=lambda block: -block[1] * block[2])
         for block in blocks[:4]:  # more pieces tell less than the strips
-            outlines += ax.bar(*block, align="edge", edgecolor=colour, clip_on=False, **style)
+            outlines += ax.bar(
+                *block, align="edge", edgecolor=colour, clip_on=False, **style
+            )
     return outlines
 
 
@@ -232,16 +264,25 @@ def _runs(edges: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def _draw_strips(
-    ax: Any, x: np.ndarray, y: np.ndarray, clusters: list[_Cluster], names: Iterable[int]
+    ax: Any,
+    x: np.ndarray,
+    y: np.ndarray,
+    clusters: list[_Cluster],
+    names: Iterable[int],
 ) -> list[tuple[Any, Any]]:
     """Mark rows and columns of every cluster, and name it where its two strips meet."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    gap, pitch = 3.0, min(_PITCH, _ALL_STRIPS * look.side_of(ax) / len(clusters))  # points
+    gap, pitch = (
+        3.0,
+        min(_PITCH, _ALL_STRIPS * look.side_of(ax) / len(clusters)),
+    )  # points
     every = int(np.ceil(1.1 * _SMALL / pitch))  # names that would overlap are left out
     beside, below, _ = look.points_outside(ax)
     strips = []
-    for i, (name, (colour, rows, columns)) in enumerate(zip(names, clusters, strict=True)):
+    for i, (name, (colour, rows, columns)) in enumerate(
+        zip(names, clusters, strict=True)
+    ):
         near = -gap - i * pitch
         across = [near - 0.75 * pitch, near]  # the rest is margin
         cmap = LinearSegmentedColormap.from_list("strip", ["0.93", colour])
@@ -250,7 +291,11 @@ def _draw_strips(
         of_columns = ax.pcolormesh(x, across, columns[None], transform=below, **style)
         strips.append((of_rows, of_columns))
         if i % every == 0:
-            place = {"xycoords": "axes fraction", "va": "center_baseline", "fontsize": _SMALL}
+            place = {
+                "xycoords": "axes fraction",
+                "va": "center_baseline",
+                "fontsize": _SMALL,
+            }
             ax.annotate(str(name), (0, 0), (near, sum(across) / 2), **look.NOTE | place)
     ax.tick_params(length=0, pad=gap + pitch * len(clusters) + 1)
     return strips
@@ -261,7 +306,9 @@ def _check_table(X: Any, shape: tuple[int, int]) -> Any:
     X = read_table(X, ensure_all_finite="allow-nan")
     if X.shape != shape:
         wanted = f"{shape[0]} rows and {shape[1]} columns"
-        raise ValueError(f"X must have the {wanted} of the biclusters, got shape {X.shape}.")
+        raise ValueError(
+            f"X must have the {wanted} of the biclusters, got shape {X.shape}."
+        )
     return X
 
 

@@ -11,7 +11,9 @@ from nmfcluster._utils.sparse_products import split_missing
 from nmfcluster._utils.storage import as_dense, group_indicator
 from nmfcluster._utils.validation import check_count
 
-Side = tuple[np.ndarray, np.ndarray]  # of a table: members of the clusters, and their strength
+Side = tuple[
+    np.ndarray, np.ndarray
+]  # of a table: members of the clusters, and their strength
 
 
 def divide_into_cells(
@@ -35,15 +37,22 @@ def divide_into_cells(
         What a display keeps: the order of the samples, and the size and the cluster of every cell.
     """
     check_count(max_cells, "max_cells", 1)
-    order = np.lexsort((-np.round(confidence, 9), labels))  # rounding errors break no ties
+    order = np.lexsort(
+        (-np.round(confidence, 9), labels)
+    )  # rounding errors break no ties
     clusters, sizes = np.unique(labels, return_counts=True)
     # in proportion to the sizes: from 1 to one a sample
     n_cells = np.clip(sizes * int(max_cells) // len(labels), 1, sizes)
     # in integers: cell j of a cluster begins where j * size / n_cells is first reached
     parts = zip(sizes, n_cells, np.cumsum(n_cells) - n_cells, strict=True)
     cells = np.empty(len(order), dtype=np.intp)
-    cells[order] = np.concatenate([np.arange(size) * k // size + first for size, k, first in parts])
-    kept = {"cell_sizes": np.bincount(cells), "cell_labels": np.repeat(clusters, n_cells)}
+    cells[order] = np.concatenate(
+        [np.arange(size) * k // size + first for size, k, first in parts]
+    )
+    kept = {
+        "cell_sizes": np.bincount(cells),
+        "cell_labels": np.repeat(clusters, n_cells),
+    }
     return cells, {"order": order, **kept}
 
 
@@ -74,12 +83,16 @@ def arrange_table(X: Any, rows: Side, columns: Side, max_cells: int) -> dict[str
     row_cells, of_rows = _arrange_side(*rows, clusters, max_cells)
     column_cells, of_columns = _arrange_side(*columns, clusters, max_cells)
     # means over cells, of what was observed
-    down, across = (group_indicator(cells, X.dtype) for cells in (row_cells, column_cells))
+    down, across = (
+        group_indicator(cells, X.dtype) for cells in (row_cells, column_cells)
+    )
     X, missing = split_missing(X)
     sizes = np.sqrt(np.outer(of_rows["sizes"], of_columns["sizes"]))
     matrix = as_dense(down.T @ X @ across) / sizes
     if missing is not None:
-        seen = sizes**2 - np.rint(as_dense(down.T @ missing @ across) * sizes)  # entries
+        seen = sizes**2 - np.rint(
+            as_dense(down.T @ missing @ across) * sizes
+        )  # entries
         matrix = over_seen(matrix * sizes**2, seen)
     kept = {f"row_{name}": value for name, value in of_rows.items()}
     kept |= {f"column_{name}": value for name, value in of_columns.items()}
@@ -130,4 +143,8 @@ def _arrange_side(
     rank = np.argsort(np.lexsort((-height, -number, place, block)))
     cells, kept = divide_into_cells(block, -rank, max_cells)
     shares = np.stack([np.bincount(cells, one) for one in members]) / kept["cell_sizes"]
-    return cells, {"order": kept["order"], "sizes": kept["cell_sizes"], "shares": shares}
+    return cells, {
+        "order": kept["order"],
+        "sizes": kept["cell_sizes"],
+        "shares": shares,
+    }

@@ -89,8 +89,12 @@ class NumberDisplay:
             The picture, drawn.
         """
         who = "what choose_n_clusters or sweep_n_clusters returned"
-        look.check_fitted(estimator, "table", who, "ask choose_n_clusters(estimator, X)")
-        return cls(table=estimator.table, votes=estimator.votes, agreed=estimator.agreed).plot(ax)
+        look.check_fitted(
+            estimator, "table", who, "ask choose_n_clusters(estimator, X)"
+        )
+        return cls(
+            table=estimator.table, votes=estimator.votes, agreed=estimator.agreed
+        ).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
@@ -108,7 +112,9 @@ class NumberDisplay:
         table = {name: np.asarray(column) for name, column in self.table.items()}
         candidates, held_out = table["n_clusters"], "held_out_loss" in table
         n_clusters = int(candidates[table["chosen"]].item())
-        height = 1.2 + 0.35 * len(self.votes) if self.votes else 5.2 if held_out else 3.6
+        height = (
+            1.2 + 0.35 * len(self.votes) if self.votes else 5.2 if held_out else 3.6
+        )
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.0, height))
         self.loss_ax_ = look.panel_below(self.ax_) if held_out else None
         self.lines_: dict[str, Any] = {}
@@ -116,7 +122,9 @@ class NumberDisplay:
             self._draw_votes(self.votes, candidates, n_clusters)
         elif criterion := next((name for name in _LABELS if name in table), None):
             curve = candidates, table[criterion], table.get(f"{criterion}_se")
-            self.lines_[criterion] = look.draw_curve(self.ax_, *curve, as_good=table["as_good"])
+            self.lines_[criterion] = look.draw_curve(
+                self.ax_, *curve, as_good=table["as_good"]
+            )
             self.ax_.set_ylabel(_LABELS[criterion])
         else:
             self._draw_recurrence(table)
@@ -124,21 +132,30 @@ class NumberDisplay:
             self.ax_.tick_params(axis="x", labelbottom=False)
             self._draw_losses(self.loss_ax_, table)
         lowest = self.loss_ax_ or self.ax_
-        lowest.set(xlabel="number of clusters", xlim=(candidates[0] - 0.7, candidates[-1] + 0.7))
+        lowest.set(
+            xlabel="number of clusters",
+            xlim=(candidates[0] - 0.7, candidates[-1] + 0.7),
+        )
         look.count_along(lowest.xaxis, 12)
         for panel in {self.ax_, lowest}:
             panel.axvline(n_clusters, **look.CHOSEN)
         title = f"chosen: {counted(n_clusters, 'cluster')}"
-        self.ax_.set_title(title + ("" if self.agreed else ", no agreement"), fontsize="medium")
+        self.ax_.set_title(
+            title + ("" if self.agreed else ", no agreement"), fontsize="medium"
+        )
         return self
 
-    def _draw_votes(self, votes: Mapping[str, int], candidates: Any, n_clusters: int) -> None:
+    def _draw_votes(
+        self, votes: Mapping[str, int], candidates: Any, n_clusters: int
+    ) -> None:
         """Draw a row for every criterion, the first at the top, with a dot at its answer."""
         low, high = candidates[0], candidates[-1]
         for row, (name, answer) in enumerate(votes.items()):
             at = np.clip([answer], low - 0.5, high + 0.5), [row]
             style = {} if answer == n_clusters else look.HOLLOW
-            style = style | {"marker": ">" if answer > high else "<" if answer < low else "o"}
+            style = style | {
+                "marker": ">" if answer > high else "<" if answer < low else "o"
+            }
             self.lines_[name] = look.draw_curve(self.ax_, *at, clip_on=False, **style)
         ends = len(votes) - 0.5, -0.5
         self.ax_.set(yticks=range(len(votes)), yticklabels=list(votes), ylim=ends)
@@ -149,10 +166,16 @@ class NumberDisplay:
         self.error_ax_ = self.ax_.twinx()
         error = {"ax": self.error_ax_, "colour": _ERROR, "marker": "s"}
         mean = {"ax": self.ax_, "label": "mean of all clusters"}
-        least = mean | {"label": "least recurrent cluster", "marker": "^", "linestyle": "--"}
+        least = mean | {
+            "label": "least recurrent cluster",
+            "marker": "^",
+            "linestyle": "--",
+        }
         names = "reconstruction_err", "recurrence", "smallest_recurrence"
         for name, style in zip(names, (error, mean, least), strict=True):
-            self.lines_[name] = look.draw_curve(x=table["n_clusters"], heights=table[name], **style)
+            self.lines_[name] = look.draw_curve(
+                x=table["n_clusters"], heights=table[name], **style
+            )
         self.ax_.set(ylim=(0, 1.05), ylabel="recurrence")
         self.error_ax_.set(ylabel="reconstruction error", ymargin=0.15)
         self.error_ax_.spines["right"].set_visible(True)
@@ -165,9 +188,15 @@ class NumberDisplay:
 
     def _draw_losses(self, ax: Any, table: dict[str, np.ndarray]) -> None:
         """Draw the held-out losses over the least one: linear near it, and a logarithm above."""
-        losses, errors, as_good = table["held_out_loss"], table["held_out_se"], table["as_good"]
+        losses, errors, as_good = (
+            table["held_out_loss"],
+            table["held_out_se"],
+            table["as_good"],
+        )
         curve = table["n_clusters"], losses - np.nanmin(losses), errors
-        line = look.draw_curve(ax, *curve, as_good=as_good, colour=look.COLOURS[2], clip_on=False)
+        line = look.draw_curve(
+            ax, *curve, as_good=as_good, colour=look.COLOURS[2], clip_on=False
+        )
         self.lines_["held_out_loss"] = line
         scale = float(np.nanmax(errors))
         if scale > 0:  # few losses are near the least, and these are what is looked at
@@ -267,21 +296,32 @@ class StabilityDisplay:
             The picture, drawn.
         """
         cure = "the constructor takes scores of others"
-        look.check_fitted(estimator, "cv_results_", "a search, such as GridSearchCV", cure)
+        look.check_fitted(
+            estimator, "cv_results_", "a search, such as GridSearchCV", cure
+        )
         results, refit = estimator.cv_results_, estimator.refit
         metric = "score" if "mean_test_score" in results else "stability"
         metric = refit if isinstance(refit, str) else metric
         if f"mean_test_{metric}" not in results:
-            raise ValueError(f"refit of the search must be the name of a score, got {refit!r}.")
+            raise ValueError(
+                f"refit of the search must be the name of a score, got {refit!r}."
+            )
         scores, errors = _scores(results, metric)
         param, candidates = _along(results["params"])
         # of every value its best candidate
         ranks = np.nan_to_num(scores, nan=-np.inf)
         best = [max(numbers, key=lambda i: ranks[i]) for _, numbers in candidates]
-        values, index = [value for value, _ in candidates], getattr(estimator, "best_index_", None)
+        values, index = (
+            [value for value, _ in candidates],
+            getattr(estimator, "best_index_", None),
+        )
         errors = None if errors is None else errors[best]
         chosen = None if index is None else results["params"][index].get(param)
-        told: dict[str, Any] = {"scores": scores[best], "errors": errors, "chosen": chosen}
+        told: dict[str, Any] = {
+            "scores": scores[best],
+            "errors": errors,
+            "chosen": chosen,
+        }
         return cls(param_name=param, values=values, metric=metric, **told).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -299,38 +339,55 @@ class StabilityDisplay:
         """
         some: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": "allow-nan"}
         scores = read_table(look.listed(self.scores, "scores"), "scores", **some)
-        if scores.shape != (len(look.listed(self.values, "values")),) or np.isnan(scores).all():
-            raise ValueError(f"scores must be one number a value, got {shown(self.scores)}.")
+        if (
+            scores.shape != (len(look.listed(self.values, "values")),)
+            or np.isnan(scores).all()
+        ):
+            raise ValueError(
+                f"scores must be one number a value, got {shown(self.scores)}."
+            )
         self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 4.2))
         best = int(np.nanargmax(scores))
         error = 0.0 if self.errors is None else np.nan_to_num(self.errors[best])
         self.as_good_ = scores >= scores[best] - error
         places = look.place_values(self.ax_, self.param_name, self.values, self.chosen)
-        self.line_ = look.draw_curve(self.ax_, places, scores, self.errors, as_good=self.as_good_)
+        self.line_ = look.draw_curve(
+            self.ax_, places, scores, self.errors, as_good=self.as_good_
+        )
         self.ax_.set(ylabel=self.metric, ymargin=0.12)
         return self
 
 
-def _scores(results: Mapping[str, Any], metric: str) -> tuple[np.ndarray, np.ndarray | None]:
+def _scores(
+    results: Mapping[str, Any], metric: str
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the scores of all candidates, and their standard errors where these are known."""
     column = f"mean_test_{metric}"
     scores = np.asarray(results[column], dtype=float)
     if not np.isfinite(scores).any():
-        raise ValueError(f"{metric} must have a finite value to show, got NaN for all candidates.")
+        raise ValueError(
+            f"{metric} must have a finite value to show, got NaN for all candidates."
+        )
     if f"{column}_se" in results:
         return scores, np.asarray(results[f"{column}_se"], dtype=float)
-    n_splits = sum(name.startswith("split") and name.endswith(f"test_{metric}") for name in results)
+    n_splits = sum(
+        name.startswith("split") and name.endswith(f"test_{metric}") for name in results
+    )
     if n_splits < 2:
         return scores, None
     return scores, np.asarray(results[f"std_test_{metric}"]) / np.sqrt(n_splits - 1)
 
 
-def _along(candidates: Sequence[dict[str, Any]]) -> tuple[str, list[tuple[Any, list[int]]]]:
+def _along(
+    candidates: Sequence[dict[str, Any]],
+) -> tuple[str, list[tuple[Any, list[int]]]]:
     """Return the parameter with the most values, these, and which candidates have each of them."""
     searched: dict[str, dict[str, tuple[Any, list[int]]]] = {}
     for i, candidate in enumerate(candidates):
         for name, value in candidate.items():
-            searched.setdefault(name, {}).setdefault(str(value), (value, []))[1].append(i)
+            searched.setdefault(name, {}).setdefault(str(value), (value, []))[1].append(
+                i
+            )
     param = max(searched, key=lambda name: len(searched[name]))
     found = list(searched[param].values())
     if all(isinstance(value, Real) for value, _ in found):

@@ -14,8 +14,16 @@ from nmfcluster.display.cells import divide_into_cells, means_of_rows
 from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 
 _SHARE = "co-association"  # whose colours run from 0 to 1
-_PLACE, _WIDTH = -11.0, 8.0  # points: of the strip of colours, from the edge of the axes
-_ABOVE = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.3, "borderpad": 0}
+_PLACE, _WIDTH = (
+    -11.0,
+    8.0,
+)  # points: of the strip of colours, from the edge of the axes
+_ABOVE = {
+    "loc": "lower left",
+    "bbox_to_anchor": (0, 1),
+    "borderaxespad": 0.3,
+    "borderpad": 0,
+}
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -82,7 +90,9 @@ class ConsensusMatrixDisplay:
     value_name: str = _SHARE
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, max_cells: int = 400, ax: Any = None) -> Self:
+    def from_estimator(
+        cls, estimator: Any, *, max_cells: int = 400, ax: Any = None
+    ) -> Self:
         """Show what a fitted estimator says of pairs of samples.
 
         That is the co-association from which an `NMFConsensus` or an `NMFMetaCluster` made its
@@ -109,7 +119,9 @@ class ConsensusMatrixDisplay:
         """
         similarity = "NMFConsensus(affinity='precomputed') a similarity"
         cure = f"from_partitions takes clusterings of others, {similarity}"
-        estimator = look.check_fitted(estimator, "membership_", "an estimator of nmfcluster", cure)
+        estimator = look.check_fitted(
+            estimator, "membership_", "an estimator of nmfcluster", cure
+        )
         # samples in no cluster are a last one
         n_clusters = estimator.membership_.shape[1]
         labels = np.where(estimator.labels_ < 0, n_clusters, estimator.labels_)
@@ -122,11 +134,17 @@ class ConsensusMatrixDisplay:
         elif estimator.partitions_ is None:
             collapsed = estimator._source_.collapsed(cells)
             sizes = kept["cell_sizes"]
-            matrix, value_name = collapsed / np.sqrt(np.outer(sizes, sizes)), "similarity"
+            matrix, value_name = (
+                collapsed / np.sqrt(np.outer(sizes, sizes)),
+                "similarity",
+            )
         else:
             weights = getattr(estimator, "weights_", None)  # an NMFMetaCluster has none
             weights = normalised_weights(weights, estimator.partitions_.shape[1])
-            matrix, value_name = consensus_matrix(estimator.partitions_, weights, cells), _SHARE
+            matrix, value_name = (
+                consensus_matrix(estimator.partitions_, weights, cells),
+                _SHARE,
+            )
         return cls(matrix=matrix, names=names, value_name=value_name, **kept).plot(ax)
 
     @classmethod
@@ -196,7 +214,9 @@ class ConsensusMatrixDisplay:
         edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
         values = np.ma.masked_invalid(self.matrix)
         largest, beyond = 1.0, "neither"
-        if self.value_name != _SHARE:  # a sample's similarity to itself may be far above all others
+        if (
+            self.value_name != _SHARE
+        ):  # a sample's similarity to itself may be far above all others
             beside = values.filled(0) * ~np.eye(len(values), dtype=bool)
             largest, beyond = float(beside.max() or values.max()), "max"
         scale = ("mean " if self.cell_sizes.max() > 1 else "") + self.value_name, beyond
@@ -215,11 +235,18 @@ class ConsensusMatrixDisplay:
             self.ax_.legend([unknown], ["never seen together"], **_ABOVE, **look.LEGEND)
         return self
 
-    def _mark_clusters(self, names: list[str], begin: np.ndarray, end: np.ndarray) -> None:
+    def _mark_clusters(
+        self, names: list[str], begin: np.ndarray, end: np.ndarray
+    ) -> None:
         """Frame clusters, mark them at the side, and name those for which there is room."""
         beside, *_ = look.points_outside(self.ax_)
         sizes, colours = end - begin, [look.colour_of(i) for i in range(len(begin))]
-        strip = {"color": colours, "linewidth": 0, "transform": beside, "clip_on": False}
+        strip = {
+            "color": colours,
+            "linewidth": 0,
+            "transform": beside,
+            "clip_on": False,
+        }
         self.ax_.barh(begin, _WIDTH, sizes, _PLACE, align="edge", **strip)
         if len(begin) <= 100:  # more frames would hide what they frame
             frames = {"fill": False, "edgecolor": look.LINE, "linewidth": 0.7}

@@ -14,16 +14,27 @@ from nmfcluster._utils.validation import kind_of, shown
 # Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
 # clusters never share one, and each is named beside it.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-EMPHASIS, CONTEXT = COLOURS[0], "0.6"  # of what the picture is about, and of what is beside it
+EMPHASIS, CONTEXT = (
+    COLOURS[0],
+    "0.6",
+)  # of what the picture is about, and of what is beside it
 LINE = "0.4"  # of frames and lines, on light ground and on dark
 UNKNOWN: dict[str, Any] = {"facecolor": "0.78", "edgecolor": "0.55", "hatch": "//////"}
-DASHED: dict[str, Any] = {"color": CONTEXT, "linewidth": 1.0, "linestyle": (0, (4, 3)), "zorder": 1}
+DASHED: dict[str, Any] = {
+    "color": CONTEXT,
+    "linewidth": 1.0,
+    "linestyle": (0, (4, 3)),
+    "zorder": 1,
+}
 HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.5}  # dots
 CHOSEN = DASHED | {"color": LINE}  # the line through the value that was chosen
 FONT = 9.0  # points
 _SURROUNDINGS = 0.45  # of the room of axes, which what stands at a side takes at most
 LONGEST = 30  # letters of the name of a source, or of a value
-NOTE: dict[str, Any] = {"textcoords": "offset points", "ha": "right"}  # that stands outside
+NOTE: dict[str, Any] = {
+    "textcoords": "offset points",
+    "ha": "right",
+}  # that stands outside
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": FONT}
 
 
@@ -48,13 +59,19 @@ def check_fitted(estimator: Any, attribute: str, who: str, cure: str) -> Any:
 
 def listed(values: Any, name: str) -> list[Any]:
     """Return several things in a list; raise if there is none."""
-    found = [] if isinstance(values, str) or not isinstance(values, Iterable) else list(values)
+    found = (
+        []
+        if isinstance(values, str) or not isinstance(values, Iterable)
+        else list(values)
+    )
     if not found:
         raise ValueError(f"{name} must be a list of at least one, got {shown(values)}.")
     return found
 
 
-def axes_for(ax: Any, figsize: tuple[float, float], crowded: bool = False) -> tuple[Any, Any]:
+def axes_for(
+    ax: Any, figsize: tuple[float, float], crowded: bool = False
+) -> tuple[Any, Any]:
     """Return the figure of some axes and these; without axes, a new figure and its own.
 
     Given axes are crowded if what stands around them is to be in their room.
@@ -64,7 +81,9 @@ def axes_for(ax: Any, figsize: tuple[float, float], crowded: bool = False) -> tu
         from matplotlib.axes import Axes
     except ImportError as error:
         cure = 'pip install "nmfcluster[plot]"'
-        raise ImportError(f"Drawing needs matplotlib, which is not installed: {cure}") from error
+        raise ImportError(
+            f"Drawing needs matplotlib, which is not installed: {cure}"
+        ) from error
     if ax is None:
         _, ax = plt.subplots(figsize=figsize, layout="compressed")
     elif not isinstance(ax, Axes):
@@ -83,20 +102,35 @@ class _Inside:
 
     def __init__(self, ax: Any) -> None:
         locator = ax.get_axes_locator()
-        self.before = getattr(locator, "before", locator)  # not twice, if drawn in again
-        self.get_subplotspec = getattr(self.before, "get_subplotspec", ax.get_subplotspec)
+        self.before = getattr(
+            locator, "before", locator
+        )  # not twice, if drawn in again
+        self.get_subplotspec = getattr(
+            self.before, "get_subplotspec", ax.get_subplotspec
+        )
 
     def __call__(self, ax: Any, renderer: Any) -> Any:
         own = [*ax.spines.values(), *ax.child_axes]
-        others = [artist for artist in ax.get_default_bbox_extra_artists() if artist not in own]
+        others = [
+            artist
+            for artist in ax.get_default_bbox_extra_artists()
+            if artist not in own
+        ]
         boxes = [artist.get_tightbbox(renderer) for artist in others]
         # without the height of their labels, for which smaller axes would be no help
-        boxes += [child.get_tightbbox(renderer, for_layout_only=True) for child in ax.child_axes]
-        room = self.before(ax, renderer) if self.before else ax.get_position(original=True)
+        boxes += [
+            child.get_tightbbox(renderer, for_layout_only=True)
+            for child in ax.child_axes
+        ]
+        room = (
+            self.before(ax, renderer) if self.before else ax.get_position(original=True)
+        )
         around = room.union([ax.bbox, *filter(None, boxes)])
         beyond = around.get_points() - ax.bbox.get_points()
         most = _SURROUNDINGS * room.size
-        return room.frozen().from_extents(room - np.clip(beyond / ax.figure.bbox.size, -most, most))
+        return room.frozen().from_extents(
+            room - np.clip(beyond / ax.figure.bbox.size, -most, most)
+        )
 
 
 def panel_below(ax: Any) -> Any:
@@ -139,13 +173,26 @@ def draw_curve(
         Of the line and the dots.
     """
     x, heights = np.asarray(x), np.asarray(heights, dtype=float)
-    options = {"color": colour, "marker": "o", "linewidth": 2.0, "markersize": 5.5} | style
+    options = {
+        "color": colour,
+        "marker": "o",
+        "linewidth": 2.0,
+        "markersize": 5.5,
+    } | style
     if errors is not None:
-        band = {"color": colour, "alpha": 0.2, "label": "\N{PLUS-MINUS SIGN} 1 standard error"}
+        band = {
+            "color": colour,
+            "alpha": 0.2,
+            "label": "\N{PLUS-MINUS SIGN} 1 standard error",
+        }
         ax.fill_between(x, heights - errors, heights + errors, linewidth=0, **band)
     if as_good is not None:
         options |= HOLLOW
-        filled = {"linestyle": "none", "markerfacecolor": colour, "label": "as good as the best"}
+        filled = {
+            "linestyle": "none",
+            "markerfacecolor": colour,
+            "label": "as good as the best",
+        }
         ax.plot(x[as_good], heights[as_good], zorder=3, **options | filled)
         ax.legend(loc="best", **LEGEND)
     ax.spines[["top", "right"]].set_visible(False)
@@ -176,7 +223,11 @@ def name_of(value: Any) -> str:
 
 
 def draw_cells(
-    ax: Any, edges: Sequence[Any], values: np.ndarray, scale: tuple[str, str], **colours: Any
+    ax: Any,
+    edges: Sequence[Any],
+    values: np.ndarray,
+    scale: tuple[str, str],
+    **colours: Any,
 ) -> tuple[Any, Any]:
     """Draw a matrix, its first row on top, and a scale of its colours; return both.
 
@@ -184,7 +235,9 @@ def draw_cells(
     name, and is pointed as matplotlib's `extend` says.
     """
     mesh = ax.pcolormesh(*edges, values, **colours)
-    mesh.set_rasterized(True)  # in a PDF, too: thousands of cells are slow to show one by one
+    mesh.set_rasterized(
+        True
+    )  # in a PDF, too: thousands of cells are slow to show one by one
     ax.set(xlim=(0, edges[0][-1]), ylim=(edges[1][-1], 0))
     count_along(ax.xaxis)
     ax.grid(False)
@@ -199,9 +252,13 @@ def add_legend(ax: Any, title: str) -> None:
     """Name lines at the right of axes, in letters so small that a part of their room is enough."""
     place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0}
     legend = partial(ax.legend, title=title, alignment="left", frameon=False, **place)
-    room = ax.get_position(original=True).size * ax.figure.bbox.size * (_SURROUNDINGS, 1)
+    room = (
+        ax.get_position(original=True).size * ax.figure.bbox.size * (_SURROUNDINGS, 1)
+    )
     size = legend(fontsize=FONT, title_fontsize=FONT).get_window_extent().size
-    font = FONT * min(1, *(0.9 * room / size))  # small letters do not shrink in proportion
+    font = FONT * min(
+        1, *(0.9 * room / size)
+    )  # small letters do not shrink in proportion
     legend(fontsize=font, title_fontsize=font, markerscale=font / FONT)
 
 
@@ -223,7 +280,11 @@ def points_outside(ax: Any) -> tuple[Any, Any, Any]:
 
     points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans
     left, right = (points + ScaledTranslation(x, 0, ax.transAxes) for x in (0, 1))
-    return blended(left, ax.transData), blended(ax.transData, left), blended(right, ax.transAxes)
+    return (
+        blended(left, ax.transData),
+        blended(ax.transData, left),
+        blended(right, ax.transAxes),
+    )
 
 
 def side_of(ax: Any) -> float:
@@ -238,9 +299,15 @@ def colour_of(i: int) -> str:
     share, tone = ((0.0, 0), (0.5, 0), (0.55, 255))[i // len(COLOURS) % 3]
     colour = COLOURS[i % len(COLOURS)]
     parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return "#" + "".join(f"{round((1 - share) * part + share * tone):02X}" for part in parts)
+    return "#" + "".join(
+        f"{round((1 - share) * part + share * tone):02X}" for part in parts
+    )
 
 
 def cut(name: str) -> str:
     """Return a name, with an ellipsis where it was cut because it was long."""
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return (
+        name
+        if len(name) <= LONGEST
+        else name[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    )

@@ -8,7 +8,11 @@ import numpy as np
 
 import nmfcluster.display.style as look
 
-_FUSED = "source_names_", "a SimilarityFusionNMF", "the constructor takes weights of others"
+_FUSED = (
+    "source_names_",
+    "a SimilarityFusionNMF",
+    "the constructor takes weights of others",
+)
 _AGREE = 5.0  # score from which on two sources agree: that of `SimilarityFusionNMF`
 _LEGIBLE = 12  # sources whose correlations are written into their cells: there is no room for more
 
@@ -110,7 +114,10 @@ class SourceWeightsDisplay:
             The picture, drawn.
         """
         model = look.check_fitted(estimator, *_FUSED)
-        told = {"losses": model.source_losses_, "agreement": getattr(model, "agreement_", None)}
+        told = {
+            "losses": model.source_losses_,
+            "agreement": getattr(model, "agreement_", None),
+        }
         return cls(names=model.source_names_, weights=model.weights_, **told).plot(ax)
 
     @classmethod
@@ -139,16 +146,23 @@ class SourceWeightsDisplay:
             If `estimators` is empty, their sources have different names, or `chosen` is not the
             `eta` of one of them.
         """
-        models = [look.check_fitted(one, *_FUSED) for one in look.listed(estimators, "estimators")]
+        models = [
+            look.check_fitted(one, *_FUSED)
+            for one in look.listed(estimators, "estimators")
+        ]
         names = [model.source_names_ for model in models]
         if len(set(names)) != 1:
             raise ValueError(f"estimators must have the same sources, got {names}.")
         models.sort(key=lambda model: model.eta)
         values = [model.eta for model in models]
         if chosen is not None and chosen not in values:
-            raise ValueError(f"chosen must be the eta of an estimator, {values}, got {chosen!r}.")
+            raise ValueError(
+                f"chosen must be the eta of an estimator, {values}, got {chosen!r}."
+            )
         weights = np.array([model.weights_ for model in models])
-        return cls(names=names[0], weights=weights, values=values, chosen=chosen).plot(ax)
+        return cls(names=names[0], weights=weights, values=values, chosen=chosen).plot(
+            ax
+        )
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
@@ -175,7 +189,9 @@ class SourceWeightsDisplay:
 
     def _plot_bars(self, ax: Any) -> None:
         n_sources = len(self.names)
-        self.figure_, self.ax_ = look.axes_for(ax, (6.4, 0.3 * n_sources + 1.0), crowded=True)
+        self.figure_, self.ax_ = look.axes_for(
+            ax, (6.4, 0.3 * n_sources + 1.0), crowded=True
+        )
         ax, places = self.ax_, np.arange(n_sources)
         self.bars_ = ax.barh(places, self.weights, height=0.66, color=look.EMPHASIS)
         ax.axvline(1 / n_sources, **look.DASHED | {"zorder": 3})
@@ -184,8 +200,15 @@ class SourceWeightsDisplay:
         ax.tick_params(axis="y", length=0)
         ax.spines[["top", "right"]].set_visible(False)
         if self.losses is not None:
-            right = {"xycoords": ax.get_yaxis_transform(), "va": "center", "fontsize": look.FONT}
-            for place, text in [*enumerate(f"{loss:.3g}" for loss in self.losses), (-1, "loss")]:
+            right = {
+                "xycoords": ax.get_yaxis_transform(),
+                "va": "center",
+                "fontsize": look.FONT,
+            }
+            for place, text in [
+                *enumerate(f"{loss:.3g}" for loss in self.losses),
+                (-1, "loss"),
+            ]:
                 ax.annotate(text, (1, place), (34, 0), **look.NOTE | right)
 
     def _plot_agreement(self, correlations: np.ndarray, scores: np.ndarray) -> None:
@@ -193,7 +216,9 @@ class SourceWeightsDisplay:
         n, told = len(scores), np.where(scores > _AGREE, correlations, np.nan)
         widths, edges = (min(0.09 * n, 1.0), 1), np.arange(n + 1) - 0.5
         self.figure_.set_figwidth(6.4 + 0.2 * min(n, _LEGIBLE))
-        room = self.ax_.get_subplotspec().subgridspec(1, 2, width_ratios=widths, wspace=0.02)
+        room = self.ax_.get_subplotspec().subgridspec(
+            1, 2, width_ratios=widths, wspace=0.02
+        )
         self.ax_.set_subplotspec(room[1])
         ax = self.figure_.add_subplot(room[0], sharey=self.ax_)
         # a correlation of 0 is not white: sources that agree in little do agree
@@ -201,7 +226,13 @@ class SourceWeightsDisplay:
         style = {"ha": "center", "va": "center", "fontsize": 7}
         for (i, j), value in np.ndenumerate(np.round(correlations, 2) + 0):  # no -0.00
             if i != j and n <= _LEGIBLE:
-                ax.text(j, i, f"{value:.2f}", color="white" if told[i, j] > 0.5 else "0.2", **style)
+                ax.text(
+                    j,
+                    i,
+                    f"{value:.2f}",
+                    color="white" if told[i, j] > 0.5 else "0.2",
+                    **style,
+                )
         ax.set(xticks=[], xlabel="agreement")
         ax.tick_params(length=0)
         self.ax_.tick_params(labelleft=False)
@@ -209,8 +240,13 @@ class SourceWeightsDisplay:
     def _plot_lines(self, values: Sequence[float], ax: Any) -> None:
         self.figure_, self.ax_ = look.axes_for(ax, (7.8, 4.2), crowded=True)
         places = look.place_values(self.ax_, "eta", values, self.chosen)
-        for i, (name, weights) in enumerate(zip(self.names, self.weights.T, strict=True)):
-            style: dict[str, Any] = {"colour": look.colour_of(i), "label": look.cut(name)}
+        for i, (name, weights) in enumerate(
+            zip(self.names, self.weights.T, strict=True)
+        ):
+            style: dict[str, Any] = {
+                "colour": look.colour_of(i),
+                "label": look.cut(name),
+            }
             self.lines_.append(look.draw_curve(self.ax_, places, weights, **style))
         self.ax_.axhline(1 / len(self.names), **look.DASHED)
         highest = float(np.max(self.weights) or 1)  # all are 0 if none says anything

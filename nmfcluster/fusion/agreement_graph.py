@@ -13,15 +13,31 @@ from nmfcluster._optim.initialization import leading_eigenpairs
 from nmfcluster._optim.run import Plan
 from nmfcluster._utils.storage import both_ways, filled_with
 from nmfcluster._utils.validation import counted, shown, warn
-from nmfcluster.fusion.fused import FusedGraph, Kind, graphs_of, n_to_keep, over_roots, told_alike
+from nmfcluster.fusion.fused import (
+    FusedGraph,
+    Kind,
+    graphs_of,
+    n_to_keep,
+    over_roots,
+    told_alike,
+)
 from nmfcluster.fusion.kl_loss import left_unexplained
-from nmfcluster.fusion.residuals import AGREE, Agreement, Residual, agreement, copies, residual
+from nmfcluster.fusion.residuals import (
+    AGREE,
+    Agreement,
+    Residual,
+    agreement,
+    copies,
+    residual,
+)
 from nmfcluster.fusion.sources import FittedSources, Sample
 from nmfcluster.similarity import Explicit
 from nmfcluster.stack.parsing import check_above_0
 
 _FEW = 50_000  # objects up to which single graphs are started from: each is an eigenproblem, too
-_SAMPLED = 500  # objects by whose pairs is told how well a model explains a dense source
+_SAMPLED = (
+    500  # objects by whose pairs is told how well a model explains a dense source
+)
 
 
 class Agreeing(FittedSources):
@@ -42,7 +58,11 @@ class Agreeing(FittedSources):
     relative, n_rounds = True, 5
 
     def __init__(self, sample: Sample, estimator: Any) -> None:
-        reader, objects, self._k = sample.reader, sample.objects, int(estimator.n_clusters)
+        reader, objects, self._k = (
+            sample.reader,
+            sample.objects,
+            int(estimator.n_clusters),
+        )
         self.symmetric, square = sample.symmetric, objects.shape[0] == objects.shape[1]
         dtypes: list[np.dtype] = []
 
@@ -60,7 +80,9 @@ class Agreeing(FittedSources):
                 residuals = list(map(read, _without_self(sources)))
             for R, label in zip(residuals, reader.labels, strict=True):
                 if not np.isfinite(R.degrees.sum()):
-                    raise ValueError(f"{label} must have a sum that float64 can hold; scale it.")
+                    raise ValueError(
+                        f"{label} must have a sum that float64 can hold; scale it."
+                    )
         self.dtype, self.n_compared = np.result_type(*dtypes), len(sample.compared)
         self.judged = sample.compared if square else sample.fitted
         check_joined(np.column_stack([R.seen for R in residuals]), reader.names)
@@ -69,18 +91,24 @@ class Agreeing(FittedSources):
         keys = [(R.size, float(R.columns.sum())) for R in residuals]
         self._order = sorted(range(len(keys)), key=keys.__getitem__)
         self._distinct = sample.distinct
-        self._sample = sample if square and len(sample.fitted) > self.n_compared else None
+        self._sample = (
+            sample if square and len(sample.fitted) > self.n_compared else None
+        )
         self.found = agreement(residuals)
         self._same = copies(residuals, self.found)
 
     def fit_to(self, plan: Plan, eta: float, given: np.ndarray | None) -> None:
         prior = self._votes() if given is None else given
-        prior = np.where([R.size > 0 for R in self._residuals], prior, 0)  # of those that tell
+        prior = np.where(
+            [R.size > 0 for R in self._residuals], prior, 0
+        )  # of those that tell
         prior = np.asarray(prior / fsum(prior)) if prior.any() else prior
         self.counted, used = prior > 0, np.flatnonzero(prior)
         self.own, single = list(map(self._own_graph, self._residuals)), []
         few = len(self._residuals[0].rows) <= _FEW
-        if few and self._kind(prior)[1] is None and len(used) > 1:  # each is a start, too
+        if (
+            few and self._kind(prior)[1] is None and len(used) > 1
+        ):  # each is a start, too
             counting = [i for i in self._order if prior[i] > 0]
             single = [self.own[i] for i in counting]
             if self._sample is not None:  # their own are of landmarks alone
@@ -88,7 +116,9 @@ class Agreeing(FittedSources):
                 single = [graph.A for graph in self._graphs(self._blocks(), alone)]
         self.fit(plan, eta, prior, single)
         if not prior.any():  # no source says anything, and none is less than another
-            self.weights = np.full(len(prior), 1 / len(prior)) if given is None else given
+            self.weights = (
+                np.full(len(prior), 1 / len(prior)) if given is None else given
+            )
         # the similarities are needed no more
         self._n_nearest = self._kind(self.weights)[1]
         self._residuals = [replace(R, stored=R.stored[:0]) for R in self._residuals]
@@ -100,16 +130,24 @@ class Agreeing(FittedSources):
     def losses_of(self, W: np.ndarray) -> np.ndarray:
         own, H = self.halves(W)
         W = W[-self.n_compared :] if self._square else own
-        return np.array([left_unexplained(A, W[: A.shape[0]], H[: A.shape[1]]) for A in self.own])
+        return np.array(
+            [left_unexplained(A, W[: A.shape[0]], H[: A.shape[1]]) for A in self.own]
+        )
 
     def joined(self, sources: list[Any]) -> Any:
         new = [self._residuals[i].of_new(sources[i]) for i in self._order]
-        told = told_alike(new, self.weights[self._order], self._n_nearest, self._distinct)
+        told = told_alike(
+            new, self.weights[self._order], self._n_nearest, self._distinct
+        )
         return over_roots(told, self.mixed.degrees)
 
     def parts(self) -> list[Any]:
         A, told = self.mixed.A, iter(self.mixed.parts)
-        used = [i for i in self._order if self.weights[i] > 0 and self._residuals[i].size > 0]
+        used = [
+            i
+            for i in self._order
+            if self.weights[i] > 0 and self._residuals[i].size > 0
+        ]
         found = {i: filled_with(A, next(told)) for i in used}
         return [found.get(i) for i in range(len(self.weights))]
 
@@ -138,23 +176,39 @@ class Agreeing(FittedSources):
             warn(f"{told}, such as {one!r} and {other!r}, and share one vote: {why}.")
         if len(options) == 1:
             return
-        kept = [name for name, counts in zip(self._names, chosen, strict=True) if counts]
-        if max(np.round(shares_of_votes(self._same)[mask].sum()) for mask in options[:-1]) > 1:
+        kept = [
+            name for name, counts in zip(self._names, chosen, strict=True) if counts
+        ]
+        if (
+            max(
+                np.round(shares_of_votes(self._same)[mask].sum())
+                for mask in options[:-1]
+            )
+            > 1
+        ):
             why = "The sources fall into groups that do not agree with each other"
             why += ", and none is larger"
         else:
             most = float(self.found.scores[~self._same].max())
             why = "No two sources agree in more than what chance would make of independent ones"
             why += f": the largest of agreement_.scores is {most:.2f}, {AGREE:.0f} is asked"
-        told = f"The clusters are those of {kept}, which stand out most, and may be noise"
+        told = (
+            f"The clusters are those of {kept}, which stand out most, and may be noise"
+        )
         few = "so few sources cannot outvote each other. weights= says which to trust"
         warn(f"{why}. {told}: {few}.")
 
     def _gap(self, graph: FusedGraph) -> float:
         """Return how far k eigenvalues are above the next: how far k clusters stand out."""
-        A = Explicit((graph.A if self._square else both_ways(graph.A)).astype(np.float64))
+        A = Explicit(
+            (graph.A if self._square else both_ways(graph.A)).astype(np.float64)
+        )
         values, _ = leading_eigenpairs(A, min(self._k + 1, A.shape[0]))
-        return float(values[self._k - 1] - values[self._k]) if len(values) > self._k else 0.0
+        return (
+            float(values[self._k - 1] - values[self._k])
+            if len(values) > self._k
+            else 0.0
+        )
 
     def _own_graph(self, R: Residual) -> Any:
         """Return the graph of a source alone, of some of the objects where it is dense.
@@ -165,17 +219,27 @@ class Agreeing(FittedSources):
         one, distinct = np.ones(1), self._distinct
         if not few:
             R = R.among(np.arange(_SAMPLED))
-            distinct = distinct if isinstance(distinct, slice) else distinct[distinct < _SAMPLED]
-        return graphs_of([[R]], [(one, n_to_keep([R], one, self._k, distinct))], distinct)[0].A
+            distinct = (
+                distinct
+                if isinstance(distinct, slice)
+                else distinct[distinct < _SAMPLED]
+            )
+        return graphs_of(
+            [[R]], [(one, n_to_keep([R], one, self._k, distinct))], distinct
+        )[0].A
 
-    def _graphs(self, blocks: Iterable[list[Residual]], options: Iterable[Any]) -> list[FusedGraph]:
+    def _graphs(
+        self, blocks: Iterable[list[Residual]], options: Iterable[Any]
+    ) -> list[FusedGraph]:
         """Return the graphs that sources make with several weights."""
         return graphs_of(blocks, list(map(self._kind, options)), self._distinct)
 
     def _kind(self, weights: np.ndarray) -> Kind:
         """Return weights in the order of sums, and how many neighbours an object has by them."""
         weights = np.asarray(weights, dtype=np.float64)
-        return weights[self._order], n_to_keep(self._residuals, weights, self._k, self._distinct)
+        return weights[self._order], n_to_keep(
+            self._residuals, weights, self._k, self._distinct
+        )
 
     def _blocks(self) -> Iterator[list[Residual]]:
         """Yield the residuals of the fitted objects: all at once, or by and by to landmarks."""
@@ -218,7 +282,9 @@ def shares_of_votes(same: np.ndarray) -> np.ndarray:
     return np.asarray(1 / np.bincount(part)[part])
 
 
-def candidates(found: Agreement, same: np.ndarray, told: np.ndarray) -> list[np.ndarray]:
+def candidates(
+    found: Agreement, same: np.ndarray, told: np.ndarray
+) -> list[np.ndarray]:
     """Return which sources can be those that count: masks of shape (L,).
 
     They are those of the largest group that agree, directly or by a chain. Where several groups
@@ -241,7 +307,11 @@ def candidates(found: Agreement, same: np.ndarray, told: np.ndarray) -> list[np.
     group = _parts((found.scores > AGREE) | same)
     groups = [(group == g) & told for g in np.unique(group[told])]
     sizes = np.round([votes[members].sum() for members in groups])
-    largest = [members for members, size in zip(groups, sizes, strict=True) if size == max(sizes)]
+    largest = [
+        members
+        for members, size in zip(groups, sizes, strict=True)
+        if size == max(sizes)
+    ]
     return largest if len(largest) == 1 else [*largest, np.any(largest, axis=0)]
 
 
@@ -262,7 +332,9 @@ def weights_of(given: Any, names: tuple[str, ...]) -> np.ndarray | None:
         return None
     if isinstance(given, dict):
         if unknown := [name for name in given if name not in names]:
-            raise ValueError(f"weights name the source {unknown[0]!r}; there are {list(names)}.")
+            raise ValueError(
+                f"weights name the source {unknown[0]!r}; there are {list(names)}."
+            )
         given = [given.get(name, 0) for name in names]
     weights = np.asarray(given)
     if weights.shape != (len(names),) or weights.dtype.kind not in "biuf":
@@ -270,7 +342,9 @@ def weights_of(given: Any, names: tuple[str, ...]) -> np.ndarray | None:
         raise ValueError(f"weights must be {wanted}, got {shown(given)}.")
     weights = weights.astype(np.float64)
     if not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
-        raise ValueError(f"weights must be finite, at least 0, and not all 0, got {shown(given)}.")
+        raise ValueError(
+            f"weights must be finite, at least 0, and not all 0, got {shown(given)}."
+        )
     weights = weights / weights.max()  # whose sum is no overflow
     return np.asarray(weights / fsum(weights))
 
@@ -290,9 +364,13 @@ def check_joined(seen: np.ndarray, names: tuple[str, ...]) -> None:
     of_sources, sizes = part[n:], np.bincount(part[:n], minlength=part.max() + 1)
     groups = [group for group in np.unique(of_sources) if sizes[group]]
     if len(groups) > 1:
-        sources = [[names[i] for i in np.flatnonzero(of_sources == group)] for group in groups]
+        sources = [
+            [names[i] for i in np.flatnonzero(of_sources == group)] for group in groups
+        ]
         pairs = zip(sizes[groups].tolist(), sources, strict=True)
-        told = " and ".join(f"{counted(size, 'object')} in {some}" for size, some in pairs)
+        told = " and ".join(
+            f"{counted(size, 'object')} in {some}" for size, some in pairs
+        )
         why = "The clusters of one cannot be matched with those of another"
         cure = "fit each group alone, or add a source that saw objects of both"
         none = "no source saw objects of more than one of these groups"

@@ -247,7 +247,12 @@ class SimilarityFusionNMF(FusionReports):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: Any = None, y: Any = None, *, similarities: Any = None, views: Any = None
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        similarities: Any = None,
+        views: Any = None,
     ) -> SimilarityFusionNMF:
         """Cluster the objects.
 
@@ -294,7 +299,9 @@ class SimilarityFusionNMF(FusionReports):
                 sources: FittedSources = kind(sample, self)
             # the factor and the weights
             L, given = len(reader.names), weights_of(self.weights, reader.names)
-            plan = self._plan(fusion_nmf, n_init=2 + L if self.n_init == "auto" else self.n_init)
+            plan = self._plan(
+                fusion_nmf, n_init=2 + L if self.n_init == "auto" else self.n_init
+            )
             sources.fit_to(plan, float(self.eta), given)
             self._reader_, self._sources_ = reader, sources
             self.source_names_, self.weights_ = reader.names, sources.weights
@@ -302,7 +309,10 @@ class SimilarityFusionNMF(FusionReports):
             if isinstance(sources, Agreeing):
                 self.agreement_, self.counted_ = sources.found, sources.counted
             # the memberships of the fitted objects, and by these of the others
-            posterior, core = fusion.posterior(sources.dtype), fusion.core.astype(sources.dtype)
+            posterior, core = (
+                fusion.posterior(sources.dtype),
+                fusion.core.astype(sources.dtype),
+            )
             profile = posterior[-sources.n_compared :] / np.diagonal(core)
             rows = np.empty((n_samples, self.n_clusters), dtype=posterior.dtype)
             self.sample_indices_, self._fitted_ = np.sort(sample.fitted), sample.fitted
@@ -376,7 +386,9 @@ class SimilarityFusionNMF(FusionReports):
         objects = self._reader_.read_new(self, X)
         return self._extended(objects, np.arange(objects.shape[0]), self._profile_)
 
-    def _extended(self, objects: Any, numbers: np.ndarray, profile: np.ndarray) -> np.ndarray:
+    def _extended(
+        self, objects: Any, numbers: np.ndarray, profile: np.ndarray
+    ) -> np.ndarray:
         """Return the similarity of objects to the clusters that a profile describes."""
         return self._reader_.extended(objects, numbers, profile, self._sources_.joined)
 
@@ -385,5 +397,7 @@ class SimilarityFusionNMF(FusionReports):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = takes_similarities(self.affinity)
-        tags.input_tags.positive_only = tags.input_tags.pairwise and self.criterion != "agreement"
+        tags.input_tags.positive_only = (
+            tags.input_tags.pairwise and self.criterion != "agreement"
+        )
         return tags

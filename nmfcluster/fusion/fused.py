@@ -14,11 +14,15 @@ from nmfcluster._utils import storage
 from nmfcluster._utils.storage import near, stacked
 from nmfcluster.fusion.residuals import Residual, sums_of
 
-Kind = tuple[np.ndarray, int | None]  # weights of sources, and how many neighbours an object has
+Kind = tuple[
+    np.ndarray, int | None
+]  # weights of sources, and how many neighbours an object has
 Counted = list[tuple[Residual, float]]  # sources, and their weights
 
 _ROWS = 256  # of a dense graph that are summed at a time
-_OF_A_CLUSTER = 0.75  # of its mean size: those of an object in a small cluster are not all others
+_OF_A_CLUSTER = (
+    0.75  # of its mean size: those of an object in a small cluster are not all others
+)
 
 
 class FusedGraph(NamedTuple):
@@ -40,7 +44,10 @@ class FusedGraph(NamedTuple):
 
 
 def n_to_keep(
-    residuals: list[Residual], weights: np.ndarray, n_clusters: int, among: Any = slice(None)
+    residuals: list[Residual],
+    weights: np.ndarray,
+    n_clusters: int,
+    among: Any = slice(None),
 ) -> int | None:
     """Return how many neighbours an object has in the sum of sources; None: all that one has.
 
@@ -101,7 +108,10 @@ def graphs_of(
 
 
 def told_alike(
-    residuals: list[Residual], weights: np.ndarray, n_nearest: int | None, among: Any = slice(None)
+    residuals: list[Residual],
+    weights: np.ndarray,
+    n_nearest: int | None,
+    among: Any = slice(None),
 ) -> sp.csr_array:
     r"""Return the pairs that sources together call alike, and how much.
 
@@ -128,7 +138,9 @@ def told_alike(
     used = _used(residuals, weights)
     if not used:
         return sp.csr_array(residuals[0].stored.shape, dtype=np.float32)
-    if n_nearest is None:  # pairs that some source stores are all that it can call alike
+    if (
+        n_nearest is None
+    ):  # pairs that some source stores are all that it can call alike
         pairs = sum((R.stored != 0).astype(np.float32) for R, _ in used).tocoo()
         told = _parts_of(used, *pairs.coords).sum(axis=0)
         A = sp.csr_array((np.maximum(told, 0), pairs.coords), shape=pairs.shape)
@@ -140,7 +152,11 @@ def told_alike(
 
 def _used(residuals: list[Residual], weights: np.ndarray) -> Counted:
     """Return the sources that count, and their weights."""
-    return [(R, float(w)) for R, w in zip(residuals, weights, strict=True) if w > 0 and R.size > 0]
+    return [
+        (R, float(w))
+        for R, w in zip(residuals, weights, strict=True)
+        if w > 0 and R.size > 0
+    ]
 
 
 def _parts_of(used: Counted, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -154,7 +170,9 @@ def _parts_of(used: Counted, rows: np.ndarray, columns: np.ndarray) -> np.ndarra
 
 def _of_rows(used: Counted, rows: slice, n_nearest: int, among: Any) -> sp.csr_array:
     """Return the largest of some rows."""
-    told = np.zeros((rows.stop - rows.start, used[0][0].stored.shape[1]), dtype=np.float32)
+    told = np.zeros(
+        (rows.stop - rows.start, used[0][0].stored.shape[1]), dtype=np.float32
+    )
     for R, w in used:
         told += R.block(rows) * np.float32(w / R.size)
     if not all(R.seen[rows].all() and R.columns.all() for R, _ in used):

@@ -29,12 +29,18 @@ class AsGiven(FittedSources):
     def __init__(self, sample: Sample, estimator: Any) -> None:
         reader, self.symmetric = sample.reader, sample.symmetric
         if sample.symmetric:
-            sources, seen = reader.fitted(sample.objects, sample.compared, lambda source: source)
+            sources, seen = reader.fitted(
+                sample.objects, sample.compared, lambda source: source
+            )
         else:
-            sources, seen = reader.to_chosen(sample.objects, sample.fitted, sample.compared)
+            sources, seen = reader.to_chosen(
+                sample.objects, sample.fitted, sample.compared
+            )
         if not seen.all():
             missing = f"samples are missing from {reader.labels[int(seen.all(axis=0).argmin())]}"
-            raise ValueError(f'{missing}: only criterion="agreement" can leave any out.')
+            raise ValueError(
+                f'{missing}: only criterion="agreement" can leave any out.'
+            )
         self.dtype = np.result_type(*(source.dtype for source in sources))
         self.own = [source.astype(self.dtype, copy=False) for source in sources]
         with np.errstate(over="ignore"):  # a sum that is too large is refused
@@ -42,13 +48,18 @@ class AsGiven(FittedSources):
         most = float(np.finfo(self.dtype).max) / _ROOM
         for size, label in zip(self._sizes, reader.labels, strict=True):
             if not 1 / most < size < most:
-                told = f"{label} must have a sum that {self.dtype} can hold with some room"
+                told = (
+                    f"{label} must have a sum that {self.dtype} can hold with some room"
+                )
                 raise ValueError(f"{told}, got {size:.3g}; scale it.")
         values = (source.data if sp.issparse(source) else source for source in self.own)
         self._entropies = np.array(list(map(entropy_of, values, self._sizes)))
         # in an order of their own: sums round alike in any order of the sources
         self._order = np.lexsort((self._sizes, self._entropies))
-        self.n_compared, self._divergence = len(sample.compared), estimator.criterion == "kl"
+        self.n_compared, self._divergence = (
+            len(sample.compared),
+            estimator.criterion == "kl",
+        )
         self.judged = sample.fitted
 
     def fit_to(self, plan: Plan, eta: float, given: np.ndarray | None) -> None:

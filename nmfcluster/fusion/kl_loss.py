@@ -13,11 +13,19 @@ import scipy.sparse as sp
 from scipy.optimize import brentq
 from scipy.special import entr
 
-from nmfcluster._utils.storage import index_dtype, row_blocks, row_dots, stored_entries, total
+from nmfcluster._utils.storage import (
+    index_dtype,
+    row_blocks,
+    row_dots,
+    stored_entries,
+    total,
+)
 
 LEAST = 1e-6  # nats that a matrix must hold about pairs: less is rounding of float32
 _ROWS = 64  # of a dense matrix that are worked on at a time: a block stays in the cache
-_PAIRS = 2**13  # of a sparse matrix that are worked on at a time: their rows of factors stay there
+_PAIRS = (
+    2**13
+)  # of a sparse matrix that are worked on at a time: their rows of factors stay there
 
 
 class DensePairs:
@@ -40,9 +48,14 @@ class DensePairs:
 
     def __init__(self, matrix: np.ndarray) -> None:
         self.shape, self.dtype, self._matrix = matrix.shape, matrix.dtype, matrix
-        self._size, self._blocks = total(matrix) or 1.0, list(row_blocks(len(matrix), _ROWS))
+        self._size, self._blocks = (
+            total(matrix) or 1.0,
+            list(row_blocks(len(matrix), _ROWS)),
+        )
         self.margin = matrix.sum(axis=1) / self._size
-        self.entropy = sum(entropy_of(matrix[rows], self._size) for rows in self._blocks)
+        self.entropy = sum(
+            entropy_of(matrix[rows], self._size) for rows in self._blocks
+        )
 
     def ratio_product(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
         """Return ``(P / (W H')) W``, the quotient entry by entry, for a symmetric ``W H'``.
@@ -134,7 +147,9 @@ def cross_entropy(S: Any, W: np.ndarray, H: np.ndarray) -> float:
             left -= float(values[block] @ np.log(_entries(W, H, i[block], j[block])))
     else:
         for rows in row_blocks(len(S), _ROWS):
-            left -= float(row_dots(S[rows], np.log(W[rows] @ H.T)).sum(dtype=np.float64))
+            left -= float(
+                row_dots(S[rows], np.log(W[rows] @ H.T)).sum(dtype=np.float64)
+            )
     return left / (total(S) or 1.0)
 
 
@@ -164,8 +179,12 @@ def left_unexplained(S: sp.csr_array, W: np.ndarray, H: np.ndarray) -> float:
     there = entropy_of(r) + entropy_of(s) - entropy_of(p)
     if there <= LEAST:
         return 1.0
-    mass = W[r > 0].sum(axis=0, dtype=np.float64) @ H[s > 0].sum(axis=0, dtype=np.float64)
-    times = np.empty(len(p))  # how often as by independence; above 0, which less 1 would not tell
+    mass = W[r > 0].sum(axis=0, dtype=np.float64) @ H[s > 0].sum(
+        axis=0, dtype=np.float64
+    )
+    times = np.empty(
+        len(p)
+    )  # how often as by independence; above 0, which less 1 would not tell
     for block in row_blocks(len(p), _PAIRS):
         rows, columns = i[block], j[block]
         times[block] = _entries(W, H, rows, columns) / mass / r[rows] / s[columns]
@@ -173,7 +192,13 @@ def left_unexplained(S: sp.csr_array, W: np.ndarray, H: np.ndarray) -> float:
     def slope(share: float) -> float:
         return float(p @ ((times - 1) / (1 - share + share * times)))
 
-    share = 0.0 if slope(0) <= 0 else 1.0 if slope(1) >= 0 else brentq(slope, 0, 1, xtol=1e-4)
+    share = (
+        0.0
+        if slope(0) <= 0
+        else 1.0
+        if slope(1) >= 0
+        else brentq(slope, 0, 1, xtol=1e-4)
+    )
     return float(1 - p @ np.log(1 - share + share * times) / there)
 
 
@@ -201,7 +226,9 @@ def told_of_clusters(S: Any, W: np.ndarray, H: np.ndarray) -> np.ndarray:
     return told
 
 
-def _entries(W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _entries(
+    W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
     """Return entries of ``W H'``."""
     return np.einsum("ec,ec->e", W.take(rows, axis=0), H.take(columns, axis=0))
 
@@ -234,7 +261,9 @@ class FusionObjective:
     @cached_property
     def there(self) -> float:
         """What there is to explain, in nats."""
-        return max(2 * entropy_of(self.pairs.margin) - self.pairs.entropy - self.shift, LEAST)
+        return max(
+            2 * entropy_of(self.pairs.margin) - self.pairs.entropy - self.shift, LEAST
+        )
 
     @property
     def constant(self) -> float:
@@ -243,7 +272,11 @@ class FusionObjective:
 
     def loss(self, W: np.ndarray) -> float:
         """Return the loss of a factor W, (n, k), that sums to 1."""
-        left = self.pairs.cross_entropy(W, W / W.sum(axis=0)) - self.pairs.entropy - self.shift
+        left = (
+            self.pairs.cross_entropy(W, W / W.sum(axis=0))
+            - self.pairs.entropy
+            - self.shift
+        )
         return left / self.there if self.relative else left
 
 
@@ -295,6 +328,8 @@ def smallest_objective(losses: np.ndarray, eta: float, prior: np.ndarray) -> flo
     best = float(losses.min())
     if eta == 0:
         return best
-    with np.errstate(over="ignore"):  # the exponential of a quotient that overflows is 0
+    with np.errstate(
+        over="ignore"
+    ):  # the exponential of a quotient that overflows is 0
         rest = fsum(prior * np.expm1(-(losses - best) / eta))
     return best - eta * float(np.log1p(rest))

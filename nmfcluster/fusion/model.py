@@ -24,7 +24,9 @@ _MIN_ITER = 10  # updates, of two or three EM steps each: the first ones can gai
 _RACE_FROM = 3  # updates: a start that can win is below the end of the first by then
 _RACE_FROM_NATS = 20  # the same of losses in nats, which flat kernels hardly change
 _WARM_UP = 5  # EM steps of a start: a raw one may fit nothing at first
-_KMEANS = 5  # runs of k-means on eigenvectors, which are few: one is not always the best
+_KMEANS = (
+    5  # runs of k-means on eigenvectors, which are few: one is not always the best
+)
 
 
 def _positive(W: np.ndarray) -> np.ndarray:
@@ -138,7 +140,9 @@ class Fusion(Factorization):
         of others; unless nothing is known of any.
         """
         margin = self.objective.pairs.margin
-        known = margin >= 1e-12 * margin.mean()  # of less an object's start is not moved
+        known = (
+            margin >= 1e-12 * margin.mean()
+        )  # of less an object's start is not moved
         return membership(self.best.factors[0].astype(dtype)) * known[:, None]
 
 
@@ -162,7 +166,9 @@ class Origin:
     @cached_property
     def degrees(self) -> np.ndarray:
         """The sums of its rows, without its diagonal."""
-        return (self._compared @ np.ones((self.matrix.shape[0], 1), dtype=self.matrix.dtype))[:, 0]
+        return (
+            self._compared @ np.ones((self.matrix.shape[0], 1), dtype=self.matrix.dtype)
+        )[:, 0]
 
     @cached_property
     def spectrum(self) -> tuple[np.ndarray, np.ndarray]:
@@ -182,7 +188,9 @@ class Origin:
         kmeans = KMeans(vectors.shape[1], n_init=_KMEANS, random_state=0)
         with one_thread():
             labels = kmeans.fit_predict(normalize(vectors))
-        return (np.eye(self.n_clusters)[labels] + 0.1 / self.n_clusters) * self.degrees[:, None]
+        return (np.eye(self.n_clusters)[labels] + 0.1 / self.n_clusters) * self.degrees[
+            :, None
+        ]
 
     def start(self, objective: FusionObjective, by_kmeans: bool) -> np.ndarray:
         """Return the factor where a run starts, after some EM steps, (n, k)."""
@@ -221,7 +229,9 @@ def fuse(
     """
     whole, k = Origin(matrix, plan.n_clusters), plan.n_clusters
     starts: list[Start] = [] if before is None else [partial(np.asarray, before)]
-    starts += [partial(whole.start, objective, by_kmeans) for by_kmeans in (False, True)]
+    starts += [
+        partial(whole.start, objective, by_kmeans) for by_kmeans in (False, True)
+    ]
     starts += [partial(Origin(one, k).start, objective, False) for one in alone]
     race_from = _RACE_FROM if objective.relative else _RACE_FROM_NATS
     plan = plan.stopping(min_iter=_MIN_ITER, race_from=race_from)

@@ -15,12 +15,16 @@ from nmfcluster._utils import storage
 _LEAST = 1e-12  # of the largest entry: less is no similarity
 _ALONE = 2  # objects: a sparse source says nothing of those in a part as small, a pair at most
 AGREE = 5.0  # z-score from which on sources agree: of 23,562 independent ones .05 % are above
-_MANY = 2  # times the root of n, on average: a source with more neighbours is no graph yet
+_MANY = (
+    2  # times the root of n, on average: a source with more neighbours is no graph yet
+)
 _STEPS = 50  # to the margins without a diagonal: of a few objects; many need three
 _COPIES = 0.95  # correlation, of all pairs and of those alike, from which on two sources are one
 _ENTRIES = 2**22  # of rows by which copies are told
 _ROUNDED = 1e-6  # of the largest entry: less is what float32 leaves of 0
-_CONSTANT = 1e-5  # of the size of a source: less is what float32 leaves where all are alike
+_CONSTANT = (
+    1e-5  # of the size of a source: less is what float32 leaves where all are alike
+)
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,9 @@ def residual(source: Any, square: bool) -> Residual:
     if square and sp.issparse(S):
         _, part = connected_components(S, directed=False)
         inside = (np.bincount(part)[part] > _ALONE).astype(S.dtype)
-        S = storage.scaled_columns(S, inside)  # parts are symmetric: their rows go with it
+        S = storage.scaled_columns(
+            S, inside
+        )  # parts are symmetric: their rows go with it
         S.eliminate_zeros()
     degrees = sums_of(S, axis=0)
     of_rows = degrees if square else sums_of(S, axis=1)
@@ -156,7 +162,9 @@ def _beyond(N: Any, degrees: np.ndarray, square: bool) -> Residual:
         u, v = (sums / np.sqrt(r.sum() or 1.0) for sums in (r, s))
     R = _explicit(Residual(N, u, v, degrees, 1.0, square))
     size, least = inner(R, R), _CONSTANT**2 * storage.sum_of_squares(N)
-    return replace(R, size=float(np.sqrt(size / n_pairs(R, R))) if size > least else 0.0)
+    return replace(
+        R, size=float(np.sqrt(size / n_pairs(R, R))) if size > least else 0.0
+    )
 
 
 def _off_diagonal(r: np.ndarray) -> np.ndarray:
@@ -182,14 +190,18 @@ def _explicit(R: Residual) -> Residual:
 def n_pairs(one: Residual, other: Residual) -> int:
     """Return the number of pairs, both ways, of whose objects both sources saw both."""
     seen = int((one.seen & other.seen).sum())
-    return seen * (seen - 1 if one.square else int(((one.columns > 0) & (other.columns > 0)).sum()))
+    return seen * (
+        seen - 1 if one.square else int(((one.columns > 0) & (other.columns > 0)).sum())
+    )
 
 
 def _cleaned(source: Any, square: bool) -> Any:
     """Return a source without what is negative or next to 0; of a square one, its diagonal."""
     least = _LEAST * max(float(source.max()), 0) if 0 not in source.shape else 0.0
     if sp.issparse(source):
-        values = source.data.astype(np.float64)  # sums over R are differences of sums over N
+        values = source.data.astype(
+            np.float64
+        )  # sums over R are differences of sums over N
         source = storage.filled_with(source, np.where(values < least, 0, values))
         return storage.without_diagonal(source) if square else source
     cleaned = np.where(source < least, 0, source)
@@ -216,12 +228,16 @@ def sums_of(array: Any, axis: int) -> np.ndarray:
 def inner(one: Residual, other: Residual) -> float:
     """Return the sum of the products of equal entries of two residuals, off the diagonal."""
     (u, v), (w, z) = ((R.rows, R.columns) for R in (one, other))
-    left = [sp.issparse(R.stored) for R in (one, other)]  # u v' is to be subtracted from those
+    left = [
+        sp.issparse(R.stored) for R in (one, other)
+    ]  # u v' is to be subtracted from those
     told = storage.dot(one.stored, other.stored)
     expected = _form(w, one.stored, z) if left[1] else 0.0
     expected += _form(u, other.stored, v) if left[0] else 0.0
     if all(left):
-        told += float(u @ w) * float(v @ z) - (float((u * v) @ (w * z)) if one.square else 0)
+        told += float(u @ w) * float(v @ z) - (
+            float((u * v) @ (w * z)) if one.square else 0
+        )
     return told - expected
 
 
@@ -262,7 +278,9 @@ def copies(residuals: list[Residual], found: Agreement) -> np.ndarray:
     sources that see the same clear clusters differ inside of these.
     """
     same = np.eye(len(residuals), dtype=bool)
-    for i, j in np.argwhere(np.triu((found.correlations > _COPIES) & (found.scores > AGREE), 1)):
+    for i, j in np.argwhere(
+        np.triu((found.correlations > _COPIES) & (found.scores > AGREE), 1)
+    ):
         same[i, j] = same[j, i] = _alike_inside(residuals[i], residuals[j])
     return same
 
@@ -272,8 +290,17 @@ def _alike_inside(one: Residual, other: Residual) -> bool:
     R, Q = one.block(rows), other.block(rows)
     both = (R > 0) & (Q > 0)
     n = np.maximum(both.sum(axis=1), 1)
-    means = (np.where(both, values, 0).sum(axis=1, dtype=np.float64) / n for values in (R, Q))
-    a, b = ((values - mean[:, None])[both] for values, mean in zip((R, Q), means, strict=True))
-    least = _CONSTANT**2 * len(a)  # what rounding leaves of a source that is constant inside
+    means = (
+        np.where(both, values, 0).sum(axis=1, dtype=np.float64) / n for values in (R, Q)
+    )
+    a, b = (
+        (values - mean[:, None])[both]
+        for values, mean in zip((R, Q), means, strict=True)
+    )
+    least = _CONSTANT**2 * len(
+        a
+    )  # what rounding leaves of a source that is constant inside
     varied = a @ a > least * one.size**2, b @ b > least * other.size**2
-    return not any(varied) or bool(all(varied) and a @ b > _COPIES * np.sqrt((a @ a) * (b @ b)))
+    return not any(varied) or bool(
+        all(varied) and a @ b > _COPIES * np.sqrt((a @ a) * (b @ b))
+    )

@@ -19,7 +19,12 @@ from nmfcluster._base import hard_labels
 from nmfcluster._optim.run import Plan
 from nmfcluster._utils.order import CanonicalOrder
 from nmfcluster._utils.storage import both_ways
-from nmfcluster.fusion.kl_loss import FusionObjective, gibbs_weights, make_pairs, smallest_objective
+from nmfcluster.fusion.kl_loss import (
+    FusionObjective,
+    gibbs_weights,
+    make_pairs,
+    smallest_objective,
+)
 from nmfcluster.fusion.model import Fusion, fuse
 from nmfcluster.stack.readers import StackReader
 
@@ -134,7 +139,9 @@ class FittedSources(ABC):
     def parts(self) -> list[Any]:
         """Return what every source adds to what is explained, (n, p) each; None: nothing."""
 
-    def fit(self, plan: Plan, eta: float, prior: np.ndarray, alone: Sequence[Any] = ()) -> None:
+    def fit(
+        self, plan: Plan, eta: float, prior: np.ndarray, alone: Sequence[Any] = ()
+    ) -> None:
         """Find the model and the weights, in turn: the nested alternation of the paper, section 3.
 
         Parameters
@@ -177,10 +184,14 @@ class FittedSources(ABC):
         """Return the clusters of the first objects by one source alone; -1: it did not see one."""
         matrix = self.own[number]
         posterior = self._fused(matrix, plan).posterior(self.dtype)[: matrix.shape[0]]
-        return np.where(np.asarray(matrix.sum(axis=1)).ravel() > 0, hard_labels(posterior), -1)
+        return np.where(
+            np.asarray(matrix.sum(axis=1)).ravel() > 0, hard_labels(posterior), -1
+        )
 
     def _fused(self, A: Any, plan: Plan, alone: Any = (), before: Any = None) -> Fusion:
         if not self.symmetric:  # the graph of objects and landmarks
             A, alone = both_ways(A), list(map(both_ways, alone))
         shift = 0.0 if self.symmetric else log(2)
-        return fuse(FusionObjective(make_pairs(A), self.relative, shift), A, plan, alone, before)
+        return fuse(
+            FusionObjective(make_pairs(A), self.relative, shift), A, plan, alone, before
+        )

@@ -20,7 +20,9 @@ from nmfcluster.meta.parameters import explained, read_components, strengths
 from nmfcluster.meta.usages import OwnRows, minima, quotients, value
 
 _ENTRIES = 2**20  # of the components of rows that are fitted together: 8 MiB
-_SPREAD = 0.03  # of the counts of a row, added to each usage where a fit starts: none is 0
+_SPREAD = (
+    0.03  # of the counts of a row, added to each usage where a fit starts: none is 0
+)
 
 
 class Assignment(NamedTuple):
@@ -49,7 +51,12 @@ class Assignment(NamedTuple):
 
 
 def assign(
-    X: Any, components: Any, *, min_gain: float = 8, n_bootstraps: int = 0, random_state: Any = None
+    X: Any,
+    components: Any,
+    *,
+    min_gain: float = 8,
+    n_bootstraps: int = 0,
+    random_state: Any = None,
 ) -> Assignment:
     r"""Write every sample of counts as a sum of few known components, such as signatures.
 
@@ -125,7 +132,9 @@ def assign(
     require_size(H, "components", X.shape[1])
     if (most := storage.row_sums(X).max()) <= 1 and n_not_whole(X):
         told = f"X must hold counts, got rows that sum to at most {most:.3g}"
-        raise ValueError(f"{told}: multiply shares by the number of counts of their row.")
+        raise ValueError(
+            f"{told}: multiply shares by the number of counts of their row."
+        )
     named = {} if names is None else {"feature_names_in_": np.asarray(names)}
     objective = Divergence(X)
     if most:
@@ -134,8 +143,12 @@ def assign(
     usages = _assigned(X, H, min_gain)
     if not n_bootstraps:
         return Assignment(usages)
-    drawn = [_assigned(poisson_counts(X, rng), H, min_gain) for _ in range(n_bootstraps)]
-    return Assignment(usages, *np.quantile(drawn, [0.025, 0.975], axis=0).astype(usages.dtype))
+    drawn = [
+        _assigned(poisson_counts(X, rng), H, min_gain) for _ in range(n_bootstraps)
+    ]
+    return Assignment(
+        usages, *np.quantile(drawn, [0.025, 0.975], axis=0).astype(usages.dtype)
+    )
 
 
 def _assigned(X: Any, H: np.ndarray, min_gain: float) -> np.ndarray:
@@ -148,7 +161,9 @@ def _assigned(X: Any, H: np.ndarray, min_gain: float) -> np.ndarray:
     return W
 
 
-def _eliminated(x: np.ndarray, H: np.ndarray, W: np.ndarray, min_gain: float) -> np.ndarray:
+def _eliminated(
+    x: np.ndarray, H: np.ndarray, W: np.ndarray, min_gain: float
+) -> np.ndarray:
     """Return the minima of rows over the components that are left of those in W, (n, k)."""
     W, loss, rises = now = _fitted(x, H, W)
     todo = np.arange(len(x))
@@ -177,17 +192,23 @@ def _fitted(x: np.ndarray, H: np.ndarray, W: np.ndarray) -> tuple[np.ndarray, ..
     ----------
     .. [1] Y. Nesterov. Introductory lectures on convex optimization. Springer, 2004. Section 4.1.
     """
-    order = np.argsort(W <= 0, axis=1, kind="stable")[:, : (W > 0).sum(axis=1).max(initial=1)]
+    order = np.argsort(W <= 0, axis=1, kind="stable")[
+        :, : (W > 0).sum(axis=1).max(initial=1)
+    ]
     U = np.take_along_axis(W, order, axis=1)
     rows = OwnRows(x, H[order] * (U > 0)[:, :, None], np.ones(U.shape))
     U = minima(rows, U + _SPREAD * x.sum(axis=1, keepdims=True))
     means = rows.means(U)
     G = rows.pairs(quotients(quotients(x, means), means))
-    diagonal = np.einsum("nkk->nk", G)  # and a little more: equal components have an inverse
+    diagonal = np.einsum(
+        "nkk->nk", G
+    )  # and a little more: equal components have an inverse
     diagonal[...] = np.where(diagonal > 0, diagonal * (1 + 1e-12), 1)
     r = x.min(axis=1, where=x > 0, initial=x.max(initial=1), keepdims=True)
     t = U / np.sqrt(r * np.abs(np.einsum("nkk->nk", np.linalg.inv(G))))
     W, rises = np.zeros_like(W), np.full(W.shape, np.inf)
     np.put_along_axis(W, order, U, axis=1)
-    np.put_along_axis(rises, order, np.where(U > 0, r * (t - np.log1p(t)), np.inf), axis=1)
+    np.put_along_axis(
+        rises, order, np.where(U > 0, r * (t - np.log1p(t)), np.inf), axis=1
+    )
     return W, value(rows, U, means), rises

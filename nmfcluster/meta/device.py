@@ -11,16 +11,38 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._utils.array_api import Device, library_of, on_host, replace_arrays, to_numpy
+from nmfcluster._utils.array_api import (
+    Device,
+    library_of,
+    on_host,
+    replace_arrays,
+    to_numpy,
+)
 from nmfcluster._utils.validation import warn
 
 C = TypeVar("C", bound=type)
 
-_ADVICE = "call sklearn.set_config(array_api_dispatch=True), and it is fitted where it is"
+_ADVICE = (
+    "call sklearn.set_config(array_api_dispatch=True), and it is fitted where it is"
+)
 
 _METHODS = (
-    *("fit", "predict", "transform", "inverse_transform", "top_features", "feature_profiles"),
-    *("feature_scores", "to_frames", "without", "merged", "consensus_matrix", "get_indices"),
+    *(
+        "fit",
+        "predict",
+        "transform",
+        "inverse_transform",
+        "top_features",
+        "feature_profiles",
+    ),
+    *(
+        "feature_scores",
+        "to_frames",
+        "without",
+        "merged",
+        "consensus_matrix",
+        "get_indices",
+    ),
 )
 
 current_device: ContextVar[Device | None] = ContextVar("current_device", default=None)
@@ -52,9 +74,13 @@ def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
         there = Device.of(X) if dispatched else None
         if library_of(X) and not dispatched:
             if "cpu" not in str(X.device).lower():
-                raise TypeError(f"X must be numpy's, or on the CPU, got {X.device}: {_ADVICE}.")
+                raise TypeError(
+                    f"X must be numpy's, or on the CPU, got {X.device}: {_ADVICE}."
+                )
             warn(f"X becomes an array of numpy: {_ADVICE}.")
-        given.update((name, to_numpy(value)) for name, value in given.items() if name != "self")
+        given.update(
+            (name, to_numpy(value)) for name, value in given.items() if name != "self"
+        )
         # a fit makes its runs there, and what it found is moved; another answer is of the model
         if method.__name__ == "fit":
             context = copy_context()
@@ -65,7 +91,9 @@ def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
         if X is not None and there != home:
             told = f"Inputs passed to {type(self).__name__}.{method.__name__}() must use the same"
             ends = f"{home or 'numpy'} and {there or 'numpy'}"
-            raise ValueError(f"{told} namespace and device as those of fit(), got {ends}: move X.")
+            raise ValueError(
+                f"{told} namespace and device as those of fit(), got {ends}: move X."
+            )
         given["self"] = on_host(self)
         return _moved(method(*bound.args, **bound.kwargs), home)
 

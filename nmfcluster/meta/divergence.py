@@ -10,7 +10,15 @@ import numpy as np
 
 from nmfcluster._optim.run import Steps, kept, per_start
 from nmfcluster._utils import storage
-from nmfcluster._utils.array_api import at_a_time, dots, into, namespace, put, sums_of, upright
+from nmfcluster._utils.array_api import (
+    at_a_time,
+    dots,
+    into,
+    namespace,
+    put,
+    sums_of,
+    upright,
+)
 from nmfcluster._utils.sparse_products import holding, products_at, sparse_if_few
 from nmfcluster.meta.squares import Table
 from nmfcluster.meta.usages import poisson_rows
@@ -19,7 +27,9 @@ _ENTRIES = 2**16  # of WH that are formed at a time: they stay in a cache of 1 M
 _COMPARED = 2**20  # of X that are compared with WH at a time: some 40 MiB
 _FEW = 0.15  # share of entries that are not 0, up to which sparse products are faster
 _WIDER = 4.0  # by which the longest step grows where it was right, and shrinks where it was not
-_RANGE = 1e15  # sums of X beyond, or below its inverse, leave float32 no room for squares
+_RANGE = (
+    1e15  # sums of X beyond, or below its inverse, leave float32 no room for squares
+)
 
 
 def em(objective: Divergence, F: np.ndarray) -> Steps:
@@ -83,7 +93,9 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
         N, M, _ = objective.expected(W1, H1, of_loss=False)
         W2, H2 = N, _most_likely(M, H1, m)
         length = np.minimum(_length((W, W1, W2), (H, H1, H2)), longest)
-        W, H = _in_probabilities(_ahead(length, W, W1, W2), _ahead(length, H, H1, H2), m)
+        W, H = _in_probabilities(
+            _ahead(length, W, W1, W2), _ahead(length, H, H1, H2), m
+        )
         N, M, loss_new = objective.expected(W, H)
         rose = ~(loss_new <= loss)
         if rose.any():
@@ -96,7 +108,9 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
         loss = loss_new
 
 
-def _in_probabilities(W: np.ndarray, H: np.ndarray, n_fixed: int) -> tuple[np.ndarray, np.ndarray]:
+def _in_probabilities(
+    W: np.ndarray, H: np.ndarray, n_fixed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return W and H with rows of H that sum to 1, as fixed ones do; W has taken up the sums."""
     xp = namespace(H)
     sums = xp.sum(H, axis=2, keepdims=True)
@@ -125,7 +139,9 @@ def _length(*paths: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
     return np.maximum(np.sqrt(first / np.maximum(turn, np.finfo(float).tiny)), 1)
 
 
-def _ahead(length: np.ndarray, F: np.ndarray, F1: np.ndarray, F2: np.ndarray) -> np.ndarray:
+def _ahead(
+    length: np.ndarray, F: np.ndarray, F1: np.ndarray, F2: np.ndarray
+) -> np.ndarray:
     """Return the point that two steps are on the way to; no entry becomes 0 at once."""
     by, step = per_start(length, F), F1 - F
     further = F2 - F1
@@ -134,7 +150,9 @@ def _ahead(length: np.ndarray, F: np.ndarray, F1: np.ndarray, F2: np.ndarray) ->
     step *= 2 * by
     further += step
     further += F
-    return into(further, namespace(F).maximum, further, 0.1 * F2)  # EM does not leave a 0
+    return into(
+        further, namespace(F).maximum, further, 0.1 * F2
+    )  # EM does not leave a 0
 
 
 @dataclass(frozen=True)
@@ -168,7 +186,9 @@ class Divergence(Table):
         A dense table of numpy that holds few entries becomes sparse.
         """
         brief = self.in_type(np.float32)
-        return replace(brief, X=brief.X if self.device else sparse_if_few(brief.X, _FEW))
+        return replace(
+            brief, X=brief.X if self.device else sparse_if_few(brief.X, _FEW)
+        )
 
     def has_room(self) -> bool:
         """Return whether float32, which runs have, can hold sums of X and their squares."""
@@ -242,10 +262,14 @@ class Divergence(Table):
             losses += np.einsum("sk,sk->s", sums_of(W, 2), sums_of(H, 2)) - total
         return W * rows, H * columns, np.maximum(losses, 0)
 
-    def _add_of_all(self, X: Any, W: Any, H: Any, rows: Any, columns: Any, of_loss: bool) -> float:
+    def _add_of_all(
+        self, X: Any, W: Any, H: Any, rows: Any, columns: Any, of_loss: bool
+    ) -> float:
         """Set ``HQ'``, add ``W'Q``, and return the sum of ``x log q``, of a dense table."""
         logs = 0.0
-        for block in storage.row_blocks(X.shape[0], max(1, at_a_time(H, _ENTRIES) // H.shape[1])):
+        for block in storage.row_blocks(
+            X.shape[0], max(1, at_a_time(H, _ENTRIES) // H.shape[1])
+        ):
             w, x = W[:, block], X[block, :]
             Q = _quotients(x, w.T @ H)
             rows[:, block] = H @ Q.T
@@ -253,7 +277,9 @@ class Divergence(Table):
             logs += _logs(x, Q) if of_loss else 0
         return logs
 
-    def _add_of_stored(self, X: Any, W: Any, H: Any, rows: Any, columns: Any, of_loss: bool) -> Any:
+    def _add_of_stored(
+        self, X: Any, W: Any, H: Any, rows: Any, columns: Any, of_loss: bool
+    ) -> Any:
         """Do the same for a sparse table, from its stored entries."""
         logs, W, q = 0.0, upright(W), namespace(W).empty_like(X.data)
         for stored, means in products_at(X, W, H):
@@ -267,7 +293,9 @@ class Divergence(Table):
 def _quotients(x: Any, means: Any) -> Any:
     """Return x / means in the place of the means; a mean of 0 has no count."""
     xp = namespace(means)
-    means = into(means, xp.clip, means, float(xp.finfo(means.dtype).smallest_normal), None)
+    means = into(
+        means, xp.clip, means, float(xp.finfo(means.dtype).smallest_normal), None
+    )
     return into(means, xp.divide, x, means)
 
 
@@ -275,4 +303,6 @@ def _logs(x: Any, q: Any) -> float:
     """Return the sum of ``x log q``; an entry of 0 adds nothing."""
     xp = namespace(q)
     logs = xp.log(xp.clip(q, float(xp.finfo(q.dtype).smallest_normal), None))
-    return float(np.vdot(x, logs) if xp is np else xp.sum(xp.astype(x * logs, xp.float64)))
+    return float(
+        np.vdot(x, logs) if xp is np else xp.sum(xp.astype(x * logs, xp.float64))
+    )

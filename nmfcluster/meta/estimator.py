@@ -14,10 +14,22 @@ from nmfcluster import _base, _compat
 from nmfcluster._optim.initialization import draw_seeds
 from nmfcluster._optim.run import memory_of
 from nmfcluster._utils.progress import stage
-from nmfcluster._utils.validation import column_names, in_order_of, read_weights, row_names, warn
+from nmfcluster._utils.validation import (
+    column_names,
+    in_order_of,
+    read_weights,
+    row_names,
+    warn,
+)
 from nmfcluster.meta.device import on_devices
 from nmfcluster.meta.groups import GroupFits
-from nmfcluster.meta.metaclusters import WAYS, by_their_size, metaclustered, n_distinct, refine
+from nmfcluster.meta.metaclusters import (
+    WAYS,
+    by_their_size,
+    metaclustered,
+    n_distinct,
+    refine,
+)
 from nmfcluster.meta.programs import Programs
 from nmfcluster.meta.runs import draw_sizes, run_many
 from nmfcluster.meta.solvers import PENALTIES, known
@@ -206,7 +218,10 @@ class NMFMetaCluster(Programs):
         "sparsity": [_compat.Interval(Real, 0, None, closed="left")],
         "penalty": [_compat.StrOptions(set(PENALTIES))],
         "threshold": [_compat.Interval(Real, 0, 1, closed="right")],
-        "min_groups": [_compat.COUNT, _compat.Interval(_compat.RealNotInt, 0, 1, closed="right")],
+        "min_groups": [
+            _compat.COUNT,
+            _compat.Interval(_compat.RealNotInt, 0, 1, closed="right"),
+        ],
         "memory": [str, _compat.HasMethods("cache"), None],
     }
 
@@ -246,7 +261,11 @@ class NMFMetaCluster(Programs):
 
     @_compat.fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any = None, y: Any = None, sample_weight: Any = None, groups: Any = None
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
     ) -> NMFMetaCluster:
         """Find the clusters that recur.
 
@@ -280,50 +299,84 @@ class NMFMetaCluster(Programs):
         """
         with _base.fitting(self) as rng:
             # the table and its names, and the objective: of the samples alike, and by their weights
-            rows, columns = self._row_names_, self._column_names_ = row_names(X), column_names(X)
+            rows, columns = self._row_names_, self._column_names_ = (
+                row_names(X),
+                column_names(X),
+            )
             X = self._read(X)
             fixed = parameters.read_fixed(self, columns, X.dtype)
-            k, n_known, across = self.n_clusters, 0 if fixed is None else len(fixed), None
+            k, n_known, across = (
+                self.n_clusters,
+                0 if fixed is None else len(fixed),
+                None,
+            )
             if n_known < k:
                 self._check_not_alone(X.shape[0])
             self._check_n_clusters(X.shape[0], n_known)
             weights = read_weights(sample_weight, rows, max(k - n_known, 1), X.shape[0])
-            if groups is not None:  # once their programs are found, all components are fixed
+            if (
+                groups is not None
+            ):  # once their programs are found, all components are fixed
                 groups = in_order_of(rows, groups, "groups")
-                across = GroupFits.of(self, X, groups, weights, fixed, draw_seeds(rng, 1)[0])
+                across = GroupFits.of(
+                    self, X, groups, weights, fixed, draw_seeds(rng, 1)[0]
+                )
                 fixed = across.columns
             m = 0 if fixed is None else len(fixed)
             whole = parameters.objective_of_table(self, X, fixed)
-            whole.check_observed(of_columns=m < k)  # known components have their own entries there
+            whole.check_observed(
+                of_columns=m < k
+            )  # known components have their own entries there
             place = parameters.order_of(whole, weights)
             whole = whole.taken(place.samples)
-            del X  # what was read of the user's table is not held beside its rows in order
+            del (
+                X
+            )  # what was read of the user's table is not held beside its rows in order
             weights = None if weights is None else weights[place.samples]
             objective = whole.weighted(weights)
             objective.check_range()
             # many runs, the metaclusters of their clusters, and NMF from there
             base = None if across else self.base_n_clusters
             sizes = draw_sizes(self.n_estimators, k, base, rng, m)
-            plan, resample = self._plan(objective.run_solver, of_loss=True), self.resample
-            if m == k:  # nothing is clustered: of one convex problem all runs are the same
-                plan, resample = replace(plan, solver=known).stopping(min_iter=1, tol=0), None
+            plan, resample = (
+                self._plan(objective.run_solver, of_loss=True),
+                self.resample,
+            )
+            if (
+                m == k
+            ):  # nothing is clustered: of one convex problem all runs are the same
+                plan, resample = (
+                    replace(plan, solver=known).stopping(min_iter=1, tol=0),
+                    None,
+                )
             remembering = replace(plan, memory=memory_of(self.memory))
-            runs = run_many(whole.for_runs(), remembering, sizes, rng, resample, weights)
+            runs = run_many(
+                whole.for_runs(), remembering, sizes, rng, resample, weights
+            )
             candidates = metaclustered(self.meta, runs, plan, whole.fixed)
             metaclusters, end = refine(objective, plan, candidates)
             with stage(f"strengths of the clusters in {len(place.places)} samples"):
                 W, H, order = by_their_size(whole, end.best, n_known, weights)
             # what it found, clusters in their final order, and samples in that of the user
-            own, weighted, labels = place.places, objective.weighted_rows(W), _base.hard_labels(W)
+            own, weighted, labels = (
+                place.places,
+                objective.weighted_rows(W),
+                _base.hard_labels(W),
+            )
             self.components_, self.factor_ = H, W[own]
-            self.rows_, self.columns_ = (members(F, self.threshold) for F in (self.factor_.T, H))
+            self.rows_, self.columns_ = (
+                members(F, self.threshold) for F in (self.factor_.T, H)
+            )
             if across:
                 partitions = across.keep(self, order)[place.samples]
             else:
                 self.correspondence_ = metaclusters.correspondence[:, order]
                 self.base_runs_ = np.repeat(np.arange(len(runs)), runs.sizes)
                 self.recurrence_ = runs.recurrence(weighted.T, H)
-                self.run_losses_, partitions = runs.losses, runs.partitions()[place.first]
+                self.run_losses_, partitions = (
+                    runs.losses,
+                    runs.partitions()[place.first],
+                )
             self.partitions_ = partitions[own]
             self.confidence_ = confidence(partitions, labels)[own]
             self.reconstruction_err_ = objective.error(weighted, H)
@@ -337,7 +390,9 @@ class NMFMetaCluster(Programs):
 
     def _read(self, X: Any, reset: bool = True) -> Any:
         # in C order: sums do not depend on how a table lies in memory
-        X = _base.read_features(self, X, reset, order="C", ensure_all_finite="allow-nan")
+        X = _base.read_features(
+            self, X, reset, order="C", ensure_all_finite="allow-nan"
+        )
         cure = "give counts as before scaling or correction, or clip what is little below 0"
         shift = "shift columns by their minima, " if self.loss == "frobenius" else ""
         _base.require_nonnegative(self, X, shift + cure)
@@ -373,7 +428,9 @@ class NMFMetaCluster(Programs):
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = tags.input_tags.sparse = tags.array_api_support = True
+        tags.input_tags.positive_only = tags.input_tags.sparse = (
+            tags.array_api_support
+        ) = True
         tags.input_tags.allow_nan = not self.sparsity
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -23,8 +23,12 @@ from nmfcluster._utils.validation import (
 )
 from nmfcluster.meta.squares import unit_rows
 
-_PRESENT = 0.5  # presence from which a group has a program: it comes back in half of its runs
-_TINY = np.finfo(float).tiny  # put in the place of sums of 0, by which nothing is divided
+_PRESENT = (
+    0.5  # presence from which a group has a program: it comes back in half of its runs
+)
+_TINY = np.finfo(
+    float
+).tiny  # put in the place of sums of 0, by which nothing is divided
 
 
 @dataclass(frozen=True)
@@ -116,36 +120,55 @@ def metacluster(
     H, of_table = np.concatenate(tables), np.repeat(np.arange(len(tables)), sizes)
     seen, roots = ~np.isnan(H), unit_rows(np.sqrt(np.nan_to_num(H)))[0]
     scale = np.sqrt((roots**2 @ seen.T) * (seen @ (roots**2).T))
-    far = 1 - np.divide(roots @ roots.T, scale, out=np.zeros_like(scale), where=scale > 0)
-    far[of_table[:, None] == of_table] = len(H) ** 2  # one such pair is more than all others
-    tree = AgglomerativeClustering(int(n_clusters), metric="precomputed", linkage="average")
+    far = 1 - np.divide(
+        roots @ roots.T, scale, out=np.zeros_like(scale), where=scale > 0
+    )
+    far[of_table[:, None] == of_table] = (
+        len(H) ** 2
+    )  # one such pair is more than all others
+    tree = AgglomerativeClustering(
+        int(n_clusters), metric="precomputed", linkage="average"
+    )
     labels = tree.fit_predict(far)
     labels = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))[labels]
     # what they have in common, feature by feature, and where they occur
     E = one_hot(labels, int(n_clusters))
     means = (E.T @ roots / np.maximum(E.T @ seen, 1)) ** 2
     means /= np.maximum(means.sum(axis=1, keepdims=True), _TINY)
-    held, of_source = one_hot(of_table, len(tables)).T @ E > 0, one_hot(source, len(known))
+    held, of_source = (
+        one_hot(of_table, len(tables)).T @ E > 0,
+        one_hot(source, len(known)),
+    )
     presence = of_source.T @ held / of_source.sum(axis=0)[:, None]
-    return SharedPrograms(means, np.split(labels, np.cumsum(sizes)[:-1]), presence, known, names)
+    return SharedPrograms(
+        means, np.split(labels, np.cumsum(sizes)[:-1]), presence, known, names
+    )
 
 
 def _read_programs(components: Any) -> tuple[list[np.ndarray], np.ndarray | None]:
     """Return tables of programs with columns for all features, and the names of these."""
     if isinstance(components, str) or not isinstance(components, Sequence | np.ndarray):
-        raise TypeError(f"components must be a list of tables, got {shown(components)}.")
+        raise TypeError(
+            f"components must be a list of tables, got {shown(components)}."
+        )
     if not len(components):
         raise ValueError("components must hold a table at least, it is empty.")
     names = [f"components[{i}]" for i in range(len(components))]
     own = [sample_names(column_names(table)) for table in components]
-    wanted = {"ensure_all_finite": "allow-nan", "ensure_non_negative": True, "dtype": np.float64}
+    wanted = {
+        "ensure_all_finite": "allow-nan",
+        "ensure_non_negative": True,
+        "dtype": np.float64,
+    }
     pairs = zip(components, names, strict=True)
     tables = [as_dense(read_table(table, name, **wanted)) for table, name in pairs]
     if all(index is None for index in own):
         for table, name in zip(tables, names, strict=True):
             require_size(table, name, tables[0].shape[1])
         return tables, None
-    if unnamed := [name for name, index in zip(names, own, strict=True) if index is None]:
+    if unnamed := [
+        name for name, index in zip(names, own, strict=True) if index is None
+    ]:
         cure = "give all as data frames, or all as arrays"
         raise ValueError(f"{unnamed[0]} has no names of features, others have: {cure}.")
     features = union_of(own, names, "feature")
@@ -155,7 +178,9 @@ def _read_programs(components: Any) -> tuple[list[np.ndarray], np.ndarray | None
     return tables, np.asarray(features)
 
 
-def read_groups(given: Any, name: str, n: int, noun: str) -> tuple[np.ndarray, np.ndarray]:
+def read_groups(
+    given: Any, name: str, n: int, noun: str
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the names of groups, sorted, and the number of the group of every one of `n` things.
 
     `noun` is what a message calls one of them.
@@ -195,29 +220,48 @@ class GroupFits:
 
     @classmethod
     def of(
-        cls, model: Any, X: Any, groups: Any, weights: Any, fixed: np.ndarray | None, seed: int
+        cls,
+        model: Any,
+        X: Any,
+        groups: Any,
+        weights: Any,
+        fixed: np.ndarray | None,
+        seed: int,
     ) -> Self:
         """Fit a model like `model` to the rows of every group, and metacluster their programs."""
         names, group = read_groups(groups, "groups", X.shape[0], "sample")
         if model.sparsity:  # usages alone are fitted at the end
             raise ValueError(f"groups need sparsity=0, got sparsity={model.sparsity}.")
-        k, m, own = model.n_clusters, 0 if fixed is None else len(fixed), model.base_n_clusters
-        check_count(own := k if own is None else own, "base_n_clusters, with groups,", max(m, 1))
+        k, m, own = (
+            model.n_clusters,
+            0 if fixed is None else len(fixed),
+            model.base_n_clusters,
+        )
+        check_count(
+            own := k if own is None else own, "base_n_clusters, with groups,", max(m, 1)
+        )
         each = {"n_clusters": own, "base_n_clusters": None, "fixed_components": fixed}
         models, rows = [], [np.flatnonzero(group == g) for g in range(len(names))]
         for name, its in zip(names, rows, strict=True):
             # the same seed for all: a group has the same programs whatever others there are
             alone = clone(model).set_params(**each, random_state=seed)
             try:
-                models.append(alone.fit(X[its], None, None if weights is None else weights[its]))
+                models.append(
+                    alone.fit(X[its], None, None if weights is None else weights[its])
+                )
             except ValueError as error:
-                raise ValueError(f"Group {name!r} of {len(its)} samples: {error}") from error
+                raise ValueError(
+                    f"Group {name!r} of {len(its)} samples: {error}"
+                ) from error
         # those that are fixed are the same everywhere, the others are metaclustered
         columns, labels = np.zeros((0, X.shape[1])), [np.arange(m) for _ in models]
         if k > m:
             found = metacluster([one.components_[m:] for one in models], k - m)
             columns, others = unit_rows(found.components)[0], found.labels
-            labels = [np.append(first, m + its) for first, its in zip(labels, others, strict=True)]
+            labels = [
+                np.append(first, m + its)
+                for first, its in zip(labels, others, strict=True)
+            ]
         columns = columns if fixed is None else np.concatenate([fixed, columns])
         return cls(models, rows, names, columns.astype(X.dtype), labels)
 
@@ -230,7 +274,9 @@ class GroupFits:
         n_runs = [len(one.run_losses_) for one in self.models]
         ends, least = np.cumsum(n_runs), model.min_groups
         if not isinstance(least, Integral):
-            least = max(2, np.ceil(least * n_groups))  # what one group alone has is not shared
+            least = max(
+                2, np.ceil(least * n_groups)
+            )  # what one group alone has is not shared
         E = [one_hot(np.argsort(order)[labels], len(order)) for labels in self.labels]
         fits = list(zip(self.models, E, strict=True))
         model.groups_ = self.names
@@ -238,9 +284,13 @@ class GroupFits:
         model.shared_ = (model.presence_ >= _PRESENT).sum(axis=0) >= least
         model.recurrence_ = model.presence_.mean(axis=0)
         model.run_losses_ = np.concatenate([one.run_losses_ for one in self.models])
-        model.correspondence_ = np.concatenate([one.correspondence_ @ its for one, its in fits])
+        model.correspondence_ = np.concatenate(
+            [one.correspondence_ @ its for one, its in fits]
+        )
         firsts = zip(self.models, ends - n_runs, strict=True)
-        model.base_runs_ = np.concatenate([one.base_runs_ + first for one, first in firsts])
+        model.base_runs_ = np.concatenate(
+            [one.base_runs_ + first for one, first in firsts]
+        )
         partitions = np.full((n, ends[-1]), -1)
         for one, its, end in zip(self.models, self.rows, ends, strict=True):
             partitions[its, end - one.partitions_.shape[1] : end] = one.partitions_

@@ -39,16 +39,24 @@ class Metaclusters:
     def of(cls, correspondence: np.ndarray, columns: np.ndarray, n_runs: int) -> Self:
         """Scale columns of alpha to sum to the number of runs, and rows of gamma to length 1."""
         total = correspondence.sum(axis=0)
-        return cls(correspondence * (n_runs / np.where(total > 0, total, 1)), unit_rows(columns)[0])
+        return cls(
+            correspondence * (n_runs / np.where(total > 0, total, 1)),
+            unit_rows(columns)[0],
+        )
 
 
-def _optima(objective: Any, solver: Any, plan: Plan, starts: list[np.ndarray]) -> list[Solution]:
+def _optima(
+    objective: Any, solver: Any, plan: Plan, starts: list[np.ndarray]
+) -> list[Solution]:
     """Run a solver on the runs' clusters and return the optima, each of them once."""
     # starts are close to where they end: ten updates can be enough
     plan = replace(plan, solver=solver).stopping(min_iter=10, race_from=None)
     makers: list[Start] = [partial(np.asarray, start) for start in starts]
     solutions = plan.run(objective, makers, f"{solver.__name__} of the runs' clusters")
-    apart = np.diff([s.loss for s in solutions], prepend=-np.inf) > _SAME * objective.constant
+    apart = (
+        np.diff([s.loss for s in solutions], prepend=-np.inf)
+        > _SAME * objective.constant
+    )
     return [solution for solution, new in zip(solutions, apart, strict=True) if new]
 
 
@@ -66,7 +74,9 @@ def by_ptf(runs: Runs, plan: Plan) -> list[Metaclusters]:
     """
     chosen = runs.starts(plan.n_init, plan.n_clusters)
     starts = [lifted_start(runs.W[clusters], runs.H[clusters]) for clusters in chosen]
-    optima = _optima(RunsObjective(runs.W, runs.H, current_device.get()), tensor_hals, plan, starts)
+    optima = _optima(
+        RunsObjective(runs.W, runs.H, current_device.get()), tensor_hals, plan, starts
+    )
     return [Metaclusters.of(s.factors[0], s.factors[2], len(runs)) for s in optima]
 
 
@@ -77,7 +87,9 @@ def by_nmf(runs: Runs, plan: Plan) -> list[Metaclusters]:
     """
     chosen = runs.starts(plan.n_init, plan.n_clusters)
     starts = [lifted_start(fitted_rows(runs.H, runs.H[c]).T, runs.H[c]) for c in chosen]
-    optima = _optima(MatrixObjective(runs.H, device=current_device.get()), hals, plan, starts)
+    optima = _optima(
+        MatrixObjective(runs.H, device=current_device.get()), hals, plan, starts
+    )
     return [Metaclusters.of(s.factors[0], s.factors[1], len(runs)) for s in optima]
 
 
@@ -102,7 +114,9 @@ def metaclustered(
     if fixed is None:
         return WAYS[way](runs, plan)
     k, m, dtype = plan.n_clusters, len(fixed), runs.H.dtype
-    number = np.concatenate([np.arange(size) for size in runs.sizes])  # of a cluster in its run
+    number = np.concatenate(
+        [np.arange(size) for size in runs.sizes]
+    )  # of a cluster in its run
     free = np.flatnonzero(number >= m)
     of_free = [Metaclusters(np.zeros((len(free), 0)), np.zeros((0, runs.H.shape[1])))]
     if m < k:
@@ -151,7 +165,10 @@ def refine(
 
 
 def by_their_size(
-    objective: Objective, best: Solution, n_fixed: int = 0, weights: np.ndarray | None = None
+    objective: Objective,
+    best: Solution,
+    n_fixed: int = 0,
+    weights: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the best W (n, k), scaled H, and which cluster is which, the largest first.
 

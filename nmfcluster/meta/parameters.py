@@ -19,7 +19,9 @@ Objective = MatrixObjective | Divergence  # what X is fitted by
 LOSSES = ("frobenius", "kullback-leibler")
 
 
-def objective_of_table(model: Any, X: Any, fixed: np.ndarray | None = None) -> Objective:
+def objective_of_table(
+    model: Any, X: Any, fixed: np.ndarray | None = None
+) -> Objective:
     """Return the objective of a table, in which NaN stands for what is not observed.
 
     Parameters
@@ -32,13 +34,19 @@ def objective_of_table(model: Any, X: Any, fixed: np.ndarray | None = None) -> O
     (X, missing), sparsity = split_missing(X), model.sparsity
     objective: Objective = Divergence(X, missing)
     if model.loss == "frobenius":
-        objective = MatrixObjective(X, missing, sparsity=sparsity, penalty=model.penalty)
+        objective = MatrixObjective(
+            X, missing, sparsity=sparsity, penalty=model.penalty
+        )
     known = fixed is not None and len(fixed) == model.n_clusters
-    if not sparsity and not known:  # with a penalty runs are numpy's, and usages alone are, too
+    if (
+        not sparsity and not known
+    ):  # with a penalty runs are numpy's, and usages alone are, too
         objective = replace(objective, device=current_device.get())
     # a penalty is known for squares of all entries, and of components that are all free
     if sparsity and model.loss != "frobenius":
-        raise ValueError(f"sparsity={sparsity} needs loss='frobenius', got {model.loss!r}.")
+        raise ValueError(
+            f"sparsity={sparsity} needs loss='frobenius', got {model.loss!r}."
+        )
     if sparsity and missing is not None:
         raise ValueError(f"X must not hold NaN with sparsity={sparsity}.")
     if sparsity and fixed is not None:
@@ -58,7 +66,9 @@ def explained(model: Any, objective: Objective, H: np.ndarray) -> Objective:
     kept = scaled_columns(objective.X, ~lost)
     left_out = f"{total(objective.X) - total(kept):g} of {total(objective.X):g} counts are left out"
     where = f"{counted(len(names), 'column')} of X, {reprlib.repr(names)}"
-    warn(f"All components are 0 in {where}: {left_out}, as no component can explain them.")
+    warn(
+        f"All components are 0 in {where}: {left_out}, as no component can explain them."
+    )
     return replace(objective, X=kept)
 
 

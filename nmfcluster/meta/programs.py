@@ -10,7 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 from nmfcluster._base import NMFClusterer, membership
 from nmfcluster._utils.linalg import exact_rows
 from nmfcluster._utils.storage import as_float64, row_dots
-from nmfcluster._utils.validation import check_count, positions, read_table, require_size, shown
+from nmfcluster._utils.validation import (
+    check_count,
+    positions,
+    read_table,
+    require_size,
+    shown,
+)
 from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 
 # of a fit, and true of other clusters of the same samples, too
@@ -137,7 +143,9 @@ class Programs(BiclusterMixin, NMFClusterer):
         each = np.eye(k := len(self.components_))
         out = positions(clusters, k, "cluster", "the model")
         if len(left := np.delete(each, out, axis=0)) == 0:
-            raise ValueError(f"clusters must leave one at least of {k}, got all of them.")
+            raise ValueError(
+                f"clusters must leave one at least of {k}, got all of them."
+            )
         return self._of(left, X)
 
     def merged(self, groups: Any, X: Any) -> Self:
@@ -170,13 +178,19 @@ class Programs(BiclusterMixin, NMFClusterer):
         check_is_fitted(self)
         A = np.eye(k := len(self.components_))
         if np.ndim(groups) == 0 or any(np.ndim(its) != 1 for its in groups):
-            raise TypeError(f"groups must be a list of groups, as [(1, 4)], got {shown(groups)}.")
-        together = [np.sort(positions(its, k, "cluster", "the model")) for its in groups]
+            raise TypeError(
+                f"groups must be a list of groups, as [(1, 4)], got {shown(groups)}."
+            )
+        together = [
+            np.sort(positions(its, k, "cluster", "the model")) for its in groups
+        ]
         if len(set(named := np.concatenate([[], *together]))) < len(named):
             raise ValueError(f"groups must name a cluster once, got {shown(groups)}.")
         for its in together:
             A[its[:1], its] = 1
-        return self._of(np.delete(A, [c for its in together for c in its[1:]], axis=0), X)
+        return self._of(
+            np.delete(A, [c for its in together for c in its[1:]], axis=0), X
+        )
 
     def _of(self, A: np.ndarray, X: Any) -> Self:
         """Return the model whose clusters are sums of those of this one, (n_new, k) of 0 and 1."""
@@ -190,7 +204,9 @@ class Programs(BiclusterMixin, NMFClusterer):
             if name in _OF_RUNS:
                 setattr(other, name, was)
             elif name in ("recurrence_", "presence_", "shared_"):
-                setattr(other, name, (was[..., None, :] * A).max(axis=-1).astype(was.dtype))
+                setattr(
+                    other, name, (was[..., None, :] * A).max(axis=-1).astype(was.dtype)
+                )
         other.correspondence_ = self.correspondence_ @ A.T
         other.confidence_ = confidence(self.partitions_, other.labels_)
         return other
@@ -228,7 +244,10 @@ class Programs(BiclusterMixin, NMFClusterer):
         check_is_fitted(self)
         pd = import_module("pandas")  # here, as it is needed for nothing else
         clusters = self.get_feature_names_out()
-        rows, columns = getattr(self, "_row_names_", None), getattr(self, "_column_names_", None)
+        rows, columns = (
+            getattr(self, "_row_names_", None),
+            getattr(self, "_column_names_", None),
+        )
         W = pd.DataFrame(self.factor_, index=rows, columns=clusters)
         return W, pd.DataFrame(self.components_, index=clusters, columns=columns)
 
@@ -318,7 +337,9 @@ class Programs(BiclusterMixin, NMFClusterer):
         M = membership(as_float64(self._extend_alone(X)))
         X = as_float64(self._read(X, reset=False))
         if np.isnan(X.sum()):
-            raise ValueError("X must not hold NaN here: fill it, as by `inverse_transform`.")
+            raise ValueError(
+                "X must not hold NaN here: fill it, as by `inverse_transform`."
+            )
         return X, M
 
     def consensus_matrix(self, indices: Any = None) -> np.ndarray:

@@ -49,7 +49,9 @@ class SideBySide:
     @cached_property
     def scales(self) -> tuple[np.ndarray, ...]:
         """Roots of the means of rows, and of columns, of every table."""
-        return tuple(map(np.stack, zip(*(one.scales for one in self.each), strict=True)))
+        return tuple(
+            map(np.stack, zip(*(one.scales for one in self.each), strict=True))
+        )
 
     @property
     def standardised(self) -> Self:
@@ -73,30 +75,44 @@ class SideBySide:
 
     def of_rows(self, W: Any, filling: Filling = None) -> Any:
         """Return ``W'X`` of every start."""
-        return _joined([[one.of_rows(w, S)] for one, w, S in self._starts(W, filling)])[0]
+        return _joined([[one.of_rows(w, S)] for one, w, S in self._starts(W, filling)])[
+            0
+        ]
 
     def of_columns(self, H: Any, filling: Filling = None) -> Any:
         """Return ``HX'`` of every start."""
-        return _joined([[one.of_columns(h, S)] for one, h, S in self._starts(H, filling)])[0]
+        return _joined(
+            [[one.of_columns(h, S)] for one, h, S in self._starts(H, filling)]
+        )[0]
 
     def expected(self, W: Any, H: Any, of_loss: bool = True) -> tuple[Any, ...]:
         """Return how much of every table each cluster makes, and the losses."""
-        return _joined([one.expected(w, h, of_loss) for one, w, h in self._starts(W, H)])
+        return _joined(
+            [one.expected(w, h, of_loss) for one, w, h in self._starts(W, H)]
+        )
 
     def _starts(self, *parts: Any) -> Iterator[tuple[Any, ...]]:
         """Yield objectives, each with its part of arrays, or of lists, as a batch of one."""
         for s, one in enumerate(self.each):
-            some: list[Any] = [[part[s]] if isinstance(part, list) else part for part in parts]
+            some: list[Any] = [
+                [part[s]] if isinstance(part, list) else part for part in parts
+            ]
             yield one, *(F[s : s + 1, ...] if hasattr(F, "shape") else F for F in some)
 
 
 def _joined(parts: list[Any]) -> tuple[Any, ...]:
     """Return the arrays of all starts, one after the other."""
-    return tuple(namespace(arrays[0]).concat(arrays) for arrays in zip(*parts, strict=True))
+    return tuple(
+        namespace(arrays[0]).concat(arrays) for arrays in zip(*parts, strict=True)
+    )
 
 
-_SIDE_BY_SIDE = 2**18  # entries of X up to which runs on tables of their own share updates
-_SMALL = 2**16  # entries of X up to which threads wait for each other, and one is faster
+_SIDE_BY_SIDE = (
+    2**18
+)  # entries of X up to which runs on tables of their own share updates
+_SMALL = (
+    2**16
+)  # entries of X up to which threads wait for each other, and one is faster
 
 
 @dataclass(frozen=True)
@@ -127,7 +143,9 @@ class Runs:
         sizes = np.array([len(solution.factors[1]) for solution in solutions])
         losses = np.array([solution.loss for solution in solutions])
         converged = np.array([solution.converged for solution in solutions])
-        H, lengths = unit_rows(np.concatenate([solution.factors[1] for solution in solutions]))
+        H, lengths = unit_rows(
+            np.concatenate([solution.factors[1] for solution in solutions])
+        )
         one = solutions[0].factors[0]
         W = np.empty((len(H), len(one)), dtype=one.dtype)
         for end in np.cumsum(sizes)[::-1]:
@@ -142,7 +160,9 @@ class Runs:
     def slices(self) -> list[slice]:
         """Return where the clusters of every run are."""
         ends = np.cumsum(self.sizes)
-        return [slice(end - size, end) for size, end in zip(self.sizes, ends, strict=True)]
+        return [
+            slice(end - size, end) for size, end in zip(self.sizes, ends, strict=True)
+        ]
 
     def partitions(self) -> np.ndarray:
         """Return the largest cluster of every row in every run, (n, n_runs); -1: in none."""
@@ -155,7 +175,10 @@ class Runs:
         its row of W is long.
         """
         order = -np.linalg.norm(self.W, axis=1)
-        ranked = [part.start + np.argsort(order[part], kind="stable") for part in self.slices()]
+        ranked = [
+            part.start + np.argsort(order[part], kind="stable")
+            for part in self.slices()
+        ]
         firsts = range(min(n_starts, len(self)))
         return [np.concatenate(ranked[i:] + ranked[:i])[:n_clusters] for i in firsts]
 
@@ -187,7 +210,11 @@ def _cosine(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 def draw_sizes(
-    n_runs: int, n_clusters: int, base_n_clusters: Any, rng: np.random.RandomState, n_fixed: int = 0
+    n_runs: int,
+    n_clusters: int,
+    base_n_clusters: Any,
+    rng: np.random.RandomState,
+    n_fixed: int = 0,
 ) -> np.ndarray:
     """Return the number of clusters of every run; together they have at least `n_clusters`.
 
@@ -289,7 +316,9 @@ class Resampled(PerStart):
         if rows is None:
             counts = poisson_counts(objective.X, np.random.default_rng(start.table))
             return replace(objective, X=counts).weighted(weights)
-        return objective.taken(rows).weighted(None if weights is None else weights[rows])
+        return objective.taken(rows).weighted(
+            None if weights is None else weights[rows]
+        )
 
     def of_all(self, start: Any, factors: Factors) -> Factors:
         """Return the factors of a start with rows of 0 for those of X that it does not see."""
@@ -335,9 +364,13 @@ def run_many(
     weighted = objective.weighted(weights)
     X, high, solutions = weighted.X, largest(objective.X), []
     if resample == "poisson" and high > 1e18:  # more is no mean of counts of 64 bits
-        raise ValueError(f"resample='poisson' needs entries of X up to 1e18, got {high:.3g}.")
+        raise ValueError(
+            f"resample='poisson' needs entries of X up to 1e18, got {high:.3g}."
+        )
     if sizes.max() - (m := objective.n_fixed) > X.shape[0]:
-        raise ValueError(f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}.")
+        raise ValueError(
+            f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}."
+        )
     # starts, with the seeds of their tables, one after the other: the first runs are the same
     # however many there are; WH has the mean of X
     mean = 2 * float(np.sqrt(X.mean(dtype=np.float64)))
@@ -362,7 +395,9 @@ def run_many(
                 solutions += plan.run(table, starts, f"runs of {size} clusters")
     except FloatingPointError as error:
         cure = "scale X, or ask for less sparsity"
-        raise ValueError(f"{X.dtype} cannot hold the losses of runs {told}: {cure}.") from error
+        raise ValueError(
+            f"{X.dtype} cannot hold the losses of runs {told}: {cure}."
+        ) from error
     # their clusters, of all rows: those of 0, which a run did not see, are fitted
     solutions.sort(key=loss_of)
     if resample is not None:
@@ -373,5 +408,7 @@ def run_many(
                 solution.factors = np.where(unseen, weighted.near_rows(H), W), H
     runs = Runs.of(solutions)
     if not runs.W.any():
-        raise ValueError(f"Nothing is left of runs {told}: scale X, or ask for less sparsity.")
+        raise ValueError(
+            f"Nothing is left of runs {told}: scale X, or ask for less sparsity."
+        )
     return runs

@@ -11,7 +11,15 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from nmfcluster._optim.run import Steps, kept, per_start
-from nmfcluster._utils.array_api import Device, beside, into, moved, namespace, of_starts, put
+from nmfcluster._utils.array_api import (
+    Device,
+    beside,
+    into,
+    moved,
+    namespace,
+    of_starts,
+    put,
+)
 from nmfcluster._utils.linalg import descend, dots
 
 PENALTIES = ("l1_columns", "l1", "l2")
@@ -21,7 +29,11 @@ _TENSOR_SWEEPS = 1  # the same for tensors, whose products cost no more than a s
 
 
 def half_squares(
-    constant: float, N: np.ndarray, F: np.ndarray, G: np.ndarray, more: np.ndarray | float = 0.0
+    constant: float,
+    N: np.ndarray,
+    F: np.ndarray,
+    G: np.ndarray,
+    more: np.ndarray | float = 0.0,
 ) -> np.ndarray:
     """Return ``constant - <N, F> + <G, FF'> / 2 + more`` of every start.
 
@@ -74,7 +86,9 @@ def hals(objective: Any, F: np.ndarray) -> Steps:
     push, rose = _Push(ones / 2, ones / 2, ones), ones > 0  # no step to push along yet
     while True:
         keep = yield (W.mT, H), loss
-        W, H, W_ahead, H_behind, loss, rose = kept(keep, W, H, W_ahead, H_behind, loss, rose)
+        W, H, W_ahead, H_behind, loss, rose = kept(
+            keep, W, H, W_ahead, H_behind, loss, rose
+        )
         push, objective = _Push(*kept(keep, *push)), objective.kept(keep)
         # H is improved for the W ahead, then pushed; not where the step before was taken back
         N = objective.of_rows(W_ahead, objective.filling(W_ahead, H))
@@ -91,7 +105,12 @@ def hals(objective: Any, F: np.ndarray) -> Steps:
         if rose.any():
             for new, old in ((W_new, W), (W_ahead, W), (H_new, H)):
                 put(new, rose, of_starts(old, rose))
-        W, H, loss, push = W_new, H_new, np.where(rose, loss, loss_new), push.adapted(rose)
+        W, H, loss, push = (
+            W_new,
+            H_new,
+            np.where(rose, loss, loss_new),
+            push.adapted(rose),
+        )
 
 
 class _Push(NamedTuple):
@@ -173,7 +192,10 @@ def sparse_hals(objective: Any, F: np.ndarray) -> Steps:
     W, H = np.divide(W, length, out=flat, where=length > 0), H * length
     loss = objective.loss(objective.of_rows(W), H, W @ W.mT)
     while True:
-        keep = yield (W.mT, H), loss + objective.sparsity * penalty_of(H, objective.penalty)
+        keep = yield (
+            (W.mT, H),
+            loss + objective.sparsity * penalty_of(H, objective.penalty),
+        )
         W, H = kept(keep, W, H)
         H, W = H.copy(), W.copy()
         N, G = objective.of_rows(W), W @ W.mT
@@ -194,7 +216,12 @@ def penalty_of(H: np.ndarray, penalty: str) -> np.ndarray:
 
 
 def descend_penalised(
-    H: np.ndarray, N: np.ndarray, G: np.ndarray, sparsity: float, penalty: str, sweeps: int
+    H: np.ndarray,
+    N: np.ndarray,
+    G: np.ndarray,
+    sparsity: float,
+    penalty: str,
+    sweeps: int,
 ) -> None:
     """Improve the H of every start by sweeps of coordinate descent over its rows, in place.
 
@@ -273,7 +300,9 @@ class RunsObjective:
     @cached_property
     def constant(self) -> float:
         """Loss of the zero factors."""
-        squares = [np.einsum("ij,ij->i", F, F, dtype=np.float64) for F in (self.W, self.H)]
+        squares = [
+            np.einsum("ij,ij->i", F, F, dtype=np.float64) for F in (self.W, self.H)
+        ]
         return float(squares[0] @ squares[1]) / 2
 
 
@@ -299,7 +328,10 @@ def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
     loss : ndarray of shape (n_starts,)
     """
     W, H = objective.there
-    B, C = (beside(np.ascontiguousarray(part), W) for part in np.split(F, [W.shape[1]], axis=2))
+    B, C = (
+        beside(np.ascontiguousarray(part), W)
+        for part in np.split(F, [W.shape[1]], axis=2)
+    )
     along, across = B @ W.T, C @ H.T  # how much of every bicluster the prototypes hold
     N, G = along * across, (B @ B.mT) * (C @ C.mT)
     A = namespace(N).zeros_like(N)

@@ -11,15 +11,26 @@ import numpy as np
 
 from nmfcluster._optim.run import Steps
 from nmfcluster._utils import storage
-from nmfcluster._utils.array_api import Device, Stored, moved, namespace, to_numpy, upright
+from nmfcluster._utils.array_api import (
+    Device,
+    Stored,
+    moved,
+    namespace,
+    to_numpy,
+    upright,
+)
 from nmfcluster._utils.linalg import dots, exact_rows
 from nmfcluster._utils.sparse_products import in_dtype, product_at, scaled
 from nmfcluster.meta.solvers import half_squares, hals, sparse_hals
 
 _ROOM = 1e3  # by which a sum of squares of X must stay within the range of its dtype
-_ENTRIES = 2**22  # of X that are multiplied at a time: 32 MiB where they are widened to float64
+_ENTRIES = (
+    2**22
+)  # of X that are multiplied at a time: 32 MiB where they are widened to float64
 
-Filling = list[Any] | None  # what every start has where X misses an entry; None where it has all
+Filling = (
+    list[Any] | None
+)  # what every start has where X misses an entry; None where it has all
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,11 @@ class Table:
     @property  # not kept: it is as large as X, and quick to make
     def standardised(self) -> MatrixObjective:
         """Least squares of X over these roots: half of chi-square."""
-        fixed = None if self.fixed is None else (self.fixed / self.scales[1]).astype(self.X.dtype)
+        fixed = (
+            None
+            if self.fixed is None
+            else (self.fixed / self.scales[1]).astype(self.X.dtype)
+        )
         X = scaled(self.X, *(1 / scale for scale in self.scales))
         return MatrixObjective(X, self.missing, fixed, device=self.device)
 
@@ -132,8 +147,12 @@ class Table:
         if high == 0:
             raise ValueError("X must hold an entry above 0; all entries are 0.")
         if not self.has_room():
-            held = f"sums, and sums of squares, that {self.X.dtype} holds with some room"
-            raise ValueError(f"X must have {held}, got entries up to {high:.3g}; scale it.")
+            held = (
+                f"sums, and sums of squares, that {self.X.dtype} holds with some room"
+            )
+            raise ValueError(
+                f"X must have {held}, got entries up to {high:.3g}; scale it."
+            )
 
     def check_observed(self, of_columns: bool) -> None:
         """Raise a ValueError if nothing is observed of a row, or of a column if that is wanted."""
@@ -143,7 +162,9 @@ class Table:
             empty = self.missing.sum(axis=axis) == self.X.shape[axis]
             if empty.any():
                 which = f"{kind} {empty.argmax()} is NaN throughout"
-                raise ValueError(f"X must hold an entry in every {kind}; {which}: leave it out.")
+                raise ValueError(
+                    f"X must hold an entry in every {kind}; {which}: leave it out."
+                )
 
     def split(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return a start (n_starts, k, n + p) as its two factors, fixed rows of H as they are."""
@@ -179,7 +200,9 @@ def standardised_first(objective: MatrixObjective, F: np.ndarray) -> Steps:
     """
     # 10 updates: after 5 some runs miss a cluster of 3 % of the rows, and 15 only take longer
     unit = np.sqrt((objective.scales[0] ** 2).mean(axis=-1)[..., None, None])
-    start = objective.ahead((F / unit).astype(F.dtype), 10)  # the standardised table has no unit
+    start = objective.ahead(
+        (F / unit).astype(F.dtype), 10
+    )  # the standardised table has no unit
     yield from objective.solver(objective, np.concatenate(start, axis=2))
 
 
@@ -217,7 +240,10 @@ class MatrixObjective(Table):
         _, missing = self.there
         if missing is None:
             return None
-        return [product_at(missing, upright(W[s, ...]), H[s, ...]) for s in range(W.shape[0])]
+        return [
+            product_at(missing, upright(W[s, ...]), H[s, ...])
+            for s in range(W.shape[0])
+        ]
 
     def of_rows(self, W: np.ndarray, filling: Filling = None) -> np.ndarray:
         """Return ``W'X`` of every start, (n_starts, k, p)."""
@@ -241,8 +267,13 @@ class MatrixObjective(Table):
         the factors have there.
         """
         pairs = zip(filling or (), now or (), strict=True)
-        made_up = [dots(v.data[None, None], (s.data - v.data / 2)[None, None]) for s, v in pairs]
-        return half_squares(self.constant, N, F, G, np.concatenate(made_up) if made_up else 0.0)
+        made_up = [
+            dots(v.data[None, None], (s.data - v.data / 2)[None, None])
+            for s, v in pairs
+        ]
+        return half_squares(
+            self.constant, N, F, G, np.concatenate(made_up) if made_up else 0.0
+        )
 
     @property
     def solver(self) -> Any:
@@ -272,16 +303,23 @@ class MatrixObjective(Table):
     def error(self, W: np.ndarray, H: np.ndarray) -> float:
         """Return ``||X - WH||`` of one pair of factors, W of shape (n, k)."""
         if storage.is_sparse(self.X):
-            wide, H = replace(self.in_type(np.float64), device=None), storage.as_float64(H)[None]
+            wide, H = (
+                replace(self.in_type(np.float64), device=None),
+                storage.as_float64(H)[None],
+            )
             rows = storage.as_float64(W).T[None]
             filling = wide.filling(rows, H)
             N = wide.of_columns(H, filling)
             return float(np.sqrt(2 * wide.loss(N, rows, H @ H.mT, filling, filling)[0]))
         squares = []
-        for block in storage.row_blocks(len(W), 1024):  # more rows take memory, and are no faster
+        for block in storage.row_blocks(
+            len(W), 1024
+        ):  # more rows take memory, and are no faster
             residual = self.X[block] - W[block] @ H
             if self.missing is not None:
-                rows, columns, _ = storage.stored_entries(storage.rows_of(self.missing, block))
+                rows, columns, _ = storage.stored_entries(
+                    storage.rows_of(self.missing, block)
+                )
                 residual[rows, columns] = 0
             squares.append(storage.sum_of_squares(residual))
         return float(np.sqrt(sum(squares)))
@@ -289,13 +327,17 @@ class MatrixObjective(Table):
     def has_room(self) -> bool:
         """Return whether the dtype of X can hold sums of its squares, and more."""
         limits = np.finfo(self.X.dtype)
-        return _ROOM * float(limits.tiny) < 2 * self.constant < float(limits.max) / _ROOM
+        return (
+            _ROOM * float(limits.tiny) < 2 * self.constant < float(limits.max) / _ROOM
+        )
 
 
 def _products(F: Any, X: Any, filling: list[Any]) -> Any:
     """Return the rows of every start times X, in which it has what fills missing entries."""
     xp = namespace(F)
-    N = xp.reshape(_times(xp.reshape(F, (-1, F.shape[2])), X), (*F.shape[:2], X.shape[1]))
+    N = xp.reshape(
+        _times(xp.reshape(F, (-1, F.shape[2])), X), (*F.shape[:2], X.shape[1])
+    )
     for s, S in enumerate(filling):
         N[s, ...] += _times(F[s, ...], S)
     return N
@@ -303,7 +345,9 @@ def _products(F: Any, X: Any, filling: list[Any]) -> Any:
 
 def _times(F: Any, X: Any) -> Any:
     """Return FX, numpy's in C order; a sparse table is multiplied from the left alone."""
-    return upright(X.T @ F.T) if isinstance(X, Stored) or storage.is_sparse(X) else F @ X
+    return (
+        upright(X.T @ F.T) if isinstance(X, Stored) or storage.is_sparse(X) else F @ X
+    )
 
 
 def unit_rows(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -318,7 +362,9 @@ def fitted_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray:
     Of rows of H that are multiples of each other the first is used. A row of which nothing is
     observed is 0.
     """
-    wide = H.astype(np.float64)  # products in float32 lose what tells clusters that are alike
+    wide = H.astype(
+        np.float64
+    )  # products in float32 lose what tells clusters that are alike
     G = wide @ wide.T
     lengths = np.sqrt(np.diagonal(G))
     # a cosine within 1e-14 of 1 may be that of equal rows, but for rounding

@@ -6,12 +6,24 @@ import numpy as np
 
 from nmfcluster._utils.linalg import exact_rows
 from nmfcluster._utils.sparse_products import holding, product_at
-from nmfcluster._utils.storage import as_float64, is_sparse, row_blocks, row_sums, rows_of
+from nmfcluster._utils.storage import (
+    as_float64,
+    is_sparse,
+    row_blocks,
+    row_sums,
+    rows_of,
+)
 from nmfcluster.meta.squares import observed, pair_products
 
-_ENTRIES = 2**18  # of a block of X, or of the small systems of its rows: 2 MiB, as in a cache
-_SURE = 1e-10  # residual of the conditions of a minimum, which has no unit: a row is done
-_RIDGE = 1e-12  # of the largest on the diagonal: directions without curvature have an end
+_ENTRIES = (
+    2**18
+)  # of a block of X, or of the small systems of its rows: 2 MiB, as in a cache
+_SURE = (
+    1e-10  # residual of the conditions of a minimum, which has no unit: a row is done
+)
+_RIDGE = (
+    1e-12  # of the largest on the diagonal: directions without curvature have an end
+)
 
 
 def poisson_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray:
@@ -51,8 +63,12 @@ def poisson_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray:
     if not seen.all():
         X, components = X[:, seen], components[:, seen]
         missing = None if missing is None else missing[:, seen]
-    entries = X.nnz // max(X.shape[0], 1) if is_sparse(X) and missing is None else X.shape[1]
-    for block in row_blocks(X.shape[0], max(1, _ENTRIES // max(len(used) ** 2, entries, 1))):
+    entries = (
+        X.nnz // max(X.shape[0], 1) if is_sparse(X) and missing is None else X.shape[1]
+    )
+    for block in row_blocks(
+        X.shape[0], max(1, _ENTRIES // max(len(used) ** 2, entries, 1))
+    ):
         costs = np.ones((block.stop - block.start, len(used)))
         if missing is not None:
             costs = observed(missing, block) @ components.T
@@ -136,13 +152,17 @@ class _State(NamedTuple):
     totals: np.ndarray  # of the counts, (n, 1)
     value: np.ndarray
     slope: np.ndarray
-    residual: np.ndarray  # by how much the conditions of a minimum are missed, in shares of counts
+    residual: (
+        np.ndarray
+    )  # by how much the conditions of a minimum are missed, in shares of counts
 
     @classmethod
     def at(cls, rows: _Rows, U: np.ndarray, totals: np.ndarray) -> Self:
         means, costs = rows.means(U), rows.costs
         slope = costs - rows.products(quotients(rows.counts, means))
-        missed = np.abs(np.minimum(U * costs / totals, quotients(slope, costs))).max(axis=1)
+        missed = np.abs(np.minimum(U * costs / totals, quotients(slope, costs))).max(
+            axis=1
+        )
         return cls(U, totals, value(rows, U, means), slope, missed)
 
     def taken(self, rows: np.ndarray) -> Self:
@@ -160,7 +180,9 @@ def minima(rows: _Rows, start: np.ndarray | None = None) -> np.ndarray:
     rows, totals = rows.taken(todo), totals[todo, None]
     now = np.repeat(totals / k, k, axis=1) if start is None else start[todo]
     for _ in range(4):  # steps of EM before the first of Newton
-        now = now * quotients(rows.products(quotients(rows.counts, rows.means(now))), rows.costs)
+        now = now * quotients(
+            rows.products(quotients(rows.counts, rows.means(now))), rows.costs
+        )
     state = _State.at(rows, now, totals)
     for _ in range(100):  # most rows take five to ten steps
         U[todo] = state.U
@@ -187,7 +209,9 @@ def _step(rows: _Rows, state: _State) -> None:
     left, length = np.arange(len(U)), 1.0
     for _ in range(40):  # rounding is all that is left of a step then
         before = state.taken(left)
-        after = _State.at(rows.taken(left), before.U + length * step[left], before.totals)
+        after = _State.at(
+            rows.taken(left), before.U + length * step[left], before.totals
+        )
         # Armijo's rule: lower by 1e-4 of the slope, but for rounding
         allowed = before.value + 1e-14 * (np.abs(before.value) + before.totals[:, 0])
         lower = after.value <= allowed + 1e-4 * length * gain[left]

@@ -82,7 +82,9 @@ def mean_of_pairs(D: np.ndarray) -> float:
     return float(D.sum() / (len(D) * (len(D) - 1)))
 
 
-def jackknife(statistic: Callable[..., float], *tables: np.ndarray) -> tuple[float, float]:
+def jackknife(
+    statistic: Callable[..., float], *tables: np.ndarray
+) -> tuple[float, float]:
     """Return a statistic of tables of pairs, and its standard error.
 
     Pairs that share a labelling are not independent, so labellings are left out, one at a time,

@@ -4,7 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._utils.labels import cluster_counts, encode, indicator, one_hot, over_seen
+from nmfcluster._utils.labels import (
+    cluster_counts,
+    encode,
+    indicator,
+    one_hot,
+    over_seen,
+)
 from nmfcluster._utils.validation import normalised_weights
 
 
@@ -100,7 +106,9 @@ def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.n
     return _mean_over_pairs(together, seen)
 
 
-def cluster_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.ndarray:
+def cluster_consensus(
+    partitions: Any, labels: Any, *, weights: Any = None
+) -> np.ndarray:
     """Return how often partitions hold two members of a cluster together, for every cluster.
 
     It is the mean co-association of the pairs of different samples in a cluster [1]_, over the
@@ -152,14 +160,20 @@ def _mean_over_pairs(together: np.ndarray, seen: np.ndarray) -> np.ndarray:
     return np.clip(over_seen(together, seen, 1e-9), 0, 1)
 
 
-def _read(partitions: Any, labels: Any, weights: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _read(
+    partitions: Any, labels: Any, weights: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return codes, the clusters of the samples from 0, -1 for none, and weights that sum to 1."""
     codes, _ = encode(partitions, "partitions")
     if np.ndim(labels) != 1:
-        raise ValueError(f"labels must have shape (n_samples,), got shape {np.shape(labels)}.")
+        raise ValueError(
+            f"labels must have shape (n_samples,), got shape {np.shape(labels)}."
+        )
     clusters = encode([labels], "labels")[0][:, 0]
     if len(clusters) != len(codes):
-        raise ValueError(f"labels must be {len(codes)}, one a sample, got {len(clusters)}.")
+        raise ValueError(
+            f"labels must be {len(codes)}, one a sample, got {len(clusters)}."
+        )
     if clusters.max() < 0:
         raise ValueError("labels must hold a cluster, got none.")
     return codes, clusters, normalised_weights(weights, codes.shape[1])
@@ -174,7 +188,10 @@ def _pairs_with_clusters(
     indicator of the clusters, whose rows are 0 for samples in none.
     """
     inside = clusters >= 0
-    E = one_hot(np.maximum(clusters, 0), max(int(clusters.max()), 0) + 1) * inside[:, None]
+    E = (
+        one_hot(np.maximum(clusters, 0), max(int(clusters.max()), 0) + 1)
+        * inside[:, None]
+    )
     n_clusters = cluster_counts(codes)
     Z, observed = indicator(codes, n_clusters), codes >= 0
     together = Z @ (np.repeat(shares, n_clusters)[:, None] * (Z.T @ E))

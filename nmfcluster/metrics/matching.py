@@ -16,7 +16,9 @@ from nmfcluster._utils.validation import (
 _ROUNDING = 1e-12  # relative: sums of float64 that differ by less are equal
 
 
-def match_components(components_a: Any, components_b: Any) -> tuple[np.ndarray, np.ndarray]:
+def match_components(
+    components_a: Any, components_b: Any
+) -> tuple[np.ndarray, np.ndarray]:
     """Return which component of b is the counterpart of every component of a.
 
     Pairs are one to one, such that their cosines have the largest sum. So programs keep their
@@ -56,13 +58,19 @@ def match_components(components_a: Any, components_b: Any) -> tuple[np.ndarray, 
     """
     own, other = column_names(components_a), column_names(components_b)
     if (sample_names(own) is None) != (sample_names(other) is None):
-        warn("One of components_a and components_b has no names: features are taken by position.")
-    components_b = columns_in_order_of(own, components_b, "components_b", "components_a")
+        warn(
+            "One of components_a and components_b has no names: features are taken by position."
+        )
+    components_b = columns_in_order_of(
+        own, components_b, "components_b", "components_a"
+    )
     a = _read_components(components_a, "components_a")
     b = _read_components(components_b, "components_b")
     if a.shape[1] != b.shape[1]:
         got = f"{a.shape[1]} and {b.shape[1]}"
-        raise ValueError(f"components_a and components_b must have the same features, got {got}.")
+        raise ValueError(
+            f"components_a and components_b must have the same features, got {got}."
+        )
     cosines = np.minimum(a @ b.T, 1)  # it may be more by rounding
     rows, columns = linear_sum_assignment(cosines, maximize=True)
     counterparts, of_pairs = np.full(len(a), -1), np.zeros(len(a))
@@ -86,5 +94,7 @@ def members(memberships: np.ndarray, threshold: float) -> np.ndarray:
     """Return which memberships are at least a share of the largest one in the cluster, above 0."""
     memberships = memberships.astype(np.float64, copy=False)
     largest = memberships.max(axis=1, keepdims=True)
-    shares = np.divide(memberships, largest, out=np.zeros_like(memberships), where=largest > 0)
+    shares = np.divide(
+        memberships, largest, out=np.zeros_like(memberships), where=largest > 0
+    )
     return (shares >= threshold * (1 - _ROUNDING)) & (shares > 0)

@@ -57,12 +57,16 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
 def _read_labels(labels: Any, name: str) -> Any:
     """Return labels as a vector, none of them missing."""
     if np.ndim(labels) != 1:
-        raise ValueError(f"{name} must have shape (n_samples,), got shape {np.shape(labels)}.")
+        raise ValueError(
+            f"{name} must have shape (n_samples,), got shape {np.shape(labels)}."
+        )
     labels = column_or_1d(to_numpy(labels))
     if not len(labels):
         raise ValueError(f"{name} holds 0 samples; at least one is needed.")
     if labels.dtype.kind in "Of" and any(map(is_missing, labels)):
-        raise ValueError(f"{name} must not hold missing labels: leave these samples out.")
+        raise ValueError(
+            f"{name} must not hold missing labels: leave these samples out."
+        )
     return labels
 
 
@@ -105,11 +109,17 @@ def cophenetic_correlation(consensus: Any) -> float:
     """
     consensus = _check_consensus(consensus)
     if len(consensus) < 3:
-        raise ValueError(f"consensus must have at least 3 samples, got {len(consensus)}.")
-    distances = squareform(1 - consensus.clip(max=1), checks=False)  # it may be 1 + rounding
+        raise ValueError(
+            f"consensus must have at least 3 samples, got {len(consensus)}."
+        )
+    distances = squareform(
+        1 - consensus.clip(max=1), checks=False
+    )  # it may be 1 + rounding
     seen = ~np.isnan(distances)
     if not seen.any():
-        raise ValueError("consensus must hold a pair of samples that was seen, got only NaN.")
+        raise ValueError(
+            "consensus must hold a pair of samples that was seen, got only NaN."
+        )
     known = distances[seen]
     if np.ptp(known) < 1e-12:  # equal but for rounding: there is nothing to correlate
         return 1.0

@@ -16,14 +16,24 @@ from nmfcluster.model_selection.results import NumberOfClusters, tell_failures
 
 _MORE = 2  # fits of a number of clusters at a time
 _SOME, _FITS = 4, 6  # of those that can still be chosen, and of the two that decide
-_ERROR_OF_TWO = 0.1  # standard error that two fits are taken to have: it shows with more
+_ERROR_OF_TWO = (
+    0.1  # standard error that two fits are taken to have: it shows with more
+)
 _COMPARED = 1000  # samples, at most, whose clusters by two fits are compared
-_AS_ALIKE = 0.025  # of the mean Rand index, by which a number may lie below the most stable one
-_AT_A_TIME = 4  # numbers, the smallest first, as larger ones may be more than are ever found
+_AS_ALIKE = (
+    0.025  # of the mean Rand index, by which a number may lie below the most stable one
+)
+_AT_A_TIME = (
+    4  # numbers, the smallest first, as larger ones may be more than are ever found
+)
 
 
 def agreement_of_parts(
-    models: dict[int, Any], samples: copies.Samples, size: int, seed: int, n_jobs: int | None
+    models: dict[int, Any],
+    samples: copies.Samples,
+    size: int,
+    seed: int,
+    n_jobs: int | None,
 ) -> tuple[dict[str, Any], list[Exception | None]]:
     """Fit every number of clusters to the same parts of the samples, and compare the fits.
 
@@ -58,7 +68,10 @@ def agreement_of_parts(
     untried = list(range(len(models)))
     while left := untried[:_AT_A_TIME] or _undecided(means, errors, n_fits):
         pairs = [(i, int(n_fits[i]) + b) for i in left for b in range(_MORE)]
-        calls = [(clone(models[numbers[i]]), np.random.default_rng((seed, b))) for i, b in pairs]
+        calls = [
+            (clone(models[numbers[i]]), np.random.default_rng((seed, b)))
+            for i, b in pairs
+        ]
         # of all fits: it takes longer to set than some of them
         with one_thread(), warnings.catch_warnings(action="ignore"):
             told = shared_out(attempted, common, calls, n_jobs)
@@ -69,8 +82,15 @@ def agreement_of_parts(
             n_fits[i] = len(fits[i])
         few = (n_found > 0) & (n_found < numbers)
         untried = [] if few[left[-2:]].sum() == 2 else untried[_AT_A_TIME:]
-    failures = [next((fit for fit in own if isinstance(fit, Exception)), None) for own in fits]
-    figures = {"stability": means, "stability_se": errors, "n_fits": n_fits, "n_found": n_found}
+    failures = [
+        next((fit for fit in own if isinstance(fit, Exception)), None) for own in fits
+    ]
+    figures = {
+        "stability": means,
+        "stability_se": errors,
+        "n_fits": n_fits,
+        "n_found": n_found,
+    }
     return figures, failures
 
 
@@ -121,9 +141,13 @@ def steadiest(
     tell_failures(numbers, failures, "choose_n_clusters")
     if fit is None:
         why = f"with {numbers[0]} to {numbers[-1]} they found at most {n_found.max()}"
-        raise ValueError(f"candidates must hold a number of clusters that fits find: {why}.")
+        raise ValueError(
+            f"candidates must hold a number of clusters that fits find: {why}."
+        )
     if method == "stability":
-        figures["stability_se"] = np.where(np.isnan(means), np.nan, figures["stability_se"])
+        figures["stability_se"] = np.where(
+            np.isnan(means), np.nan, figures["stability_se"]
+        )
     return NumberOfClusters(numbers, k, as_good, method, **figures, best_estimator_=fit)
 
 

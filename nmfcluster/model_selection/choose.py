@@ -19,7 +19,13 @@ from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection.by_stability import agreement_of_parts, steadiest
 from nmfcluster.model_selection.sweep import sweep_n_clusters
 from nmfcluster.model_selection.vote.clusters import LEAST
-from nmfcluster.model_selection.vote.poll import as_good_as, disagreement, poll_of, some_of, tally
+from nmfcluster.model_selection.vote.poll import (
+    as_good_as,
+    disagreement,
+    poll_of,
+    some_of,
+    tally,
+)
 from nmfcluster.partitions.inputs import LabelTable, Memberships, is_soft
 from nmfcluster.similarity import Similarity
 
@@ -31,7 +37,9 @@ _ALLOWED: dict[str, list[Any]] = {
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
 }
-_WHOLE = 0.05  # below 1: an eigenvalue that is less than that is of a cluster that is whole
+_WHOLE = (
+    0.05  # below 1: an eigenvalue that is less than that is of a cluster that is whole
+)
 _PER_CLUSTER = 20  # samples of a part, where a half of all has as many
 
 
@@ -146,13 +154,20 @@ def choose_n_clusters(
             why = "whose runs are decided by sweep_n_clusters; method='stability' takes them"
             raise ValueError(f"fit_params must be None for NMFMetaCluster, {why}.")
         _say("fitting runs with every number of clusters")
-        shared: dict[str, Any] = {"n_estimators": "auto", "n_jobs": n_jobs, "random_state": rng}
+        shared: dict[str, Any] = {
+            "n_estimators": "auto",
+            "n_jobs": n_jobs,
+            "random_state": rng,
+        }
         return sweep_n_clusters(estimator, X, candidates, method=method, **shared)
 
     numbers = results.read_candidates(candidates, n_samples)
     copies.check_fit_params(estimator, fit_params or {})
     fit_params, seed = fit_params or {}, int(rng.randint(copies.SEEDS))
-    features, labels = copies.holds_features(estimator, X), copies.holds_labels(estimator)
+    features, labels = (
+        copies.holds_features(estimator, X),
+        copies.holds_labels(estimator),
+    )
 
     def fitted(k: int) -> Any:
         _say(f"fitting {name}={k} to all samples")
@@ -164,7 +179,9 @@ def choose_n_clusters(
     if method == "vote" or (method == "auto" and features and seen):
         if not features:
             others = "similarities, distances, or labels: give method='stability'"
-            raise ValueError(f"method='vote' asks features, and the estimator takes {others}.")
+            raise ValueError(
+                f"method='vote' asks features, and the estimator takes {others}."
+            )
         _say("asking criteria")
         chosen = _by_vote(estimator, X, numbers, seed, fitted)
 
@@ -179,7 +196,9 @@ def choose_n_clusters(
             estimator, X, None, {}, fit_params, "choose_n_clusters needs all samples"
         )
         numbers = results.without_one(numbers, "stability")
-        size = min(n_samples // 2, max(results.MOST_SAMPLES, _PER_CLUSTER * int(numbers[-1])))
+        size = min(
+            n_samples // 2, max(results.MOST_SAMPLES, _PER_CLUSTER * int(numbers[-1]))
+        )
         _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
         models = {k: clone(estimator).set_params(**{name: k}) for k in numbers.tolist()}
         agreement = agreement_of_parts(models, samples, size, seed, n_jobs)
@@ -194,9 +213,13 @@ def _by_vote(
 ) -> results.NumberOfClusters:
     """Return the number that most criteria see in what the last step of a pipeline sees."""
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
-        X = copies.seeded(clone(estimator[:-1]), np.random.default_rng(seed)).fit_transform(X)
+        X = copies.seeded(
+            clone(estimator[:-1]), np.random.default_rng(seed)
+        ).fit_transform(X)
     rng = np.random.default_rng(seed)
-    X = read_table(X, ensure_min_samples=2 * LEAST, estimator="the vote of choose_n_clusters")
+    X = read_table(
+        X, ensure_min_samples=2 * LEAST, estimator="the vote of choose_n_clusters"
+    )
     X = as_float64(some_of(X, rng))
     X = divided(X, exponent_beyond(X, 2))  # what is seen has no unit
     answers, certain_modes = poll_of(X, int(numbers[-1]), rng)
@@ -205,7 +228,9 @@ def _by_vote(
         warn(disagreement(answers, agreed, k, numbers))
     as_good = as_good_as(k, agreed == k, answers, numbers)
     told: dict[str, Any] = {"method": "vote", "agreed": agreed == k, "votes": answers}
-    return results.NumberOfClusters(numbers, k, as_good, best_estimator_=fitted(k), **told)
+    return results.NumberOfClusters(
+        numbers, k, as_good, best_estimator_=fitted(k), **told
+    )
 
 
 def _by_eigengap(
@@ -225,7 +250,9 @@ def _by_eigengap(
     problem = table.problem(getattr(estimator, "weights", None), True)
     gaps = relative_gaps(problem.objective.A, numbers)
     figures = {"eigengap": gaps, "n_found": np.zeros(len(numbers), dtype=int)}
-    return steadiest(numbers, figures, [None] * len(numbers), fitted, samples, "eigengap")
+    return steadiest(
+        numbers, figures, [None] * len(numbers), fitted, samples, "eigengap"
+    )
 
 
 def relative_gaps(A: Similarity, numbers: np.ndarray) -> np.ndarray:

@@ -214,19 +214,34 @@ class HeldOutPairsScorer(ClusterScorer):
         name, pairs, samples = _without_pairs(estimator, samples)
         if not pairs.n_pairs:
             raise ValueError("constraints must hold at least one pair, got none.")
-        pairs = in_order_of(row_names(samples.X), pairs, _NAME)  # whose numbers are those of labels
+        pairs = in_order_of(
+            row_names(samples.X), pairs, _NAME
+        )  # whose numbers are those of labels
         folds = list(folds_of_pairs(pairs, int(self.n_splits), self._generator()))
-        common, calls = (estimator, samples, name, pairs), [(kept,) for kept, _ in folds]
+        common, calls = (
+            (estimator, samples, name, pairs),
+            [(kept,) for kept, _ in folds],
+        )
         satisfied = self._of_copies(_satisfied_by_copy, common, calls, "fold")
 
         # shares of must-links and of cannot-links, which count alike
         weights = pairs.must_link_weights, pairs.cannot_link_weights
-        kinds = zip(*(asked for _, asked in folds), strict=True), zip(*satisfied, strict=True)
-        of_kinds = map(_share, map(np.stack, kinds[0]), map(np.stack, kinds[1]), weights)
+        kinds = (
+            zip(*(asked for _, asked in folds), strict=True),
+            zip(*satisfied, strict=True),
+        )
+        of_kinds = map(
+            _share, map(np.stack, kinds[0]), map(np.stack, kinds[1]), weights
+        )
         shares, variances, n_pairs = np.array(list(of_kinds)).T
         asked = n_pairs > 0
         error = float(np.sqrt(variances[asked].sum())) / asked.sum()
-        values = (float(shares[asked].mean()), error, *shares.tolist(), float(n_pairs.sum()))
+        values = (
+            float(shares[asked].mean()),
+            error,
+            *shares.tolist(),
+            float(n_pairs.sum()),
+        )
         return dict(zip(self._names, values, strict=True))
 
 
@@ -270,13 +285,19 @@ def _satisfied_by_copy(
     """Return which of all pairs a copy satisfies that is fitted under those that are kept."""
     target = () if samples.y is None else (samples.y,)
     training = (samples.X, *target), {**samples.arguments, name: kept}
-    return pairs.satisfied(labels_of_fit(fitted_copy(estimator, training, rng), samples.X))
+    return pairs.satisfied(
+        labels_of_fit(fitted_copy(estimator, training, rng), samples.X)
+    )
 
 
-def _without_pairs(estimator: Any, samples: Samples) -> tuple[str, PairwiseConstraints, Samples]:
+def _without_pairs(
+    estimator: Any, samples: Samples
+) -> tuple[str, PairwiseConstraints, Samples]:
     """Return by which name `fit` takes constraints, these, and what else goes into it."""
     arguments, y = dict(samples.arguments), samples.y
-    named = [name for name in arguments if isinstance(arguments[name], PairwiseConstraints)]
+    named = [
+        name for name in arguments if isinstance(arguments[name], PairwiseConstraints)
+    ]
     told = {name: arguments.pop(name) for name in named}
     if isinstance(y, PairwiseConstraints):
         told, y = told or {_NAME: y}, None
@@ -286,11 +307,15 @@ def _without_pairs(estimator: Any, samples: Samples) -> tuple[str, PairwiseConst
     [(name, pairs)] = told.items()
     if isinstance(samples.y, PairwiseConstraints) and samples.y != pairs:
         must = f"y and {name} must be the same constraints where both are given"
-        raise ValueError(f"{must}, got {samples.y} and {pairs}: give one of them alone.")
+        raise ValueError(
+            f"{must}, got {samples.y} and {pairs}: give one of them alone."
+        )
     prefix, step = last_step(estimator)
     if name == _NAME and not get_config()["enable_metadata_routing"]:
         name = prefix + _NAME  # as a pipeline takes it
     if name in (_NAME, prefix + _NAME) and not takes(step, _NAME):
         wanted = "a method fit that takes constraints"
-        raise TypeError(f"estimator must have {wanted}; that of {type(step).__name__} does not.")
+        raise TypeError(
+            f"estimator must have {wanted}; that of {type(step).__name__} does not."
+        )
     return name, pairs, samples._replace(y=y, arguments=arguments)

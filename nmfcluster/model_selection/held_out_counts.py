@@ -14,7 +14,9 @@ from nmfcluster.model_selection.results import tell_failures
 
 _MIXED = 0.1  # share of the held-out means that knows no clusters
 _PRIOR = 0.5  # counts that every column has more than were seen: unseen ones are not impossible
-_FOLLOWED = 0.5  # share of the entries that a fit which tells of the others follows at most
+_FOLLOWED = (
+    0.5  # share of the entries that a fit which tells of the others follows at most
+)
 
 #: parameters of the fits to parts: a single run, as nothing is asked about runs, and the way to
 #: metacluster that sees soonest that its clusters are the metaclusters
@@ -66,13 +68,21 @@ def held_out_losses(
             dispersion = overdispersion(table, last.factor_, last.components_, rng)
     rng, seeds = np.random.default_rng(seeds[1]), seeds[2:]
     parts, tried = thinned(table, len(seeds), rng, float(dispersion)), numbers[fitted]
-    told = f"fitting {len(tried)} numbers of clusters to {len(parts)} parts of the counts"
+    told = (
+        f"fitting {len(tried)} numbers of clusters to {len(parts)} parts of the counts"
+    )
     say(told, "sweep_n_clusters")
     calls = [(int(k), fold, seed) for k in tried for fold, seed in enumerate(seeds)]
-    with one_blas_thread():  # of all fits: looking the libraries up takes long beside a short one
-        found = shared_out(attempted, (held_out_loss, model, table, parts), calls, n_jobs)
+    with (
+        one_blas_thread()
+    ):  # of all fits: looking the libraries up takes long beside a short one
+        found = shared_out(
+            attempted, (held_out_loss, model, table, parts), calls, n_jobs
+        )
     of_numbers = [found[i : i + len(parts)] for i in range(0, len(found), len(parts))]
-    errors = [next((r for r in own if isinstance(r, Exception)), None) for own in of_numbers]
+    errors = [
+        next((r for r in own if isinstance(r, Exception)), None) for own in of_numbers
+    ]
     tell_failures(tried, errors, "sweep_n_clusters")
     losses = np.full((len(numbers), len(parts)), np.nan)
     values = [np.nan if isinstance(r, Exception) else r for r in found]
@@ -105,13 +115,17 @@ def held_out_loss(
     -------
     float
     """
-    model = clone(estimator).set_params(**SHORT, n_clusters=n_clusters, random_state=seed)
+    model = clone(estimator).set_params(
+        **SHORT, n_clusters=n_clusters, random_state=seed
+    )
     seen = X - parts[fold]
     model.fit(seen)
     held, seen = as_float64(parts[fold]), as_float64(seen)
     shares = row_sums(seen.T) + _PRIOR
     rows, columns = as_float64(model.factor_), as_float64(model.components_)
-    W = np.column_stack([(1 - _MIXED) * rows, _MIXED * row_sums(seen)]) / (len(parts) - 1)
+    W = np.column_stack([(1 - _MIXED) * rows, _MIXED * row_sums(seen)]) / (
+        len(parts) - 1
+    )
     H = np.vstack([columns, shares / shares.sum()])
     return float(objective_of_table(model, held).error(W, H) ** 2 / 2)
 

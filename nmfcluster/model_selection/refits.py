@@ -32,7 +32,9 @@ from nmfcluster.partitions.inputs import is_soft
 SEEDS = 2**31 - 1  # seeds are below it, as RandomState of every platform takes them
 
 
-Training = tuple[tuple[Any, ...], dict[str, Any]]  # what `fit` is given: by position, and by name
+Training = tuple[
+    tuple[Any, ...], dict[str, Any]
+]  # what `fit` is given: by position, and by name
 
 
 class Samples(NamedTuple):
@@ -41,12 +43,17 @@ class Samples(NamedTuple):
     X: Any
     y: Any  # None: fit is not given a target
     arguments: dict[str, Any]  # of fit besides X and y
-    pairs: str | None  # what X, which is cut on both axes then, holds of all pairs of samples
+    pairs: (
+        str | None
+    )  # what X, which is cut on both axes then, holds of all pairs of samples
 
     def training(self, rows: np.ndarray) -> Training:
         """Return what `fit` is given for some samples: by position, and by name."""
         target = () if self.y is None else (take_samples(self.y, rows),)
-        cut = {k: v if _is_scalar(v) else take_samples(v, rows) for k, v in self.arguments.items()}
+        cut = {
+            k: v if _is_scalar(v) else take_samples(v, rows)
+            for k, v in self.arguments.items()
+        }
         return (self.compared_with(rows, rows), *target), cut
 
     def compared_with(self, rows: np.ndarray, asked: np.ndarray | None) -> Any:
@@ -55,14 +62,23 @@ class Samples(NamedTuple):
             return self.X if asked is None else take_samples(self.X, asked)
         asked = np.arange(n_entries(self.X)) if asked is None else asked
         # a data frame keeps its names
-        return self.X.iloc[asked, rows] if hasattr(self.X, "iloc") else self.X[np.ix_(asked, rows)]
+        return (
+            self.X.iloc[asked, rows]
+            if hasattr(self.X, "iloc")
+            else self.X[np.ix_(asked, rows)]
+        )
 
 
 # --- what is handed in -------------------------------------------------------------------------
 
 
 def read_samples(
-    estimator: Any, X: Any, y: Any, handed: dict[str, Any], fit_params: dict[str, Any], advice: str
+    estimator: Any,
+    X: Any,
+    y: Any,
+    handed: dict[str, Any],
+    fit_params: dict[str, Any],
+    advice: str,
 ) -> Samples:
     """Return all samples with what goes with them, each with an entry for every sample.
 
@@ -85,7 +101,9 @@ def read_samples(
     pairs = pairwise_input(estimator, X)
     if is_soft(X) and holds_labels(estimator):
         whole = "choose_n_clusters(method='auto') takes it whole"
-        raise ValueError(f"X is a list of memberships, which cannot be cut by samples: {whole}.")
+        raise ValueError(
+            f"X is a list of memberships, which cannot be cut by samples: {whole}."
+        )
     X = _cut_by_positions(X, pairs)
     _require_all_samples(estimator, X, pairs, advice)
     if y is not None:
@@ -113,9 +131,13 @@ def read_samples(
 def n_entries(value: Any) -> int:
     """Return the number of samples that a value has entries for; -1 if it has no length."""
     if hasattr(value, "shape"):
-        known = len(value.shape) > 0 and isinstance(value.shape[0], Integral)  # not in Dask
+        known = len(value.shape) > 0 and isinstance(
+            value.shape[0], Integral
+        )  # not in Dask
         return int(value.shape[0]) if known else -1
-    return len(value) if hasattr(value, "__len__") and not isinstance(value, dict) else -1
+    return (
+        len(value) if hasattr(value, "__len__") and not isinstance(value, dict) else -1
+    )
 
 
 def n_samples_of(X: Any) -> int:
@@ -160,7 +182,11 @@ def _cut_by_positions(X: Any, pairs: str | None) -> Any:
     """Return samples in a container of which rows are taken, or of pairs also columns."""
     if hasattr(X, "tocsr"):
         return canonical(check_readable(X).tocsr())
-    table = hasattr(X, "columns") or hasattr(X, "__dask_graph__") or isinstance(X, list | tuple)
+    table = (
+        hasattr(X, "columns")
+        or hasattr(X, "__dask_graph__")
+        or isinstance(X, list | tuple)
+    )
     if pairs and table:
         check_readable(X)
         X = in_own_order(X, "X")
@@ -177,10 +203,14 @@ def _require_entries(value: Any, n_samples: int, name: str, cure: str = "") -> N
     if (count := n_entries(value)) != n_samples:
         entries = "" if count < 0 else f" with {counted(count, 'entry')}"
         wanted = f"one entry for each of the {n_samples} samples, to be cut like them"
-        raise ValueError(f"{name} must have {wanted}; got {type(value).__name__}{entries}.{cure}")
+        raise ValueError(
+            f"{name} must have {wanted}; got {type(value).__name__}{entries}.{cure}"
+        )
 
 
-def _require_all_samples(estimator: Any, X: Any, pairs: str | None, advice: str) -> None:
+def _require_all_samples(
+    estimator: Any, X: Any, pairs: str | None, advice: str
+) -> None:
     """Raise where X is seen to be a part of the samples that the estimator was fitted on."""
     if pairs:
         shape = tuple(getattr(X, "shape", ()))
@@ -198,7 +228,9 @@ def _require_all_samples(estimator: Any, X: Any, pairs: str | None, advice: str)
 def check_whole(samples: Samples, name: str) -> None:
     """Raise where pairs of samples are seen to be those between two halves of a split."""
     X = samples.X
-    graph = hasattr(X, "tocsr") and samples.pairs == "similarities"  # distances are directed
+    graph = (
+        hasattr(X, "tocsr") and samples.pairs == "similarities"
+    )  # distances are directed
     layers: Any = [X] if graph else []  # a container checks its own
     if isinstance(X, np.ndarray) or hasattr(X, "iloc"):
         numbers = read_table(X, allow_nd=True, ensure_all_finite=False)
@@ -211,7 +243,11 @@ def check_whole(samples: Samples, name: str) -> None:
 
 
 def labels_by_copy(
-    samples: Samples, size: int, asked: np.ndarray | None, estimator: Any, rng: np.random.Generator
+    samples: Samples,
+    size: int,
+    asked: np.ndarray | None,
+    estimator: Any,
+    rng: np.random.Generator,
 ) -> tuple[np.ndarray, int]:
     """Return the clusters of some samples, or all, by a copy fitted to some, drawn at random.
 
@@ -260,7 +296,9 @@ def _predicted(
 ) -> np.ndarray:
     """Return the clusters of some samples, or all: by `predict`, or that of the nearest fitted."""
     unseen, step = samples.compared_with(rows, asked), last_step(model)[1]
-    made = samples.pairs is None and pairwise_input(step)  # of samples in one table, by a pipeline
+    made = samples.pairs is None and pairwise_input(
+        step
+    )  # of samples in one table, by a pipeline
     if hasattr(model, "predict") and not made:
         return _numbered(model.predict(unseen), n_entries(unseen))
     seen, labels = take_samples(samples.X, rows), _numbered(step.labels_, len(rows))
@@ -272,7 +310,9 @@ def _predicted(
             seen, unseen = (model[:-1].transform(some) for some in (seen, unseen))
         told = KNeighborsClassifier(1).fit(seen, labels).predict(unseen)
     asked = np.arange(len(told)) if asked is None else asked
-    fitted = np.isin(asked, rows)  # whatever the diagonal of similarities holds, and equal rows
+    fitted = np.isin(
+        asked, rows
+    )  # whatever the diagonal of similarities holds, and equal rows
     told[fitted] = labels[np.searchsorted(rows, asked[fitted])]
     return _numbered(told, len(told))
 
@@ -281,7 +321,9 @@ def _numbered(labels: Any, n_samples: int) -> np.ndarray:
     """Return clusters numbered from 0; -1: in none."""
     if np.shape(labels) != (n_samples,):
         wanted = f"give each of {n_samples} samples a label"
-        raise ValueError(f"an estimator must {wanted}, got labels of shape {np.shape(labels)}.")
+        raise ValueError(
+            f"an estimator must {wanted}, got labels of shape {np.shape(labels)}."
+        )
     return encode([labels], "labels")[0][:, 0]
 
 

@@ -26,9 +26,13 @@ def name_of_number(estimator: Any) -> str:
     raise TypeError(f"estimator must have {wanted}, got {shown(estimator)}.")
 
 
-def read_candidates(candidates: Iterable[int], n_samples: int, n_fixed: int = 0) -> np.ndarray:
+def read_candidates(
+    candidates: Iterable[int], n_samples: int, n_fixed: int = 0
+) -> np.ndarray:
     """Return numbers of clusters in increasing order; a tuple of two is a range, as elsewhere."""
-    if isinstance(candidates, str | bytes | Integral) or not hasattr(candidates, "__iter__"):
+    if isinstance(candidates, str | bytes | Integral) or not hasattr(
+        candidates, "__iter__"
+    ):
         raise TypeError(f"candidates must be several ints, got {shown(candidates)}.")
     # of more than there are samples one is too large, or there twice: they may have no end
     numbers = list(islice(candidates, n_samples + n_fixed + MOST_SAMPLES))
@@ -37,12 +41,16 @@ def read_candidates(candidates: Iterable[int], n_samples: int, n_fixed: int = 0)
     for number in numbers:
         check_count(number, "candidates", 1)
     if max(numbers) - n_fixed > n_samples:
-        most = f"n_samples={n_samples}" + (f" beside {n_fixed} fixed ones" if n_fixed else "")
+        most = f"n_samples={n_samples}" + (
+            f" beside {n_fixed} fixed ones" if n_fixed else ""
+        )
         raise ValueError(f"candidates must be at most {most}, got {max(numbers)}.")
     if isinstance(candidates, tuple) and len(numbers) == 2:
         numbers = list(range(numbers[0], numbers[1] + 1))
         if not numbers:
-            raise ValueError(f"candidates must be (low, high) with low <= high, got {candidates}.")
+            raise ValueError(
+                f"candidates must be (low, high) with low <= high, got {candidates}."
+            )
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"candidates must differ, got {shown(numbers)}.")
     return np.sort(np.array(numbers, dtype=np.int64))
@@ -51,20 +59,28 @@ def read_candidates(candidates: Iterable[int], n_samples: int, n_fixed: int = 0)
 def told(numbers: np.ndarray) -> str:
     """Return candidates in words: "2 to 9" where none is left out, or "2, 5, 9"."""
     low, high = numbers[0], numbers[-1]
-    return f"{low} to {high}" if high - low < len(numbers) else ", ".join(map(str, numbers))
+    return (
+        f"{low} to {high}"
+        if high - low < len(numbers)
+        else ", ".join(map(str, numbers))
+    )
 
 
 def without_one(numbers: np.ndarray, method: str) -> np.ndarray:
     """Return candidates but 1, which a method cannot see; raise if there are no others."""
     if numbers[-1] == 1:
-        raise ValueError(f"candidates must be at least 2 to choose by {method}: 1 is always found.")
+        raise ValueError(
+            f"candidates must be at least 2 to choose by {method}: 1 is always found."
+        )
     return numbers[numbers > 1]
 
 
 def warn_of_largest(numbers: np.ndarray, chosen: int) -> None:
     """Warn where the largest of several candidates was chosen: a larger one may be better."""
     if chosen == numbers[-1] and len(numbers) > 1:
-        warn(f"The largest of the candidates was chosen, {chosen}: give larger ones, too.")
+        warn(
+            f"The largest of the candidates was chosen, {chosen}: give larger ones, too."
+        )
 
 
 def tell_failures(numbers: np.ndarray, outcomes: list[Any], caller: str) -> None:
@@ -94,7 +110,9 @@ class _Chosen:
         by = self.method
         if self.votes:
             for_it = list(self.votes.values()).count(self.n_clusters_)
-            by = f"{for_it} of {len(self.votes)} votes" + ": no agreement" * (not self.agreed)
+            by = f"{for_it} of {len(self.votes)} votes" + ": no agreement" * (
+                not self.agreed
+            )
         return f"{type(self).__name__}({self.n_clusters_} of {told(self.candidates)}, by {by})"
 
     def _figures(self) -> dict[str, np.ndarray]:
@@ -104,7 +122,10 @@ class _Chosen:
     @property
     def table(self) -> dict[str, np.ndarray]:
         """What is known of every candidate, by the names of columns."""
-        chosen = {"as_good": self.as_good, "chosen": self.candidates == self.n_clusters_}
+        chosen = {
+            "as_good": self.as_good,
+            "chosen": self.candidates == self.n_clusters_,
+        }
         return {"n_clusters": self.candidates, **self._figures(), **chosen}
 
     def plot(self, ax: Any = None) -> NumberDisplay:
@@ -197,8 +218,14 @@ class NumberOfClusters(_Chosen):
     def _figures(self) -> dict[str, Any]:
         if not self.votes:
             names = ("eigengap", "stability", "stability_se", "n_fits", "n_found")
-            return {name: one for name in names if (one := getattr(self, name)) is not None}
-        return {"n_votes": np.array([list(self.votes.values()).count(k) for k in self.candidates])}
+            return {
+                name: one for name in names if (one := getattr(self, name)) is not None
+            }
+        return {
+            "n_votes": np.array(
+                [list(self.votes.values()).count(k) for k in self.candidates]
+            )
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -272,10 +299,17 @@ class ClusterSweep(_Chosen):
     @property
     def best_estimator_(self) -> Any:
         """The fitted estimator with the number of clusters that was chosen."""
-        return self.estimators[int(np.flatnonzero(self.candidates == self.n_clusters_)[0])]
+        return self.estimators[
+            int(np.flatnonzero(self.candidates == self.n_clusters_)[0])
+        ]
 
     def _figures(self) -> dict[str, Any]:
-        names = ("recurrence", "smallest_recurrence", "reconstruction_err", "cophenetic")
+        names = (
+            "recurrence",
+            "smallest_recurrence",
+            "reconstruction_err",
+            "cophenetic",
+        )
         figures = {name: getattr(self, name) for name in names}
         if self.held_out_losses is None:
             return figures

@@ -15,7 +15,12 @@ from nmfcluster._compat import N_JOBS, Interval
 from nmfcluster._utils.parallel import attempted, shared_out
 from nmfcluster._utils.validation import warn
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.model_selection.refits import Samples, check_whole, n_samples_of, read_samples
+from nmfcluster.model_selection.refits import (
+    Samples,
+    check_whole,
+    n_samples_of,
+    read_samples,
+)
 
 #: the parameters that all scorers have which fit copies
 OF_COPIES: dict[str, list[Any]] = {
@@ -185,7 +190,11 @@ class ClusterScorer(RoutedScorer):
         self._validate_params()
         name = type(self).__name__
         (X,) = indexable(X)
-        handed = {"sample_weight": sample_weight, "constraints": constraints, **metadata}
+        handed = {
+            "sample_weight": sample_weight,
+            "constraints": constraints,
+            **metadata,
+        }
         advice = f"{name} needs all samples: give the search cv=FullSampleSplit()"
         samples = read_samples(estimator, X, y, handed, self.fit_params or {}, advice)
         if samples.pairs:

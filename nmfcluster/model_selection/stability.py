@@ -147,7 +147,10 @@ class StabilityScorer(ClusterScorer):
         if not 2 <= count < n_samples:
             told = f"subsample_size={size} takes {count} of {n_samples} samples"
             raise ValueError(f"{told}; it must take at least 2, and fewer than all.")
-        common, rest = (samples, count, None, estimator), f", with {count} of {n_samples} samples"
+        common, rest = (
+            (samples, count, None, estimator),
+            f", with {count} of {n_samples} samples",
+        )
         fits = self._of_copies(labels_by_copy, common, calls, "subsample", rest)
         # the score and its details, from labellings (n_subsamples, n_samples)
         codes, rng = np.stack([labels for labels, _ in fits]), self._generator()
@@ -157,7 +160,13 @@ class StabilityScorer(ClusterScorer):
         shares = _shares(codes)
         if shares[0] > _NEARLY_ALL:
             stability, error = min(stability, 0.0), 0.0
-        values = (stability, error, *jackknife(mean_of_pairs, D), mean_of_pairs(C), *shares)
+        values = (
+            stability,
+            error,
+            *jackknife(mean_of_pairs, D),
+            mean_of_pairs(C),
+            *shares,
+        )
         return dict(zip(self._names, values, strict=True))
 
     def _adjusted(self, D: np.ndarray, C: np.ndarray) -> float:
@@ -172,12 +181,16 @@ def _warn_of_lost_constraints(name: str, estimator: Any, samples: Samples) -> No
     told = any(key.endswith("constraints") for key in samples.arguments)
     if isinstance(pairs, PairwiseConstraints) and pairs.n_pairs and not told:
         lost = "the constraints that the estimator was fitted under"
-        cure = "give them as fit_params={'constraints': pairs}, or enable metadata routing"
+        cure = (
+            "give them as fit_params={'constraints': pairs}, or enable metadata routing"
+        )
         warn(f"{name} scores copies without {lost}: {cure}.")
 
 
 def _shares(labellings: np.ndarray) -> tuple[float, ...]:
     """Return the shares of the largest and the smallest cluster, and their number: means."""
     shares = [np.bincount(labels[labels >= 0]) / len(labels) for labels in labellings]
-    told = [(s.max(initial=0), s.min(initial=1) if len(s) else 0, len(s)) for s in shares]
+    told = [
+        (s.max(initial=0), s.min(initial=1) if len(s) else 0, len(s)) for s in shares
+    ]
     return tuple(float(np.mean(figures)) for figures in zip(*told, strict=True))

@@ -16,20 +16,34 @@ from nmfcluster._utils.parallel import attempted, one_blas_thread, shared_out
 from nmfcluster._utils.progress import say
 from nmfcluster._utils.sampling import n_not_whole, some_positions
 from nmfcluster._utils.storage import largest, row_sums
-from nmfcluster._utils.validation import Seed, column_names, counted, generator_of, shown, warn
+from nmfcluster._utils.validation import (
+    Seed,
+    column_names,
+    counted,
+    generator_of,
+    shown,
+    warn,
+)
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.meta.parameters import objective_of_table, read_fixed
 from nmfcluster.metrics import cophenetic_correlation
 from nmfcluster.model_selection.refits import SEEDS
 
 _say = partial(say, speaker="sweep_n_clusters")
-_AS_SURE = 0.15  # of the smallest recurrence, by which a number may lie below the largest one
-_EXACT = 1e-3  # share of the error that is left where a fit ends near an exact factorization
+_AS_SURE = (
+    0.15  # of the smallest recurrence, by which a number may lie below the largest one
+)
+_EXACT = (
+    1e-3  # share of the error that is left where a fit ends near an exact factorization
+)
 _LARGEST = 2**62  # of a count: numpy draws counts of 64 bits
 _ALLOWED: dict[str, list[Any]] = {
     "method": [_compat.StrOptions({"auto", "held-out", "recurrence"})],
     "n_folds": [_compat.Interval(Integral, 2, 1000, closed="both")],
-    "dispersion": [_compat.StrOptions({"auto"}), _compat.Interval(Real, 0, None, closed="left")],
+    "dispersion": [
+        _compat.StrOptions({"auto"}),
+        _compat.Interval(Real, 0, None, closed="left"),
+    ],
     "n_estimators": [_compat.StrOptions({"auto"}), _compat.COUNT, None],
     "n_jobs": _compat.N_JOBS,
 }
@@ -140,7 +154,9 @@ def sweep_n_clusters(
     """
     options = {"method": method, "n_folds": n_folds, "dispersion": dispersion}
     options |= {"n_estimators": n_estimators, "n_jobs": n_jobs}
-    _compat.validate_parameter_constraints(_ALLOWED, options, caller_name="sweep_n_clusters")
+    _compat.validate_parameter_constraints(
+        _ALLOWED, options, caller_name="sweep_n_clusters"
+    )
     if not isinstance(estimator, NMFMetaCluster):
         raise TypeError(f"estimator must be an NMFMetaCluster, got {shown(estimator)}.")
     rng = generator_of(random_state)
@@ -164,7 +180,9 @@ def sweep_n_clusters(
     def told(figure: Callable[[Any], float]) -> np.ndarray:
         return np.array([np.nan if fit is None else figure(fit) for fit in fits])
 
-    drawn = some_positions(table.shape[0], results.MOST_SAMPLES, np.random.default_rng(seeds[0]))
+    drawn = some_positions(
+        table.shape[0], results.MOST_SAMPLES, np.random.default_rng(seeds[0])
+    )
     of_runs: dict[str, Any] = {
         "recurrence": told(lambda fit: fit.recurrence_.mean()),
         "smallest_recurrence": told(lambda fit: fit.recurrence_.min()),
@@ -175,7 +193,9 @@ def sweep_n_clusters(
     # and of counts, to all parts but one, which says how well the others foretell it
     losses, errors, phi = None, None, None
     if by_counts:
-        phi, losses = counts.held_out_losses(model, table, dispersion, numbers, fits, seeds, n_jobs)
+        phi, losses = counts.held_out_losses(
+            model, table, dispersion, numbers, fits, seeds, n_jobs
+        )
         as_good, errors = counts.least_held_out(losses)
         by, best = "held-out", int(np.flatnonzero(as_good)[0])
     else:
@@ -201,9 +221,13 @@ def _read(estimator: NMFMetaCluster, X: Any) -> tuple[Any, Any]:
     if np.isnan(table.min()):
         why = "counts that were not observed have no parts. Leave out rows or columns with NaN"
         raise ValueError(f"X must not hold NaN in sweep_n_clusters: {why}.")
-    if model.fixed_components is not None:  # in the order of X, whose parts have no names
+    if (
+        model.fixed_components is not None
+    ):  # in the order of X, whose parts have no names
         reader.set_params(n_clusters=_compat.MOST)  # candidates that are smaller fail
-        model.set_params(fixed_components=read_fixed(reader, column_names(X), table.dtype))
+        model.set_params(
+            fixed_components=read_fixed(reader, column_names(X), table.dtype)
+        )
     return model, table
 
 
@@ -233,7 +257,9 @@ def _exact(
     return counts.leave_enough(numbers, table.shape) & (errors <= _EXACT * unexplained)
 
 
-def _by_runs(method: str, exact: np.ndarray, smallest: np.ndarray) -> tuple[str, np.ndarray, int]:
+def _by_runs(
+    method: str, exact: np.ndarray, smallest: np.ndarray
+) -> tuple[str, np.ndarray, int]:
     """Return by what the fits to all entries decide, which numbers are as good, and the best.
 
     `exact` says which numbers leave nothing, `smallest` how surely all clusters of each recur.
@@ -246,12 +272,16 @@ def _by_runs(method: str, exact: np.ndarray, smallest: np.ndarray) -> tuple[str,
     return "recurrence", as_good, int(np.flatnonzero(as_good)[-1])
 
 
-def _fits(model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None) -> list[Any]:
+def _fits(
+    model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None
+) -> list[Any]:
     """Return the fits of all numbers of clusters, None where one failed."""
     runs = counted(model.n_estimators, "run")
     _say(f"fitting {len(numbers)} numbers of clusters, {runs} of each")
     with one_blas_thread():
-        fits = shared_out(attempted, (_fit, model, X), [(int(k),) for k in numbers], n_jobs)
+        fits = shared_out(
+            attempted, (_fit, model, X), [(int(k),) for k in numbers], n_jobs
+        )
     results.tell_failures(numbers, fits, "sweep_n_clusters")
     return [None if isinstance(fit, Exception) else fit for fit in fits]
 
@@ -264,4 +294,8 @@ def _cophenetic(fit: NMFMetaCluster, drawn: np.ndarray) -> float:
     """Return the cophenetic correlation of those of some samples that are in a cluster."""
     rows = drawn[fit.labels_[drawn] >= 0]
     with one_blas_thread():
-        return cophenetic_correlation(fit.consensus_matrix(rows)) if len(rows) > 2 else np.nan
+        return (
+            cophenetic_correlation(fit.consensus_matrix(rows))
+            if len(rows) > 2
+            else np.nan
+        )

@@ -27,7 +27,13 @@ from nmfcluster._utils import storage, validation
 from nmfcluster._utils.labels import narrow
 from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.parallel import Each, attempted, shared_out
-from nmfcluster._utils.validation import Seed, generator_of, last_step, pairwise_input, warn
+from nmfcluster._utils.validation import (
+    Seed,
+    generator_of,
+    last_step,
+    pairwise_input,
+    warn,
+)
 from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
 Chosen = np.ndarray | None  # positions that were drawn; None: all
@@ -52,7 +58,9 @@ def pairs_of(bases: list[Any], X: Any) -> str | None:
     kinds = {pairwise_input(base, X): base for base in bases}
     if len(kinds) > 1:
         got = " and ".join(sorted(kind or "features" for kind in kinds))
-        raise ValueError(f"estimator must hold clusterers of one kind of X, got some of {got}.")
+        raise ValueError(
+            f"estimator must hold clusterers of one kind of X, got some of {got}."
+        )
     [(kind, base)] = kinds.items()
     shape = np.shape(X)
     if kind is not None and (len(shape) != 2 or shape[0] != shape[1]):
@@ -61,7 +69,9 @@ def pairs_of(bases: list[Any], X: Any) -> str | None:
     return kind
 
 
-def checks_for(bases: list[Any], X: Any) -> tuple[dict[str, Any] | None, Any, str | None]:
+def checks_for(
+    bases: list[Any], X: Any
+) -> tuple[dict[str, Any] | None, Any, str | None]:
     """Return how X is checked, see `checks_of`, X, and of what pairs it is, see `pairs_of`.
 
     A data frame of pairs gets its columns in the order of its rows.
@@ -73,7 +83,9 @@ def checks_for(bases: list[Any], X: Any) -> tuple[dict[str, Any] | None, Any, st
     return checks_of(bases, pairs, handed_on), X, pairs
 
 
-def checks_of(bases: list[Any], pairs: str | None, handed_on: bool) -> dict[str, Any] | None:
+def checks_of(
+    bases: list[Any], pairs: str | None, handed_on: bool
+) -> dict[str, Any] | None:
     """Return options of scikit-learn's checks of X as floats; None: it is handed on as it is."""
     strict = pairs is not None or all(map(is_known, bases))
     return None if handed_on else {"ensure_all_finite": True if strict else "allow-nan"}
@@ -87,7 +99,9 @@ def _is_handed_on(X: Any) -> bool:
         array = np.asarray(X)
     except ValueError:  # rows of several lengths, which is said elsewhere
         return False
-    text = array.dtype == object and any(isinstance(entry, str | dict) for entry in array.flat)
+    text = array.dtype == object and any(
+        isinstance(entry, str | dict) for entry in array.flat
+    )
     return text or array.dtype.kind in "UST"
 
 
@@ -97,7 +111,9 @@ def as_it_is(X: Any, wanted: str = "one table", name: str = "X", **options: Any)
     if hasattr(X, "columns"):
         validation.check_columns_differ(X, name)
         return X
-    return check_array(X, dtype=None, ensure_all_finite=False, input_name=name, **options)
+    return check_array(
+        X, dtype=None, ensure_all_finite=False, input_name=name, **options
+    )
 
 
 def float_type(X: Any) -> np.dtype | None:
@@ -121,15 +137,23 @@ def seeded(estimator: Any, n_clusters: int, seed: int) -> dict[str, int]:
     """Return the parameters of a clusterer, or a pipeline, that differ between runs."""
     values = {"n_clusters": n_clusters, "random_state": seed}
     names = list(estimator.get_params(deep=True))
-    own = {name: values[last] for name in names if (last := name.rpartition("__")[2]) in values}
+    own = {
+        name: values[last]
+        for name in names
+        if (last := name.rpartition("__")[2]) in values
+    }
     if not any(name.endswith("n_clusters") for name in own):
-        prefix, clusterer = last_step(estimator)  # a step before may have components of its own
+        prefix, clusterer = last_step(
+            estimator
+        )  # a step before may have components of its own
         if "n_components" in clusterer.get_params(deep=False):
             own[f"{prefix}n_components"] = n_clusters
     return own
 
 
-def part_of(X: Any, samples: Chosen, features: Chosen, pairs: str | None, for_whom: Any) -> Any:
+def part_of(
+    X: Any, samples: Chosen, features: Chosen, pairs: str | None, for_whom: Any
+) -> Any:
     """Return some samples and features of X, of pairs these of the samples; None: all.
 
     A clusterer that may write to it gets a copy.
@@ -142,7 +166,12 @@ def part_of(X: Any, samples: Chosen, features: Chosen, pairs: str | None, for_wh
 
 
 def labels_of(
-    estimator: Any, X: Any, X_train: Any, pairs: str | None, features: Chosen, labels: np.ndarray
+    estimator: Any,
+    X: Any,
+    X_train: Any,
+    pairs: str | None,
+    features: Chosen,
+    labels: np.ndarray,
 ) -> np.ndarray:
     """Return the labels of new samples: as predicted, or of the nearest that the run saw."""
     if pairs is not None:
@@ -154,7 +183,9 @@ def labels_of(
     train = part_of(X_train, seen, features, None, estimator)
     if isinstance(estimator, Pipeline) and not (is_finite(part) and is_finite(train)):
         train, part = map(estimator[:-1].transform, (train, part))  # into numbers
-    train, part = (validation.read_table(T, ensure_all_finite="allow-nan") for T in (train, part))
+    train, part = (
+        validation.read_table(T, ensure_all_finite="allow-nan") for T in (train, part)
+    )
     return labels[seen[nearest_samples(train, part)]]
 
 
@@ -170,18 +201,27 @@ def labels_of_pairs(X: Any, pairs: str, labels: np.ndarray) -> np.ndarray:
         part = storage.rows_of(X, rows)[:, seen]
         near = sign * storage.dense_with(part, -sign * np.inf)
         best = near.max(axis=1, keepdims=True)
-        found[rows] = np.where((near == best) & (best > -np.inf), labels[seen], -1).max(axis=1)
+        found[rows] = np.where((near == best) & (best > -np.inf), labels[seen], -1).max(
+            axis=1
+        )
     return found
 
 
 def nearest_samples(X_train: Any, X: Any) -> np.ndarray:
     """Return the index of the nearest row of `X_train` for every row of `X`."""
-    exponent, samples = storage.exponent_beyond(X_train, 2), canonical_order(X_train).samples
+    exponent, samples = (
+        storage.exponent_beyond(X_train, 2),
+        canonical_order(X_train).samples,
+    )
     metric = "minkowski" if is_finite(X_train) and is_finite(X) else "nan_euclidean"
     search = NearestNeighbors(n_neighbors=1, metric=metric)
     search.fit(storage.divided(X_train[samples], exponent))
-    X = storage.stored_like(storage.divided(X, exponent), X_train)  # its trees want dense arrays
-    return samples[search.kneighbors(X, return_distance=False)[:, 0]]  # the same one of ties
+    X = storage.stored_like(
+        storage.divided(X, exponent), X_train
+    )  # its trees want dense arrays
+    return samples[
+        search.kneighbors(X, return_distance=False)[:, 0]
+    ]  # the same one of ties
 
 
 def is_finite(X: Any) -> bool:
@@ -189,7 +229,9 @@ def is_finite(X: Any) -> bool:
     return float_type(X) is not None and not np.isnan(float(X.max()))
 
 
-_LANDMARKS = 250  # of the clusterers that take turns by default: time of k-means allows no more
+_LANDMARKS = (
+    250  # of the clusterers that take turns by default: time of k-means allows no more
+)
 _MANY = 10_000  # samples, of more of which these are fitted to as many, and label the others
 
 _SHARE = [_compat.COUNT, _compat.Interval(_compat.RealNotInt, 0, 1, closed="right")]
@@ -366,7 +408,9 @@ def base_partitions(
     (150, 10)
     """
     given = {name: value for name, value in locals().items() if name in ALLOWED}
-    _compat.validate_parameter_constraints(ALLOWED, given, caller_name="base_partitions")
+    _compat.validate_parameter_constraints(
+        ALLOWED, given, caller_name="base_partitions"
+    )
     asked, rng = SimpleNamespace(**given), generator_of(random_state)
     checks, X, pairs = checks_for(clusterers(estimator), X)
     X = _read_for(checks, X)
@@ -393,7 +437,10 @@ class RunPlan(NamedTuple):
 
 
 def draw_plans(
-    rng: np.random.RandomState, shape: tuple[int, ...], n_clusters: tuple[int, int], asked: Any
+    rng: np.random.RandomState,
+    shape: tuple[int, ...],
+    n_clusters: tuple[int, int],
+    asked: Any,
 ) -> list[RunPlan]:
     """Draw what every run of a base clusterer differs by.
 
@@ -410,14 +457,21 @@ def draw_plans(
     plans = []
     for _ in range(asked.n_estimators):
         k = int(min(rng.randint(fewest, most + 1), n_drawn))
-        samples, features = _draw(rng, n_samples, n_drawn), _draw(rng, n_features, n_columns)
+        samples, features = (
+            _draw(rng, n_samples, n_drawn),
+            _draw(rng, n_features, n_columns),
+        )
         seed = int(rng.randint(np.iinfo(np.int32).max))
         plans.append(RunPlan(k, samples, features, seed, unseen))
     return plans
 
 
 def run_plans(
-    X: Any, asked: Any, plans: list[RunPlan], pairs: str | None, each: Each | None = None
+    X: Any,
+    asked: Any,
+    plans: list[RunPlan],
+    pairs: str | None,
+    each: Each | None = None,
 ) -> BasePartitions:
     """Run base clusterers as planned, on X as `checks_for` has it, see `draw_plans`.
 
@@ -426,13 +480,19 @@ def run_plans(
     estimator, bases = asked.estimator, clusterers(asked.estimator)
     if pairs is not None and any(plan.features is not None for plan in plans):
         cure = "these have no features to draw from: leave it at 1.0, and lower max_samples"
-        raise ValueError(f"max_features must be 1.0, or all, where X holds {pairs}: {cure}.")
+        raise ValueError(
+            f"max_features must be 1.0, or all, where X holds {pairs}: {cure}."
+        )
     exponent = storage.exponent_beyond(X, 2) if is_finite(X) else 0
     if exponent and estimator is not None:  # what has parameters in the unit of X
         got = f"some up to {storage.largest(X):.3g}: scale it"
-        raise ValueError(f"X must hold values whose squares {X.dtype} can sum, got {got}.")
+        raise ValueError(
+            f"X must hold values whose squares {X.dtype} can sum, got {got}."
+        )
     X = storage.divided(X, exponent)
-    calls = [(clone(base), plan) for base, plan in zip(cycle(bases), plans, strict=False)]
+    calls = [
+        (clone(base), plan) for base, plan in zip(cycle(bases), plans, strict=False)
+    ]
     results = shared_out(attempted, (_run, X, pairs), calls, asked.n_jobs, each)
     kept = _kept_runs(bases, results)
     runs = [(*results[t], *plans[t]) for t in np.flatnonzero(kept)]
@@ -450,19 +510,28 @@ def _kept_runs(bases: list[Any], results: list[Any]) -> np.ndarray:
     """Return whether each run found clusters; warn of the others, raise where these are all."""
     total = f"{len(results)} base runs"
     failed = {t: run for t, run in enumerate(results) if isinstance(run, Exception)}
-    kept = np.array([t not in failed and run[1].max() >= 0 for t, run in enumerate(results)])
+    kept = np.array(
+        [t not in failed and run[1].max() >= 0 for t, run in enumerate(results)]
+    )
     n_noise = len(results) - len(failed) - int(kept.sum())
     if not kept.any():
         clusterer = ", ".join(map(repr, bases))
         reason = f"estimator {clusterer} found only noise in all {len(results)} runs."
         error: Exception = ValueError(reason)
         for error in list(failed.values())[:1]:
-            error.add_note(f"{len(failed)} of {total} failed, this was the first; none is left.")
+            error.add_note(
+                f"{len(failed)} of {total} failed, this was the first; none is left."
+            )
         raise error
     if failed:
         why = {bases[t % len(bases)]: error for t, error in reversed(failed.items())}
-        told = "; ".join(f"{base!r}: {type(e).__name__}: {e}" for base, e in why.items())
-        warn(f"{len(failed)} of {total} failed, and are left out. {told}", FitFailedWarning)
+        told = "; ".join(
+            f"{base!r}: {type(e).__name__}: {e}" for base, e in why.items()
+        )
+        warn(
+            f"{len(failed)} of {total} failed, and are left out. {told}",
+            FitFailedWarning,
+        )
     if n_noise:
         warn(f"{n_noise} of {total} found only noise, and are left out.")
     return kept
@@ -472,7 +541,11 @@ def clusterers(estimator: Any) -> list[Any]:
     """Return the base clusterers that take turns."""
     several = list(estimator) if isinstance(estimator, list | tuple) else [estimator]
     if estimator is None:
-        several = [KMeans(n_init=1), LandmarkSpectral(n_landmarks=_LANDMARKS), GraphSpectral()]
+        several = [
+            KMeans(n_init=1),
+            LandmarkSpectral(n_landmarks=_LANDMARKS),
+            GraphSpectral(),
+        ]
     for base in several or [several]:
         if not hasattr(base, "fit_predict") or isinstance(base, type):
             wanted = "a clusterer with `fit_predict`, or a list of such"
@@ -491,11 +564,15 @@ def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
     """
     several = isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1
     bounds: list[Any] = list(value) if several else [value, value]
-    other = bool | np.bool_ | np.timedelta64  # which Python, or numpy, counts among the integers
+    other = (
+        bool | np.bool_ | np.timedelta64
+    )  # which Python, or numpy, counts among the integers
     whole = all(isinstance(b, Integral) and not isinstance(b, other) for b in bounds)
     if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1] <= _compat.MOST:
         wanted = "an int, or a pair of ints (low, high) with 1 <= low <= high"
-        raise ValueError(f"{name} must be {wanted}, got {value!r}; {_compat.MOST} is the largest.")
+        raise ValueError(
+            f"{name} must be {wanted}, got {value!r}; {_compat.MOST} is the largest."
+        )
     return int(bounds[0]), int(bounds[1])
 
 
@@ -514,14 +591,21 @@ def _draw(rng: np.random.RandomState, total: int, size: int) -> Chosen:
     return np.sort(sample_without_replacement(total, size, random_state=rng))
 
 
-def _run(X: Any, pairs: str | None, estimator: Any, plan: RunPlan) -> tuple[Any, np.ndarray]:
+def _run(
+    X: Any, pairs: str | None, estimator: Any, plan: RunPlan
+) -> tuple[Any, np.ndarray]:
     """Return the fitted clusterer and its labels, -1 for samples that it did not see."""
     samples, features = plan.samples, plan.features
     part = part_of(X, samples, features, pairs, estimator)
     estimator.set_params(**seeded(estimator, plan.n_clusters, plan.seed))
     given = {}
-    if plan.weights is not None and "sample_weight" in signature(estimator.fit_predict).parameters:
-        given["sample_weight"] = plan.weights if samples is None else plan.weights[samples]
+    if (
+        plan.weights is not None
+        and "sample_weight" in signature(estimator.fit_predict).parameters
+    ):
+        given["sample_weight"] = (
+            plan.weights if samples is None else plan.weights[samples]
+        )
     of_part = np.asarray(estimator.fit_predict(part, **given))
     if of_part.shape != (part.shape[0],) or of_part.dtype.kind not in "iu":
         got = f"{of_part.dtype} of shape {of_part.shape} for {part.shape[0]} samples"

@@ -20,7 +20,12 @@ import scipy.sparse as sp
 import nmfcluster._utils.labels as coded
 from nmfcluster._base import hard_labels, membership
 from nmfcluster._optim.run import Solution
-from nmfcluster._optim.symmetric import Factorization, Problem, SymmetricObjective, fitted_factor
+from nmfcluster._optim.symmetric import (
+    Factorization,
+    Problem,
+    SymmetricObjective,
+    fitted_factor,
+)
 from nmfcluster._utils import storage
 from nmfcluster._utils.labels import one_hot
 from nmfcluster._utils.validation import counted, warn
@@ -62,7 +67,9 @@ class Ensemble:
     own: float = 1.0
 
     @classmethod
-    def from_table(cls, codes: np.ndarray, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
+    def from_table(
+        cls, codes: np.ndarray, weights: np.ndarray
+    ) -> tuple[Ensemble, np.ndarray]:
         """Return the ensemble of an encoded table, and the distinct row of every sample."""
         first, groups, counts = coded.distinct_rows(codes)
         return cls(codes, counts, weights, coded.cluster_counts(codes), first), groups
@@ -92,7 +99,9 @@ class Ensemble:
         if self._is_short:  # rows hardly share a tuple: J is Z
             Z = coded.indicator(self.codes, self.n_clusters)
             return Z, storage.identity(Z.shape[1], Z.dtype)
-        return coded.tuple_indicator(self.table, self.n_clusters, rows=self.rows, most=self.most)
+        return coded.tuple_indicator(
+            self.table, self.n_clusters, rows=self.rows, most=self.most
+        )
 
     def spread(self, per_cluster: np.ndarray) -> np.ndarray:
         """Return Z X: the sum, for every row, of what X says of its clusters.
@@ -149,7 +158,9 @@ class Ensemble:
     @cached_property
     def coverage(self) -> np.ndarray:
         """Total weight of the partitions that saw each row, (m,)."""
-        if self.most is None and self.is_complete:  # else a row depended on those beside it
+        if (
+            self.most is None and self.is_complete
+        ):  # else a row depended on those beside it
             return np.full(len(self), self.weights.sum())
         return self.over_seen(self.weights[:, None])[:, 0]
 
@@ -163,7 +174,9 @@ class Ensemble:
         """Loss of the zero factor: the weighted mean number of pairs that share a cluster."""
         return float(self.cluster_weights @ self.sizes**2)
 
-    def similarity(self, dtype: Any, votes: np.ndarray, scale: np.ndarray) -> Similarity:
+    def similarity(
+        self, dtype: Any, votes: np.ndarray, scale: np.ndarray
+    ) -> Similarity:
         """Return the co-association, collapsed to the distinct rows.
 
         Parameters
@@ -204,7 +217,10 @@ class Ensemble:
         """
         counted = indicator * self.counts[:, None]
         N = self.collect(counted)
-        shared, pairs = self.cluster_weights @ (N * N).sum(axis=1), (counted.sum(axis=0) ** 2).sum()
+        shared, pairs = (
+            self.cluster_weights @ (N * N).sum(axis=1),
+            (counted.sum(axis=0) ** 2).sum(),
+        )
         return float(self.constant - 2 * shared + (self.weights * pairs).sum())
 
     def cluster_profile(self, memberships: np.ndarray) -> np.ndarray:
@@ -231,7 +247,9 @@ class Ensemble:
         n = self.counts
         n = rng.multinomial(size, n / n.sum()) if n.dtype.kind == "f" else n
         owner = np.repeat(np.arange(len(self)), n)
-        drawn = np.bincount(owner[rng.permutation(len(owner))[:size]], minlength=len(self))
+        drawn = np.bincount(
+            owner[rng.permutation(len(owner))[:size]], minlength=len(self)
+        )
         kept = np.flatnonzero(drawn)
         rows = kept if self.rows is None else self.rows[kept]
         return Ensemble(self.table, drawn[kept], self.weights, self.n_clusters, rows)
@@ -252,7 +270,9 @@ class Ensemble:
         ours = np.add.reduceat(pairs(contingency.sum(axis=1)), self.offsets)
         theirs = pairs(self.seen_sizes(contingency)).sum(axis=1)
         everything = pairs(self.seen_sizes(contingency).sum(axis=1))
-        return coded.adjusted_rand(both, ours, theirs, np.where(everything > 0, everything, 1))
+        return coded.adjusted_rand(
+            both, ours, theirs, np.where(everything > 0, everything, 1)
+        )
 
     def item_consensus(self, contingency: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return how often a sample shares a cluster with the others of its consensus cluster.
@@ -305,17 +325,27 @@ class EnsembleProblem(Problem):
     polish_min_iter = 1  # updates: partitions that agree fix the factor well
 
     def __init__(
-        self, ensemble: Ensemble, groups: np.ndarray | None, dtype: np.dtype, normalize: bool
+        self,
+        ensemble: Ensemble,
+        groups: np.ndarray | None,
+        dtype: np.dtype,
+        normalize: bool,
     ) -> None:
         self.ensemble, self.dtype, self.normalize = ensemble, dtype, normalize
         self.name = f"{len(ensemble)} label rows"
-        self.groups, self.counts, self.weights = groups, ensemble.counts, ensemble.weights
+        self.groups, self.counts, self.weights = (
+            groups,
+            ensemble.counts,
+            ensemble.weights,
+        )
         self.coverage = ensemble.coverage
         # of more rows an update takes a second: a tenth of the tolerance moves 3 labels of 100,000
         self.polish_tol = 1e-4 if len(ensemble) <= 100_000 else 1e-3
         # by what the votes of base clusters are divided: one that no sample reaches has none
         sizes = ensemble.sizes
-        self._sizes = np.where(sizes > 0, sizes, 1) if normalize else np.ones(len(sizes))
+        self._sizes = (
+            np.where(sizes > 0, sizes, 1) if normalize else np.ones(len(sizes))
+        )
         self._votes = ensemble.cluster_weights / self._sizes
         # the weight of a sample of each distinct row, whose root rows are divided by
         self._weight = self.coverage if normalize else np.ones(len(ensemble))
@@ -346,7 +376,9 @@ class EnsembleProblem(Problem):
         :math:`\lambda_c = u_c' A u_c`.
         """
         N = self.ensemble.collect(indicator * self.counts[:, None])
-        return normalised_loss(self.objective.constant, self._votes, N, self.mass @ indicator)
+        return normalised_loss(
+            self.objective.constant, self._votes, N, self.mass @ indicator
+        )
 
     def _best_profile(self, shares: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the smallest hard loss of the readings, and the profile that is read there."""
@@ -359,7 +391,9 @@ class EnsembleProblem(Problem):
 
     def part(self, size: int, rng: np.random.RandomState) -> EnsembleProblem:
         """Return the problem of `size` samples."""
-        return EnsembleProblem(self.ensemble.sample(size, rng), None, self.dtype, self.normalize)
+        return EnsembleProblem(
+            self.ensemble.sample(size, rng), None, self.dtype, self.normalize
+        )
 
     def extended(self, part: Problem, H: np.ndarray) -> np.ndarray:
         """Return the factor of all rows that fits best to the factor of a part of the samples."""
@@ -388,9 +422,13 @@ class EnsembleProblem(Problem):
         if not self.normalize:
             return shares, self.ensemble.cluster_profile(shares)
         _, profile = self._best_profile(shares)
-        return membership(self.ensemble.spread(profile).astype(self.dtype, copy=False)), profile
+        return membership(
+            self.ensemble.spread(profile).astype(self.dtype, copy=False)
+        ), profile
 
-    def support(self, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    def support(
+        self, labels: np.ndarray, n_clusters: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return how similar samples are to the others of their cluster, and agreements.
 
         The second are those of every partition with the clustering of the distinct rows.
@@ -399,7 +437,9 @@ class EnsembleProblem(Problem):
         confidence = self.ensemble.item_consensus(contingency, labels)[self.groups]
         return confidence, self.ensemble.agreement(contingency)
 
-    def beside(self, samples: np.ndarray, labels: np.ndarray, profile: np.ndarray) -> tuple:
+    def beside(
+        self, samples: np.ndarray, labels: np.ndarray, profile: np.ndarray
+    ) -> tuple:
         """Return memberships, labels and confidence of samples that are in no row, as they are new.
 
         Parameters
@@ -412,7 +452,11 @@ class EnsembleProblem(Problem):
         rest = replace(self.ensemble, counts=np.zeros(len(samples)), rows=samples)
         own = hard_labels(similar := rest.spread(profile))
         contingency = self.ensemble.contingency(one_hot(labels, profile.shape[1]))
-        return membership(similar), own, np.where(own < 0, 0, rest.item_consensus(contingency, own))
+        return (
+            membership(similar),
+            own,
+            np.where(own < 0, 0, rest.item_consensus(contingency, own)),
+        )
 
 
 def normalised_loss(
@@ -441,7 +485,9 @@ _SHOWN = 5  # samples that a warning names
 _SIZE = 10  # samples a cluster in the mean, from which on none was ever alone among drawn Gaussians
 
 
-def lone_samples(problem: EnsembleProblem, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+def lone_samples(
+    problem: EnsembleProblem, labels: np.ndarray, n_clusters: int
+) -> np.ndarray:
     """Return the samples that are clusters, and are so in most partitions that saw them.
 
     None where clusters are small in the mean.
@@ -473,7 +519,9 @@ def warn_of_lone(problem: Any, labels: np.ndarray, n_clusters: int, names: Any) 
     `names` is the index of the samples, or None; a similarity that was handed in has no partitions.
     """
     of_partitions = isinstance(problem, EnsembleProblem)
-    if not of_partitions or not len(samples := lone_samples(problem, labels, n_clusters)):
+    if not of_partitions or not len(
+        samples := lone_samples(problem, labels, n_clusters)
+    ):
         return
     warn(
         f"{counted(len(samples), 'cluster')} of one sample, alone in most base partitions, too: "
@@ -485,7 +533,9 @@ def warn_of_lone(problem: Any, labels: np.ndarray, n_clusters: int, names: Any) 
 
 def warn_of_lost(samples: np.ndarray, names: Any) -> None:
     """Warn of samples that no partition labels; `names` is their index, or None."""
-    warn(f"{NO_LABEL.format(counted(len(samples), 'sample'))}: {listed(samples, names)}.")
+    warn(
+        f"{NO_LABEL.format(counted(len(samples), 'sample'))}: {listed(samples, names)}."
+    )
 
 
 def listed(samples: np.ndarray, names: Any) -> str:

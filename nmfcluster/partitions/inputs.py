@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from nmfcluster._base import membership, read_features, read_similarity, require_nonnegative
+from nmfcluster._base import (
+    membership,
+    read_features,
+    read_similarity,
+    require_nonnegative,
+)
 from nmfcluster._compat import COUNT, take_samples
 from nmfcluster._optim.symmetric import SimilarityProblem
 from nmfcluster._utils import storage, validation
@@ -21,10 +26,21 @@ from nmfcluster._utils.labels import cluster_counts, encode, indicator, one_hot
 from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.progress import say, stage
 from nmfcluster._utils.storage import require_symmetric
-from nmfcluster._utils.validation import counted, normalised_weights, read_table, shown, warn
+from nmfcluster._utils.validation import (
+    counted,
+    normalised_weights,
+    read_table,
+    shown,
+    warn,
+)
 from nmfcluster.metrics.co_occurrence import consensus_matrix
 from nmfcluster.partitions import base_runs
-from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem, listed, warn_of_lost
+from nmfcluster.partitions.ensemble import (
+    Ensemble,
+    EnsembleProblem,
+    listed,
+    warn_of_lost,
+)
 from nmfcluster.similarity import Explicit, Factored, Similarity
 
 
@@ -44,7 +60,9 @@ class PrecomputedSimilarity:
     def __init__(self, estimator: Any, X: Any) -> None:
         if getattr(estimator, "weights", None) is not None:
             wanted = "it must be None with affinity='precomputed'"
-            raise ValueError(f"weights={estimator.weights!r} needs partitions; {wanted}.")
+            raise ValueError(
+                f"weights={estimator.weights!r} needs partitions; {wanted}."
+            )
         X = read_similarity(estimator, X)
         require_symmetric(X, "X with affinity='precomputed'")
         self.order = canonical_order(similarities=[X])
@@ -60,7 +78,9 @@ class PrecomputedSimilarity:
         alone = self.order.samples[degrees <= self.diagonal]
         if len(alone) and len(self) > 1:
             first = f"the first is sample {alone.min()}: their clusters mean nothing"
-            warn(f"{len(alone)} of the samples in X have no similarity to any other, {first}.")
+            warn(
+                f"{len(alone)} of the samples in X have no similarity to any other, {first}."
+            )
         if not normalize:
             return PrecomputedProblem(self, self.similarity)
         mass = np.where(degrees > 0, degrees, 1)
@@ -98,10 +118,17 @@ class PrecomputedProblem(SimilarityProblem):
     coverage: Any = 1.0  # weight of the partitions that saw each sample which any saw
 
     def __init__(
-        self, given: PrecomputedSimilarity, A: Similarity, mass: np.ndarray | None = None
+        self,
+        given: PrecomputedSimilarity,
+        A: Similarity,
+        mass: np.ndarray | None = None,
     ) -> None:
         self._A, self._diagonal, order = given.similarity, given.diagonal, given.order
-        self.groups, self._first, self.normalize = order.places, order.first, mass is not None
+        self.groups, self._first, self.normalize = (
+            order.places,
+            order.first,
+            mass is not None,
+        )
         super().__init__(A, mass=mass)
 
     def part(self, size: int, rng: np.random.RandomState) -> SimilarityProblem | None:
@@ -150,7 +177,9 @@ class Memberships(PrecomputedSimilarity):
 
     def __init__(self, partitions: Any, name: str, X: Any = None) -> None:
         self._name, self._X = name, X
-        self._known = [None if is_soft([p]) else encode([p], name)[1] for p in partitions]
+        self._known = [
+            None if is_soft([p]) else encode([p], name)[1] for p in partitions
+        ]
         blocks = self._blocks(partitions)
         self._widths = [block.shape[1] for block in blocks]
         self._Z = self._side_by_side(blocks)
@@ -160,11 +189,15 @@ class Memberships(PrecomputedSimilarity):
 
     def _blocks(self, partitions: Any) -> list[np.ndarray]:
         """Return the memberships in the clusters of every partition."""
-        if not isinstance(partitions, list | tuple) or len(partitions) != len(self._known):
+        if not isinstance(partitions, list | tuple) or len(partitions) != len(
+            self._known
+        ):
             wanted = f"a list of {counted(len(self._known), 'partition')}, as in fit"
             raise ValueError(f"{self._name} must be {wanted}, got {shown(partitions)}.")
         blocks = []
-        for t, (partition, known) in enumerate(zip(partitions, self._known, strict=True)):
+        for t, (partition, known) in enumerate(
+            zip(partitions, self._known, strict=True)
+        ):
             if known is None:
                 blocks.append(_shares(partition, f"{self._name}[{t}]"))
             else:
@@ -174,7 +207,10 @@ class Memberships(PrecomputedSimilarity):
 
     def _side_by_side(self, blocks: list[np.ndarray]) -> np.ndarray:
         """Return the memberships in the clusters of all partitions, (n, C)."""
-        if len(set(map(len, blocks))) > 1 or [block.shape[1] for block in blocks] != self._widths:
+        if (
+            len(set(map(len, blocks))) > 1
+            or [block.shape[1] for block in blocks] != self._widths
+        ):
             shapes = ", ".join(str(block.shape) for block in blocks)
             wanted = "rows for the same samples, and as many columns each as in fit"
             raise ValueError(f"{self._name} must have {wanted}, got shapes {shapes}.")
@@ -186,12 +222,18 @@ class Memberships(PrecomputedSimilarity):
         Rows are divided by the root of the weight of the partitions that saw a sample; normalised,
         what a cluster adds to pairs is divided by its size, as in `EnsembleProblem`.
         """
-        weights, Z = normalised_weights(weights, len(self._widths)), self._Z[self.order.samples]
+        weights, Z = (
+            normalised_weights(weights, len(self._widths)),
+            self._Z[self.order.samples],
+        )
         self._votes = np.repeat(weights, self._widths)
         seen = Z @ self._votes  # as memberships of a sample sum to 1
         mass = np.where(seen > 0, seen, 1)
         self._U = Z / np.sqrt(mass)[:, None]
-        self.similarity, self.diagonal = Factored(self._U, self._votes), self._U**2 @ self._votes
+        self.similarity, self.diagonal = (
+            Factored(self._U, self._votes),
+            self._U**2 @ self._votes,
+        )
         votes = self._votes / np.maximum(Z.sum(axis=0), 1) if normalize else self._votes
         if len(lost := np.sort(self.order.samples[seen == 0])):
             warn_of_lost(lost, None)
@@ -226,17 +268,25 @@ def _shares(table: Any, name: str) -> np.ndarray:
     shares = np.where(np.isnan(table).all(axis=1, keepdims=True), 0, table)
     if not (shares >= 0).all():
         allowed = "at least 0, and NaN only in whole rows, where a sample was not seen"
-        raise ValueError(f"{name} must hold memberships of samples in clusters: {allowed}.")
+        raise ValueError(
+            f"{name} must hold memberships of samples in clusters: {allowed}."
+        )
     return shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
 _FINEST = 60  # clusters of a base partition, unless more are wanted: as many tell of 20,000 samples
 #: what the parameters may be by which an estimator has base partitions made
-MAKING: dict[str, list[Any]] = base_runs.OPTIONS | {"base_n_clusters": [COUNT, tuple, list, None]}
+MAKING: dict[str, list[Any]] = base_runs.OPTIONS | {
+    "base_n_clusters": [COUNT, tuple, list, None]
+}
 
 
 def read_partitions(
-    estimator: Any, X: Any, partitions: Any, rng: np.random.RandomState, sample_weight: Any = None
+    estimator: Any,
+    X: Any,
+    partitions: Any,
+    rng: np.random.RandomState,
+    sample_weight: Any = None,
 ) -> LabelTable | PrecomputedSimilarity:
     """Return what the `affinity` of an estimator makes of X and of partitions given beside it.
 
@@ -258,15 +308,23 @@ def read_partitions(
         return X
     if X is None:
         cure = " Without features, give partitions as X, one a column, with affinity='partitions'."
-        raise ValueError(f"X must be a table, got None.{'' if partitions is None else cure}")
+        raise ValueError(
+            f"X must be a table, got None.{'' if partitions is None else cure}"
+        )
     if estimator.affinity != "coassociation" and partitions is not None:
         reason = ": X is." if estimator.affinity == "partitions" else "."
-        raise ValueError(f"partitions cannot be given with affinity={estimator.affinity!r}{reason}")
+        raise ValueError(
+            f"partitions cannot be given with affinity={estimator.affinity!r}{reason}"
+        )
     soft = is_soft(X if estimator.affinity == "partitions" else partitions)
     if sample_weight is not None and (soft or estimator.affinity == "precomputed"):
-        raise ValueError("sample_weight needs features or labels: repeat rows, drop those of zero.")
+        raise ValueError(
+            "sample_weight needs features or labels: repeat rows, drop those of zero."
+        )
     names = validation.row_names(X)
-    weights_of = cache(partial(validation.read_weights, sample_weight, names, estimator.n_clusters))
+    weights_of = cache(
+        partial(validation.read_weights, sample_weight, names, estimator.n_clusters)
+    )
     if estimator.affinity == "precomputed":
         return PrecomputedSimilarity(estimator, X)
     if estimator.affinity == "partitions":
@@ -279,7 +337,9 @@ def read_partitions(
             cure = "a row is a sample. If a row is a partition, give X.T"
             hint = f"X holds {n_partitions} partitions of {n_samples} samples: {cure}."
             if (k := estimator.n_clusters) > n_samples:
-                raise ValueError(f"n_clusters={k} must be at most n_samples={n_samples}. {hint}")
+                raise ValueError(
+                    f"n_clusters={k} must be at most n_samples={n_samples}. {hint}"
+                )
             warn(hint)
         table.warn_of_single()
     elif partitions is not None:
@@ -289,7 +349,9 @@ def read_partitions(
         table = PartitionsOfFeatures(partitions, read_features(estimator, X), names)
         table.warn_of_single()
     else:
-        checks, X, pairs = base_runs.checks_for(base_runs.clusterers(estimator.estimator), X)
+        checks, X, pairs = base_runs.checks_for(
+            base_runs.clusterers(estimator.estimator), X
+        )
         X = _read_for(checks, estimator, X)
         made = _made(estimator, X, pairs, rng, weights_of(X.shape[0]))
         table = PartitionsOfFeatures(made, X, names)
@@ -297,15 +359,23 @@ def read_partitions(
     return table
 
 
-def _made(estimator: Any, X: Any, pairs: Any, rng: Any, weights: Any) -> base_runs.BasePartitions:
+def _made(
+    estimator: Any, X: Any, pairs: Any, rng: Any, weights: Any
+) -> base_runs.BasePartitions:
     """Make base partitions by the parameters of an estimator, of the samples in canonical order."""
-    if weights is not None and not weights.all():  # samples that do not count are labelled as new
+    if (
+        weights is not None and not weights.all()
+    ):  # samples that do not count are labelled as new
         some, others = np.flatnonzero(weights), np.flatnonzero(weights == 0)
         part = base_runs.part_of(X, some, None, pairs, None)
         made = _made(estimator, part, pairs, rng, weights[some])
-        labels = np.where(weights[:, None] > 0, made.labels[np.cumsum(weights > 0) - 1], -1)
+        labels = np.where(
+            weights[:, None] > 0, made.labels[np.cumsum(weights > 0) - 1], -1
+        )
         samples = [s if s is None else some[s] for s in made.samples]
-        made = replace(made, labels=labels, samples=samples, n_features=(*X.shape, 1)[1])
+        made = replace(
+            made, labels=labels, samples=samples, n_features=(*X.shape, 1)[1]
+        )
         labels[others] = made.predict(take_samples(X, others), X)
         return made
     estimator._check_not_alone(X.shape[0])
@@ -329,12 +399,16 @@ def _made(estimator: Any, X: Any, pairs: Any, rng: Any, weights: Any) -> base_ru
     with stage(task, len(plans)) as told:
         made = base_runs.run_plans(X, estimator, plans, pairs, told.heard)
     samples = [s if s is None else np.sort(order.samples[s]) for s in made.samples]
-    for column in made.labels.T:  # in place, as there can be many; copies have the label of one
+    for (
+        column
+    ) in made.labels.T:  # in place, as there can be many; copies have the label of one
         column[order.samples] = order.largest(column)
     return replace(made, samples=samples)
 
 
-def _read_for(checks: dict[str, Any] | None, estimator: Any, X: Any, reset: bool = True) -> Any:
+def _read_for(
+    checks: dict[str, Any] | None, estimator: Any, X: Any, reset: bool = True
+) -> Any:
     """Return X as floats, or as it is, see `base_runs.checks_for`."""
     if checks is None:
         return _checked_table(estimator, X, reset, "one table", ensure_2d=False)
@@ -342,7 +416,11 @@ def _read_for(checks: dict[str, Any] | None, estimator: Any, X: Any, reset: bool
 
 
 def _checked_table(
-    estimator: Any, X: Any, reset: bool, wanted: str = "one table of labels", **options: Any
+    estimator: Any,
+    X: Any,
+    reset: bool,
+    wanted: str = "one table of labels",
+    **options: Any,
 ) -> Any:
     """Return X with its columns checked and its entries untouched."""
     X = base_runs.as_it_is(X, wanted, estimator=estimator, **options)
@@ -379,7 +457,9 @@ class LabelTable:
     estimators: list[Any] | None = None
     sample_weight: np.ndarray | None = None
 
-    def __init__(self, labels: Any, name: str, dtype: np.dtype, names: Any = None) -> None:
+    def __init__(
+        self, labels: Any, name: str, dtype: np.dtype, names: Any = None
+    ) -> None:
         self.codes, self.categories = encode(labels, name)
         self.n_clusters = cluster_counts(self.codes)
         self.name, self.dtype, self._names = name, dtype, names
@@ -393,7 +473,9 @@ class LabelTable:
         if len(single):
             says = "a negative number says that a sample was not seen. If -1 is a label, number "
             several = f"{counted(len(single), 'partition')} of {self.name}, such as {single[0]},"
-            warn(f"{several} with one cluster and missing labels: {says}clusters from 0.")
+            warn(
+                f"{several} with one cluster and missing labels: {says}clusters from 0."
+            )
 
     def problem(self, weights: Any, normalize: bool) -> EnsembleProblem:
         """Return the factorization of the co-association under weights of the partitions."""
@@ -415,7 +497,9 @@ class LabelTable:
             self._warn_of_lost(lost)
         if self.sample_weight is not None:
             exponent = storage.exponent_beyond(self.sample_weight[:, None], 10)
-            w = storage.divided(self.sample_weight, exponent)  # float32 has to hold their inverse
+            w = storage.divided(
+                self.sample_weight, exponent
+            )  # float32 has to hold their inverse
             own = w @ np.minimum(w, 1) / w.sum()
             ensemble = replace(ensemble, counts=np.bincount(groups, w), own=own)
         return labelled_rows(ensemble, groups)
@@ -452,7 +536,9 @@ class PartitionsOfFeatures(LabelTable):
     def __init__(self, partitions: Any, X: Any, names: Any = None) -> None:
         made = partitions if isinstance(partitions, base_runs.BasePartitions) else None
         dtype = base_runs.float_type(X) or np.dtype(np.float64)
-        super().__init__(partitions if made is None else made.labels, "partitions", dtype, names)
+        super().__init__(
+            partitions if made is None else made.labels, "partitions", dtype, names
+        )
         check_length(self.codes, X)
         self._made, self.estimators = made, None if made is None else made.estimators
         kept = made is None or made.needs_training_data
@@ -461,8 +547,12 @@ class PartitionsOfFeatures(LabelTable):
     def _weights(self, weights: Any) -> np.ndarray:
         """Return weights that sum to 1, of the base runs that were kept."""
         if weights is not None and self._made is not None and not self._made.kept.all():
-            if np.shape(weights) != self.n_clusters.shape:  # one a run that was asked for
-                weights = normalised_weights(weights, len(self._made.kept))[self._made.kept]
+            if (
+                np.shape(weights) != self.n_clusters.shape
+            ):  # one a run that was asked for
+                weights = normalised_weights(weights, len(self._made.kept))[
+                    self._made.kept
+                ]
         return super()._weights(weights)
 
     def _warn_of_lost(self, lost: np.ndarray) -> None:
@@ -471,7 +561,9 @@ class PartitionsOfFeatures(LabelTable):
         for drawn in [None] if self._made is None else self._made.samples:
             undrawn = np.setdiff1d(undrawn, lost if drawn is None else drawn)
         if len(undrawn):
-            cure = "predict_unseen=True labels them; or raise n_estimators or max_samples"
+            cure = (
+                "predict_unseen=True labels them; or raise n_estimators or max_samples"
+            )
             which = f"{counted(len(undrawn), 'sample')}: {listed(undrawn, self._names)}"
             must = "max_samples must be such that base runs draw every sample"
             raise ValueError(f"{must}, but none drew {which}. {cure}.")
@@ -488,7 +580,9 @@ class PartitionsOfFeatures(LabelTable):
         return codes, base_runs.float_type(X) or self.dtype
 
 
-def labelled_rows(ensemble: Ensemble, groups: np.ndarray) -> tuple[Ensemble, np.ndarray]:
+def labelled_rows(
+    ensemble: Ensemble, groups: np.ndarray
+) -> tuple[Ensemble, np.ndarray]:
     """Return the rows that count and were seen with a weight, and which samples have; -1: none.
 
     Parameters

@@ -47,7 +47,9 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.random_state = random_state
 
-    def _embedding(self, X: Any, order: CanonicalOrder, rng: np.random.RandomState) -> Embedding:
+    def _embedding(
+        self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
+    ) -> Embedding:
         """Return rows of eigenvectors to run k-means on, and a function that finds any row.
 
         The first are those of all samples, in canonical order, or of some.
@@ -80,12 +82,18 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
         order = canonical_order(X)
         self._exponent = exponent_beyond(X, 2)
         X = divided(X, self._exponent)
-        with one_thread():  # k-means sums by thread, and ties of neighbours are broken by it
+        with (
+            one_thread()
+        ):  # k-means sums by thread, and ties of neighbours are broken by it
             rows, self._onto = self._embedding(X, order, rng)
-            self._kmeans = KMeans(min(self.n_clusters, len(rows)), n_init=1, random_state=rng)
+            self._kmeans = KMeans(
+                min(self.n_clusters, len(rows)), n_init=1, random_state=rng
+            )
             labels = self._kmeans.fit_predict(normalize(rows))
             # of a part of the samples: all go where new ones would
-            labels = labels[order.back] if len(labels) == X.shape[0] else self._nearest(X)
+            labels = (
+                labels[order.back] if len(labels) == X.shape[0] else self._nearest(X)
+            )
         self.labels_ = self._kmeans.labels_ = labels
         return self
 
@@ -188,12 +196,16 @@ class LandmarkSpectral(_Spectral):
         super().__init__(n_clusters, n_neighbors, random_state)
         self.n_landmarks = n_landmarks
 
-    def _embedding(self, X: Any, order: CanonicalOrder, rng: np.random.RandomState) -> Embedding:
+    def _embedding(
+        self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
+    ) -> Embedding:
         X = X[order.samples]
         if self.n_clusters > min(self.n_landmarks, X.shape[0]):
             wanted = "at most the number of samples and of landmarks"
             got = f"{X.shape[0]} samples and n_landmarks={self.n_landmarks}"
-            raise ValueError(f"n_clusters={self.n_clusters} must be {wanted}, got {got}.")
+            raise ValueError(
+                f"n_clusters={self.n_clusters} must be {wanted}, got {got}."
+            )
         # where most samples are landmarks the graph falls apart; of few samples many are
         most = max(X.shape[0] // 4, 2 * self.n_clusters)
         n_landmarks = min(self.n_landmarks, most, X.shape[0])
@@ -203,7 +215,9 @@ class LandmarkSpectral(_Spectral):
         if alone.any() and n_landmarks <= (~alone).sum():
             graph = made(X[~alone], n_landmarks, self.n_neighbors, rng)
         values, vectors = leading_eigenpairs(graph.similarity, self.n_clusters)
-        told = values > 1e-12  # the largest is 1; 0 has no vector: fewer landmarks are in use
+        told = (
+            values > 1e-12
+        )  # the largest is 1; 0 has no vector: fewer landmarks are in use
         basis = vectors[:, told] / values[told]
         return graph.similarity @ basis, graph.onto(basis)
 
@@ -269,7 +283,9 @@ class GraphSpectral(_Spectral):
     ) -> None:
         super().__init__(n_clusters, n_neighbors, random_state)
 
-    def _embedding(self, X: Any, order: CanonicalOrder, rng: np.random.RandomState) -> Embedding:
+    def _embedding(
+        self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
+    ) -> Embedding:
         n = len(order.distinct)
         least = min(max(self.n_clusters, self.n_neighbors + 1), n)
         size = max(least, min(int(_SHARE * n), _MOST))
@@ -280,13 +296,21 @@ class GraphSpectral(_Spectral):
         near = search.kneighbors_graph(points)
         W = near.maximum(near.T)
         scale = 1 / np.sqrt(row_sums(W))
-        values, vectors = leading_eigenpairs(Explicit(W).scaled(scale), min(self.n_clusters, size))
+        values, vectors = leading_eigenpairs(
+            Explicit(W).scaled(scale), min(self.n_clusters, size)
+        )
         told = values > _LEAST
         basis = vectors[:, told] / values[told]
-        return vectors[:, told], partial(_sums_of_near, search, points[:0], scale[:, None] * basis)
+        return vectors[:, told], partial(
+            _sums_of_near, search, points[:0], scale[:, None] * basis
+        )
 
 
-def _sums_of_near(search: NearestNeighbors, like: Any, basis: np.ndarray, X: Any) -> np.ndarray:
+def _sums_of_near(
+    search: NearestNeighbors, like: Any, basis: np.ndarray, X: Any
+) -> np.ndarray:
     """Return the sums over the nearest samples of rows of a basis, (n_new, r)."""
-    near = search.kneighbors_graph(stored_like(X, like))  # whose trees of dense samples want such
+    near = search.kneighbors_graph(
+        stored_like(X, like)
+    )  # whose trees of dense samples want such
     return np.asarray(near @ basis)

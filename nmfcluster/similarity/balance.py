@@ -6,12 +6,17 @@ from nmfcluster._utils.labels import one_hot
 from nmfcluster._utils.validation import warn
 from nmfcluster.similarity.operators import Similarity
 
-_EXTREMES = 0.02, 0.98  # quantiles of row sums: a few samples far from all others say nothing
+_EXTREMES = (
+    0.02,
+    0.98,
+)  # quantiles of row sums: a few samples far from all others say nothing
 _RATIO = 10.0  # of these, from which on the largest clusters have nearly all of the objective
 _ALIKE = 0.7  # of the mean similarity in a cluster: splits of blobs are at .79 and more, else .4
 
 
-def unevenness(W: Similarity, labels: np.ndarray, n_clusters: int) -> tuple[float, float]:
+def unevenness(
+    W: Similarity, labels: np.ndarray, n_clusters: int
+) -> tuple[float, float]:
     """Return how much row sums of a similarity differ, and how alike two of its clusters are.
 
     Parameters
@@ -35,10 +40,16 @@ def unevenness(W: Similarity, labels: np.ndarray, n_clusters: int) -> tuple[floa
         return 0.0, 0.0
     sums, sizes = E.T @ of_clusters - np.diag(E.T @ diagonal), E.sum(axis=0)
     used = sizes > 1
-    means = (sums / np.maximum(np.outer(sizes, sizes) - np.diag(sizes), 1))[np.ix_(used, used)]
+    means = (sums / np.maximum(np.outer(sizes, sizes) - np.diag(sizes), 1))[
+        np.ix_(used, used)
+    ]
     within = np.diagonal(means)
-    with np.errstate(over="ignore"):  # what is nowhere similar within is far less so than between
-        alike = means / np.maximum(np.minimum(within[:, None], within), np.finfo(W.dtype).tiny)
+    with np.errstate(
+        over="ignore"
+    ):  # what is nowhere similar within is far less so than between
+        alike = means / np.maximum(
+            np.minimum(within[:, None], within), np.finfo(W.dtype).tiny
+        )
     np.fill_diagonal(alike, 0)
     return float(high / low), float(alike.max(initial=0))
 

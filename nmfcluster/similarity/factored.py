@@ -16,7 +16,10 @@ from nmfcluster.similarity.operators import Explicit, Similarity, inner
 
 _PAIRS = 4096  # entries computed at a time, so that their rows of U stay in cache
 _FEW = 2_000  # samples and columns up to which the norm is computed exactly
-_SKETCH, _PROBES = 24, 32  # random vectors of an estimated norm: errors up to 4 % were seen
+_SKETCH, _PROBES = (
+    24,
+    32,
+)  # random vectors of an estimated norm: errors up to 4 % were seen
 
 
 class Factored(Similarity):
@@ -57,9 +60,13 @@ class Factored(Similarity):
             C = sp.diags_array(C) if C.ndim == 1 else C
             C = (sp.csr_array(C) if sp.issparse(C) else C).astype(self.dtype)
         if C.shape != (rank, rank):
-            raise ValueError(f"C must have shape ({rank},) or ({rank}, {rank}), got {C.shape}.")
+            raise ValueError(
+                f"C must have shape ({rank},) or ({rank}, {rank}), got {C.shape}."
+            )
         self._C = C
-        self._scale = None if scale is None else np.asarray(scale, self.dtype).reshape(n, 1)
+        self._scale = (
+            None if scale is None else np.asarray(scale, self.dtype).reshape(n, 1)
+        )
 
     @cached_property
     def _rows(self) -> RowBlocks:
@@ -118,7 +125,9 @@ class Factored(Similarity):
                     product *= level._scale
             products.append(product)
         # one block is not copied: it can be large
-        return (products[0] if len(products) == 1 else np.stack(products)).reshape(H.shape)
+        return (products[0] if len(products) == 1 else np.stack(products)).reshape(
+            H.shape
+        )
 
     def split(self) -> tuple[Similarity, Similarity | None]:
         U, C = self.factors
@@ -145,7 +154,9 @@ class Factored(Similarity):
 
     def collapse(self, groups: np.ndarray) -> Similarity:
         E = storage.group_indicator(groups, self.dtype)
-        if 2 * E.shape[1] > E.shape[0]:  # hardly smaller: U itself serves, where it would be copied
+        if (
+            2 * E.shape[1] > E.shape[0]
+        ):  # hardly smaller: U itself serves, where it would be copied
             return Factored(E.T, self)
         if self._scale is not None:  # of E, which is smaller than U
             E = storage.scaled_rows(E, self._scale)
@@ -185,7 +196,9 @@ class Factored(Similarity):
             return inner(self, self)
         rng = np.random.default_rng(0)
         shapes = (n, _SKETCH), (n, _PROBES)
-        sketch, probes = (rng.choice([-1.0, 1.0], shape).astype(self.dtype) for shape in shapes)
+        sketch, probes = (
+            rng.choice([-1.0, 1.0], shape).astype(self.dtype) for shape in shapes
+        )
         Q, _ = np.linalg.qr(self @ sketch)
         rest = self @ (probes - Q @ (Q.T @ probes))
         return storage.sum_of_squares(self @ Q) + storage.sum_of_squares(rest) / _PROBES
@@ -194,7 +207,9 @@ class Factored(Similarity):
         U, C = self.factors
         if isinstance(other, Explicit) and not other.wide:
             used = np.flatnonzero(np.diff(other._array.indptr))  # Z is symmetric
-            U, Z = (storage.as_float64(array[used]) for array in (U, other._array[:, used]))
+            U, Z = (
+                storage.as_float64(array[used]) for array in (U, other._array[:, used])
+            )
             blocks = storage.row_blocks(len(used), 1_024)  # <UCU', Z> = <UC, ZU>
             return sum((storage.dot(U[rows] @ C, Z[rows] @ U) for rows in blocks), 0.0)
         if not isinstance(other, Factored):

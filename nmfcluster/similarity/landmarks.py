@@ -20,7 +20,9 @@ from nmfcluster.similarity.neighbors import nearest_outside
 
 _STEPS = 5  # of k-means: landmarks need not have converged
 _FAR = 50.0  # times the median distance to the nearest landmark: no such sample has a say in widths
-_MEASURED = 2_000  # samples whose distances make the common width: a mean of 10,000 distances
+_MEASURED = (
+    2_000  # samples whose distances make the common width: a mean of 10,000 distances
+)
 
 
 class Landmarks:
@@ -97,13 +99,19 @@ class Landmarks:
         # as Python's: numpy's small ints wrap around
         drawn, self.points = _points(X, int(n_landmarks), random_state)
         n_neighbors = min(int(n_neighbors), self.points.shape[0])
-        search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute").fit(self.points)
+        search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute").fit(
+            self.points
+        )
         width = None
         if common_width:
             with one_thread():
-                distances, _ = search.kneighbors(drawn[:: -(-drawn.shape[0] // _MEASURED)])
+                distances, _ = search.kneighbors(
+                    drawn[:: -(-drawn.shape[0] // _MEASURED)]
+                )
             nearest = distances[:, 0]
-            usual = nearest <= max(_FAR * float(np.median(nearest)), float(nearest.min()))
+            usual = nearest <= max(
+                _FAR * float(np.median(nearest)), float(nearest.min())
+            )
             width = float(distances[usual].mean()) * 2**0.5
         self.rows = _Weights(search, X.dtype, width)
         self._B = self.rows(X)
@@ -116,7 +124,9 @@ class Landmarks:
     def _link(self, X: Any, max_parts: int) -> None:
         while True:
             part, part_of_point = _parts(self._B)
-            rows, columns = nearest_outside(X, part, self.rows.search, part_of_point, max_parts)
+            rows, columns = nearest_outside(
+                X, part, self.rows.search, part_of_point, max_parts
+            )
             if not len(rows):
                 return
             rows, first = np.unique(rows, return_index=True)
@@ -150,7 +160,9 @@ class Landmarks:
         -------
         ndarray of shape (n_new, n_samples)
         """
-        return storage.as_dense(storage.scaled_columns(self.rows(X), self._weights) @ self._B.T)
+        return storage.as_dense(
+            storage.scaled_columns(self.rows(X), self._weights) @ self._B.T
+        )
 
 
 @dataclass(frozen=True)
@@ -169,14 +181,22 @@ class _Weights:
     def _of_block(self, X: Any) -> sp.csr_array:
         with one_thread():  # ties are broken by the number of threads
             distances, nearest = self.search.kneighbors(X)
-        info = np.finfo(self.dtype)  # a width may be 0: less than rounding of the nearest is that
-        least = np.maximum(info.tiny**0.5, distances.min(axis=1, keepdims=True) * info.eps)
-        widths = np.maximum(distances[:, -1:] if self.width is None else self.width, least)
+        info = np.finfo(
+            self.dtype
+        )  # a width may be 0: less than rounding of the nearest is that
+        least = np.maximum(
+            info.tiny**0.5, distances.min(axis=1, keepdims=True) * info.eps
+        )
+        widths = np.maximum(
+            distances[:, -1:] if self.width is None else self.width, least
+        )
         with np.errstate(over="ignore"):
             squares = (distances / widths) ** 2
         weights = np.exp(squares.min(axis=1, keepdims=True) - squares)  # not all 0
         weights /= weights.sum(axis=1, keepdims=True)
-        return storage.equal_rows(weights.astype(self.dtype), nearest, self.search.n_samples_fit_)
+        return storage.equal_rows(
+            weights.astype(self.dtype), nearest, self.search.n_samples_fit_
+        )
 
 
 def _product(rows: _Weights, C: np.ndarray, X: Any) -> np.ndarray:
@@ -185,7 +205,9 @@ def _product(rows: _Weights, C: np.ndarray, X: Any) -> np.ndarray:
 
 def _parts(B: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
     """Return the part of every sample and landmark that samples on landmarks form; -1: on none."""
-    first = B.indices[B.indptr[:-1]]  # a landmark of every sample, which joins it with its others
+    first = B.indices[
+        B.indptr[:-1]
+    ]  # a landmark of every sample, which joins it with its others
     joined = (np.repeat(first, np.diff(B.indptr)), B.indices)
     graph = sp.coo_array((np.ones(B.nnz, dtype=bool), joined), (B.shape[1], B.shape[1]))
     _, part = connected_components(graph.tocsr(), directed=False)
@@ -204,7 +226,9 @@ def _points(X: Any, n_landmarks: int, random_state: Any) -> tuple[Any, Any]:
     for _ in range(_STEPS):
         with one_thread():
             nearest = pairwise_distances_argmin(drawn, points)
-        own = np.unique(nearest, return_inverse=True)[1]  # of points that coincide one is used
+        own = np.unique(nearest, return_inverse=True)[
+            1
+        ]  # of points that coincide one is used
         E = storage.group_indicator(own, X.dtype)
         points = storage.scaled_rows(E.T @ drawn, 1 / np.sqrt(np.bincount(own)))
     return drawn, points

@@ -14,15 +14,24 @@ from nmfcluster._utils.validation import warn
 
 _SOME = 10  # neighbours of a row where there are rows enough
 FEWEST = 3  # neighbours: with two, rows of one cluster often fall into chains
-_OF_A_CLUSTER = 0.75  # of its mean size: those of a row in a small cluster are not all others
+_OF_A_CLUSTER = (
+    0.75  # of its mean size: those of a row in a small cluster are not all others
+)
 _MOST_TIED = 4  # times as many neighbours, where several are as far as the last
 _TIED = 1 + 1e-6  # times as far is as far: more than what distances are rounded by
 _LEAST_SCALE = 0.3  # of the mean: best mean of 31 sets, .1 to .6 hardly change it
 _FARTHEST = 60.0  # exponent of a neighbour's weight: beyond, it would be 0 in float32
 _APART = 30.0  # exponent from which on neighbours are no more joined than parts are
-_ISLANDS, _MANY = 5, 50  # parts, a cluster and at all: 31 sets have one more than clusters at most
-_ENTRIES = 2**24  # of a graph of samples: 200 MB, from which on those of equal rows are thinned
-_PARTNERS = 10  # copies of a row that one of another is joined to, where all are too many
+_ISLANDS, _MANY = (
+    5,
+    50,
+)  # parts, a cluster and at all: 31 sets have one more than clusters at most
+_ENTRIES = (
+    2**24
+)  # of a graph of samples: 200 MB, from which on those of equal rows are thinned
+_PARTNERS = (
+    10  # copies of a row that one of another is joined to, where all are too many
+)
 
 
 def few_enough(X: Any) -> bool:
@@ -104,15 +113,22 @@ class NeighborGraph:
         max_parts: int | None = None,
     ) -> None:
         order = canonical_order(X)
-        n, self._n_parts = len(order.distinct), None if max_parts is None else int(max_parts)
+        n, self._n_parts = (
+            len(order.distinct),
+            None if max_parts is None else int(max_parts),
+        )
         #: the rows that differ, and which of them every sample has
         self._X, self._row = X, np.arange(n)
         if n < X.shape[0]:
             self._X, self._row = X[order.distinct], order.among_distinct
         if n_neighbors is None:
-            n_neighbors = _SOME if max_parts is None else max(of_a_cluster(n, max_parts), FEWEST)
+            n_neighbors = (
+                _SOME if max_parts is None else max(of_a_cluster(n, max_parts), FEWEST)
+            )
         self._K = min(int(n_neighbors), n - 1)
-        self._search = NearestNeighbors(n_neighbors=max(self._K, 1), n_jobs=n_jobs).fit(self._X)
+        self._search = NearestNeighbors(n_neighbors=max(self._K, 1), n_jobs=n_jobs).fit(
+            self._X
+        )
         W = storage.identity(n, X.dtype)
         if self._K:
             W = W + self._joined(are_few(n, self._n_parts))
@@ -124,7 +140,9 @@ class NeighborGraph:
         """Return the similarities of rows that differ, the diagonal left out, and set scales."""
         n, K = self._X.shape[0], self._K
         # more than K where several are as far as the last, or long steps are looked for
-        distances, nearest = self._asked(None, _MOST_TIED * _SOME if by_steps else K + 1)
+        distances, nearest = self._asked(
+            None, _MOST_TIED * _SOME if by_steps else K + 1
+        )
         most = min(_MOST_TIED * K, n - 1)
         tied = np.flatnonzero(distances[:, -1] <= distances[:, K - 1] * _TIED)
         if len(tied) and most > distances.shape[1]:
@@ -133,25 +151,37 @@ class NeighborGraph:
             nearest = _replaced(nearest, farther[1], tied)
         self._scales, self._longest = distances[:, K - 1], np.inf
         if by_steps and self._n_parts is not None:
-            self._longest = longest_step(storage.equal_rows(distances, nearest, n), self._n_parts)
+            self._longest = longest_step(
+                storage.equal_rows(distances, nearest, n), self._n_parts
+            )
             self._scales = np.minimum(self._scales, self._longest)
-        self._least = _LEAST_SCALE * float(self._scales.mean()) or 1.0  # of rows next to equal
+        self._least = (
+            _LEAST_SCALE * float(self._scales.mean()) or 1.0
+        )  # of rows next to equal
         self._scales = np.maximum(self._scales, self._least)
         near = distances <= distances[:, K - 1 : K] * _TIED
-        W = storage.knn_weights(distances, nearest, self._scales, self._scales, _FARTHEST)
+        W = storage.knn_weights(
+            distances, nearest, self._scales, self._scales, _FARTHEST
+        )
         if self._n_parts is not None:
             near &= W.data.reshape(near.shape) > np.exp(-_APART)
-        W = storage.filled_with(W, np.where(near.ravel(), W.data, 0).astype(self._X.dtype))
+        W = storage.filled_with(
+            W, np.where(near.ravel(), W.data, 0).astype(self._X.dtype)
+        )
         return sp.csr_array(W.maximum(W.T))
 
-    def _asked(self, rows: np.ndarray | None, most: int) -> tuple[np.ndarray, np.ndarray]:
+    def _asked(
+        self, rows: np.ndarray | None, most: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the distances of some rows, or all, to others, and which these are."""
         most = min(most, self._X.shape[0] - 1)
         with one_thread():  # ties are broken by the number of threads
             if rows is None:
                 return self._search.kneighbors(n_neighbors=most)
             distances, nearest = self._search.kneighbors(self._X[rows], most + 1)
-        others = nearest != rows[:, None]  # one of them is the row itself, or left out for it
+        others = (
+            nearest != rows[:, None]
+        )  # one of them is the row itself, or left out for it
         others[others.all(axis=1), -1] = False
         return distances[others].reshape(-1, most), nearest[others].reshape(-1, most)
 
@@ -161,10 +191,14 @@ class NeighborGraph:
         if n_parts > max(_ISLANDS * max_parts, _MANY):
             told = f"The graph of the {self._K} nearest neighbours falls into {n_parts:,} parts"
             why = f"far more than n_clusters={max_parts}, as where rows nearly coincide"
-            cure = "so that they coincide, or give a larger n_neighbors, or affinity='rbf'"
+            cure = (
+                "so that they coincide, or give a larger n_neighbors, or affinity='rbf'"
+            )
             warn(f"{told}, {why}: round them, {cure}.")
         while n_parts > max_parts:
-            rows, columns = nearest_outside(self._X, part, self._search, part, max_parts)
+            rows, columns = nearest_outside(
+                self._X, part, self._search, part, max_parts
+            )
             # as heavy as a neighbour at the local scales
             weights = np.full(len(rows), np.exp(-1), W.dtype)
             links = sp.csr_array((weights, (rows, columns)), W.shape)
@@ -216,9 +250,13 @@ def longest_step(distances: sp.csr_array, n_clusters: int) -> float:
         of the shortest one: next to nothing is similar at that scale.
     """
     ends = distances.maximum(distances.T)
-    ends.data = np.maximum(ends.data, np.finfo(float).tiny)  # a stored 0 would be no step
+    ends.data = np.maximum(
+        ends.data, np.finfo(float).tiny
+    )  # a stored 0 would be no step
     steps = np.sort(minimum_spanning_tree(ends).data)[::-1]
-    n_cut = n_clusters - (ends.shape[0] - len(steps))  # steps between clusters, the longest ones
+    n_cut = n_clusters - (
+        ends.shape[0] - len(steps)
+    )  # steps between clusters, the longest ones
     if n_cut >= len(steps):
         return float(steps[-1]) / 4
     return float(steps[n_cut]) if n_cut >= 0 else np.inf
@@ -245,20 +283,29 @@ def _of_copies(W: sp.csr_array, row: np.ndarray) -> sp.csr_array:
     more, fewer = counts[u], counts[v]
     weights = pairs.data * np.maximum(fewer / _PARTNERS, 1) / np.where(u == v, 2, 1)
     # turn by turn, each copy gets a partner in the row with fewer: the next one, or one by chance
-    graph, rng = sp.csr_array((len(row), len(row)), dtype=W.dtype), np.random.default_rng(0)
+    graph, rng = (
+        sp.csr_array((len(row), len(row)), dtype=W.dtype),
+        np.random.default_rng(0),
+    )
     for turn in range(_PARTNERS):
         ahead = np.where(fewer > _PARTNERS, rng.integers(fewer), turn)
         pair = np.repeat(np.arange(len(u)), np.where(turn < fewer, more, 0))
         copy = np.arange(len(pair)) - np.searchsorted(pair, pair)
         one = samples[starts[u[pair]] + copy]
         other = samples[starts[v[pair]] + (copy + ahead[pair]) % fewer[pair]]
-        joined = sp.coo_array((weights[pair].astype(W.dtype), (one, other)), graph.shape)
+        joined = sp.coo_array(
+            (weights[pair].astype(W.dtype), (one, other)), graph.shape
+        )
         graph = graph + joined.tocsr()
     return sp.csr_array(graph + graph.T)
 
 
 def nearest_outside(
-    X: Any, part: np.ndarray, search: NearestNeighbors, part_of_point: np.ndarray, max_parts: int
+    X: Any,
+    part: np.ndarray,
+    search: NearestNeighbors,
+    part_of_point: np.ndarray,
+    max_parts: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a link of every part that is too many, the smallest ones, to what is nearest to it.
 
@@ -284,7 +331,9 @@ def nearest_outside(
     links = np.empty((len(smallest), 2), dtype=np.intp)
     for link, own in zip(links, smallest, strict=True):
         members = np.flatnonzero(part == own)
-        asked = members[:: -(-len(members) // 100)]  # more would find hardly nearer ones
+        asked = members[
+            :: -(-len(members) // 100)
+        ]  # more would find hardly nearer ones
         useless = (part_of_point == own) | (part_of_point < 0)
         with one_thread():  # ties are broken by the number of threads
             distances, nearest = search.kneighbors(X[asked], int(useless.sum()) + 1)

@@ -195,7 +195,9 @@ class Explicit(Similarity):
             return np.moveaxis(product.reshape(stacked.shape), 0, -2)
         # a sparse matrix is slower on one wide block; the product of one alone is not copied
         products = [self._rows.product(block) for block in H.reshape(-1, *H.shape[-2:])]
-        return (products[0] if len(products) == 1 else np.stack(products)).reshape(H.shape)
+        return (products[0] if len(products) == 1 else np.stack(products)).reshape(
+            H.shape
+        )
 
     @cached_property
     def _rows(self) -> RowBlocks:
@@ -229,7 +231,9 @@ class Explicit(Similarity):
 
     @cached_property
     def parts(self) -> np.ndarray | None:
-        return None if self.wide else connected_components(self._array, directed=False)[1]
+        return (
+            None if self.wide else connected_components(self._array, directed=False)[1]
+        )
 
     def stored_off_diagonal(self) -> np.ndarray | None:
         if self.wide:
@@ -238,7 +242,9 @@ class Explicit(Similarity):
         return found[found != 0]
 
     def scaled(self, factors: np.ndarray) -> Similarity:
-        return Explicit(storage.scaled_rows(storage.scaled_rows(self._array, factors).T, factors).T)
+        return Explicit(
+            storage.scaled_rows(storage.scaled_rows(self._array, factors).T, factors).T
+        )
 
     def without_diagonal(self) -> Similarity:
         return Explicit(storage.without_diagonal(self._array))
@@ -250,7 +256,9 @@ class Explicit(Similarity):
         if not isinstance(other, Explicit):
             return other._inner(self)
         if sp.issparse(self._array) or sp.issparse(other._array):
-            return storage.dot(storage.as_float64(self._array), storage.as_float64(other._array))
+            return storage.dot(
+                storage.as_float64(self._array), storage.as_float64(other._array)
+            )
         return storage.dot(self._array, other._array)
 
 
@@ -281,7 +289,9 @@ class WeightedSum(Similarity):
             inside = term.terms if isinstance(term, WeightedSum) else [(term, 1.0)]
             pairs += [(each, float(w * weight)) for each, w in inside]
         if len({term.shape for term, _ in pairs}) != 1:
-            raise ValueError(f"terms must have one shape, got {[term.shape for term, _ in pairs]}.")
+            raise ValueError(
+                f"terms must have one shape, got {[term.shape for term, _ in pairs]}."
+            )
         arrays = [term._array * w for term, w in pairs if isinstance(term, Explicit)]
         #: the terms left after merging, and their weights
         self.terms: list[tuple[Similarity, float]]
@@ -295,12 +305,16 @@ class WeightedSum(Similarity):
 
     def __matmul__(self, H: np.ndarray) -> np.ndarray:
         # python floats do not promote float32
-        return reduce(add, ((term @ H) * w if w != 1 else term @ H for term, w in self.terms))
+        return reduce(
+            add, ((term @ H) * w if w != 1 else term @ H for term, w in self.terms)
+        )
 
     def split(self) -> tuple[Similarity, Similarity | None]:
         parts: dict[bool, list[tuple[Similarity, float]]] = {True: [], False: []}
         for term, weight in self.terms:
-            for part, is_gain in zip(term.split(), (weight >= 0, weight < 0), strict=True):
+            for part, is_gain in zip(
+                term.split(), (weight >= 0, weight < 0), strict=True
+            ):
                 if part is not None:
                     parts[is_gain].append((part, abs(weight)))
         gains, losses = parts[True], parts[False]
@@ -308,7 +322,9 @@ class WeightedSum(Similarity):
         return WeightedSum(*zip(*(gains or [(losses[0][0], 0.0)]), strict=True)), N
 
     def _of_terms(self, change: Callable[[Similarity], Similarity]) -> WeightedSum:
-        return WeightedSum([change(term) for term, _ in self.terms], [w for _, w in self.terms])
+        return WeightedSum(
+            [change(term) for term, _ in self.terms], [w for _, w in self.terms]
+        )
 
     def take(self, indices: np.ndarray) -> Similarity:
         return self._of_terms(lambda term: term.take(indices))
@@ -321,7 +337,9 @@ class WeightedSum(Similarity):
         return self.terms[0][0].parts if len(self.terms) == 1 else None
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        return reduce(add, (term.entries(rows, columns) * weight for term, weight in self.terms))
+        return reduce(
+            add, (term.entries(rows, columns) * weight for term, weight in self.terms)
+        )
 
     def scaled(self, factors: np.ndarray) -> Similarity:
         return self._of_terms(lambda term: term.scaled(factors))
@@ -330,7 +348,9 @@ class WeightedSum(Similarity):
         square = 0.0
         for i, (term, weight) in enumerate(self.terms):
             square += weight**2 * term.squared_norm()
-            square += sum(2 * weight * w * inner(term, other) for other, w in self.terms[i + 1 :])
+            square += sum(
+                2 * weight * w * inner(term, other) for other, w in self.terms[i + 1 :]
+            )
         return square
 
     def toarray(self) -> np.ndarray:
@@ -363,7 +383,11 @@ def inner(A: Similarity, B: Similarity) -> float:
     if isinstance(B, WeightedSum):
         return inner(B, A)
     value = A._inner(B)
-    return sum(storage.dot(A @ E, B @ E) for E in unit_blocks(A)) if value is None else value
+    return (
+        sum(storage.dot(A @ E, B @ E) for E in unit_blocks(A))
+        if value is None
+        else value
+    )
 
 
 def unit_blocks(A: Similarity) -> Iterator[np.ndarray]:

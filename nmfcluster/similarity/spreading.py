@@ -11,12 +11,18 @@ from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.operators import Explicit, Similarity
 
 MOST = 3_000  # samples of a dense similarity: an array of them is made
-_ALL = 1_000  # samples of which all entries are raised: drawn ones are too rough for few
+_ALL = (
+    1_000  # samples of which all entries are raised: drawn ones are too rough for few
+)
 _ENDS = 1_000  # samples in pairs that walks start from, at most: each takes a column
 _CELLS = 2**26  # of these columns: 256 MiB, where samples are very many
-_ROUNDS = 3  # each along what the last has raised; two find less of small clusters of texts
+_ROUNDS = (
+    3  # each along what the last has raised; two find less of small clusters of texts
+)
 _KEPT = 25  # entries of a row, about, that stand for all; half find less; of an array four times
-_LEFT = 0.05  # of a walk, that is not followed: a hundredth finds no more, and takes longer
+_LEFT = (
+    0.05  # of a walk, that is not followed: a hundredth finds no more, and takes longer
+)
 
 
 def raised(
@@ -81,18 +87,27 @@ def raised(
     if is_dense and n > MOST:
         must = f"propagation must be None for more than {MOST:,} samples"
         needed = "unless the similarity is a sparse graph or by way of landmarks"
-        raise ValueError(f"{must} {needed}: take affinity='nearest_neighbors' or 'landmarks'.")
+        raise ValueError(
+            f"{must} {needed}: take affinity='nearest_neighbors' or 'landmarks'."
+        )
     # samples, or landmarks, along which links spread, and how near samples are to them
     B = storage.identity(n, W.dtype) if near is None else near.factors[0]
     V = W.toarray() if is_dense else sp.csr_array((W if near is None else B.T) @ B)
     V, width = storage.without_diagonal(V), width if near is None else width**0.5
     if (low := float(V.min())) < 0:
-        raise ValueError(f"propagation must be None where similarities are below 0, got {low:.3g}.")
+        raise ValueError(
+            f"propagation must be None where similarities are below 0, got {low:.3g}."
+        )
     largest = max(float(V.max()), np.finfo(V.dtype).tiny)
     V = V * (1 / largest)
     # samples that they spread from
-    linked, most = np.flatnonzero(np.diff(links.indptr)), max(min(_ENDS, _CELLS // V.shape[0]), 2)
-    if len(linked) > most:  # must-links, of which there are few, are up to half of what is drawn
+    linked, most = (
+        np.flatnonzero(np.diff(links.indptr)),
+        max(min(_ENDS, _CELLS // V.shape[0]), 2),
+    )
+    if (
+        len(linked) > most
+    ):  # must-links, of which there are few, are up to half of what is drawn
         one, other, values = storage.stored_entries(sp.csr_array(sp.triu(links)))
         drawn = some_with(values > 0, most // 2, rng)
         linked = np.union1d(one[drawn], other[drawn])
@@ -130,7 +145,10 @@ def walks(V: Any, starts: np.ndarray, width: float) -> np.ndarray:
     ndarray of shape (p, m), float32
         By the iteration of Chebyshev, up to a twentieth; nowhere negative.
     """
-    S, starts = (normalized(V) * width).astype(np.float32), starts * np.float32(1 - width)
+    S, starts = (
+        (normalized(V) * width).astype(np.float32),
+        starts * np.float32(1 - width),
+    )
     K, before, pace = starts, np.zeros_like(starts), 2.0
     n_steps = np.log(_LEFT) / np.log(width / (1 + np.sqrt(1 - width**2)))
     for _ in range(int(np.ceil(n_steps))):
@@ -148,7 +166,9 @@ def all_of(K: np.ndarray, Z: sp.csr_array) -> np.ndarray:
     return np.clip(3.0 * F / max(F.max(), np.finfo(F.dtype).tiny), 0, 1)
 
 
-def drawn_of(K: np.ndarray, Z: sp.csr_array, kept: int, rng: np.random.RandomState) -> sp.csr_array:
+def drawn_of(
+    K: np.ndarray, Z: sp.csr_array, kept: int, rng: np.random.RandomState
+) -> sp.csr_array:
     r"""Return a sparse matrix whose expectation is m, of up to `kept` entries a row.
 
     The ends of p `kept` / 2 walks that leave from both ends of must-links are drawn, so that a
@@ -182,7 +202,9 @@ def drawn_of(K: np.ndarray, Z: sp.csr_array, kept: int, rng: np.random.RandomSta
         at = first[columns] + rng.random_sample(len(columns)) * sums[columns]
         return np.clip(np.searchsorted(upto, at, side="right") - columns * p, 0, p - 1)
 
-    link = np.searchsorted(walked[:-1], rng.random_sample(n_draws) * walked[-1], side="right")
+    link = np.searchsorted(
+        walked[:-1], rng.random_sample(n_draws) * walked[-1], side="right"
+    )
     i, j = np.sort([stop(one[link]), stop(other[link])], axis=0)
     i, j = np.divmod(np.unique((i * p + j)[i < j]), p)
     plus, F = np.empty((2, len(i)))

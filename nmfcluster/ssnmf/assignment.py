@@ -19,7 +19,9 @@ from nmfcluster.ssnmf.constrained import ConstrainedProblem
 Fit = Callable[[ConstrainedProblem, int], Factorization]
 Part = Callable[[np.ndarray], ConstrainedProblem]
 
-_WORTH = 2 / 3  # of the weight of violated pairs: a few fewer are not worth a cluster of the others
+_WORTH = (
+    2 / 3
+)  # of the weight of violated pairs: a few fewer are not worth a cluster of the others
 
 
 class Reading(NamedTuple):
@@ -31,7 +33,11 @@ class Reading(NamedTuple):
 
 
 def settled(
-    problem: ConstrainedProblem, pairs: PairwiseConstraints, n_clusters: int, fit: Fit, part: Part
+    problem: ConstrainedProblem,
+    pairs: PairwiseConstraints,
+    n_clusters: int,
+    fit: Fit,
+    part: Part,
 ) -> tuple[Factorization, np.ndarray]:
     """Factorize, and let lost rows that violate pairs end where they violate the fewest.
 
@@ -67,7 +73,9 @@ def settled(
         drawn = problem.drawn(*found.parts)
         free = links.violated_by(labels) & (drawn <= 0).all(axis=1)
         if n_own:
-            free |= ~drawn.any(axis=1)  # whoever is similar to nobody else goes where these are
+            free |= ~drawn.any(
+                axis=1
+            )  # whoever is similar to nobody else goes where these are
         if not (n_own or free.any()):
             break
         left = np.where(free, -1, labels)
@@ -100,7 +108,9 @@ class Links:
     def __init__(self, problem: ConstrainedProblem, pairs: PairwiseConstraints) -> None:
         self.A, groups = problem.A, problem.groups
         self.ends = groups[np.concatenate([pairs.must_link, pairs.cannot_link])].T
-        self.weights = np.concatenate([pairs.must_link_weights, pairs.cannot_link_weights])
+        self.weights = np.concatenate(
+            [pairs.must_link_weights, pairs.cannot_link_weights]
+        )
         self.apart = np.arange(len(self.weights)) >= len(pairs.must_link)
         self.n_groups = int(groups.max()) + 1
 
@@ -169,7 +179,9 @@ def widened(
     best = replace(found.best, factors=(H, *(np.pad(S, (0, more)) for S in core)))
     F, M = replace(found, best=best).parts
     gram = M @ (F.T @ F)
-    loss = problem.objective.constant - 2 * dot(F @ M, problem.A @ F) + dot(gram, gram.T)
+    loss = (
+        problem.objective.constant - 2 * dot(F @ M, problem.A @ F) + dot(gram, gram.T)
+    )
     change = loss - best.loss
     best = replace(best, loss=loss, history=best.history + change)
     return replace(found, best=best, curves=[curve + change for curve in found.curves])

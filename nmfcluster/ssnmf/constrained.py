@@ -22,10 +22,15 @@ from nmfcluster.similarity.operators import SAMPLED
 from nmfcluster.similarity.spreading import raised
 
 _WIDTH = 0.7  # of spread: best mean of 31 sets of 600 to 2,500 rows; .65 to .75 hardly change it
-_MADE = ("nearest_neighbors", "landmarks")  # similarities of features that are nowhere negative
+_MADE = (
+    "nearest_neighbors",
+    "landmarks",
+)  # similarities of features that are nowhere negative
 
 
-def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> float | None:
+def width_of(
+    estimator: Any, affinity: Affinity, pairs: PairwiseConstraints
+) -> float | None:
     """Return how far pairs spread to samples near theirs, None: not at all, as `propagation` says.
 
     Cannot-links alone make nobody more similar, and neither do must-links of weight 0.
@@ -42,7 +47,10 @@ def width_of(estimator: Any, affinity: Affinity, pairs: PairwiseConstraints) -> 
 
 
 def spread(
-    estimator: Any, affinity: Affinity, pairs: PairwiseConstraints, rng: np.random.RandomState
+    estimator: Any,
+    affinity: Affinity,
+    pairs: PairwiseConstraints,
+    rng: np.random.RandomState,
 ) -> Affinity:
     """Return the affinity with what pairs raise, normalised again unless that is unwanted."""
     W, width = affinity.similarity, estimator.propagation_
@@ -52,8 +60,14 @@ def spread(
     links = must_link - cannot_link if estimator.beta > 0 else must_link
     with stage(f"spread of {counted(pairs.n_pairs, 'pair')} to samples near theirs"):
         W = raised(W, links, width, rng, affinity.name == "landmarks")
-        few = are_few(len(pairs), estimator.n_clusters)  # or what pairs raise counts for more
-        W = W if estimator.normalize is False else normalized(W, affinity.counts, few)[0]
+        few = are_few(
+            len(pairs), estimator.n_clusters
+        )  # or what pairs raise counts for more
+        W = (
+            W
+            if estimator.normalize is False
+            else normalized(W, affinity.counts, few)[0]
+        )
     return replace(affinity, similarity=W)
 
 
@@ -65,7 +79,10 @@ def part_of(
     Where all rows weighed the same they do again: or else those that were similar to samples that
     are gone would be worth less than others, and the cut would go through their clusters.
     """
-    pairs, counts = pairs[samples], None if affinity.counts is None else affinity.counts[samples]
+    pairs, counts = (
+        pairs[samples],
+        None if affinity.counts is None else affinity.counts[samples],
+    )
     W = affinity.similarity.take(np.flatnonzero(samples))
     if affinity.is_even:
         # what fails is left as it is: nothing is similar, or what is negative outweighs the rest
@@ -90,7 +107,9 @@ class ConstrainedProblem(SimilarityProblem):
         Of `SimilarityProblem`.
     """
 
-    def __init__(self, A: Similarity, groups: np.ndarray, unit: float, **options: Any) -> None:
+    def __init__(
+        self, A: Similarity, groups: np.ndarray, unit: float, **options: Any
+    ) -> None:
         self.A, self.groups, self.unit = A, groups, unit
         super().__init__(A, **options)
 
@@ -114,7 +133,9 @@ class ConstrainedProblem(SimilarityProblem):
     def warn_of_alone(self, F: np.ndarray, P: np.ndarray) -> None:
         """Warn where nothing tells the cluster of rows of zeros: their memberships are uniform."""
         if n_alone := int((~F.any(axis=1) & (P == P[:, :1]).all(axis=1)).sum()):
-            alone = f"{counted(n_alone, 'sample')}, or as many groups that must be linked"
+            alone = (
+                f"{counted(n_alone, 'sample')}, or as many groups that must be linked"
+            )
             told = "memberships there are uniform, labels mean nothing"
             warn(f"Nothing tells the cluster of {alone}: {told}.")
 
@@ -124,7 +145,10 @@ class ConstrainedProblem(SimilarityProblem):
 
 
 def constrain(
-    estimator: Any, affinity: Affinity, pairs: PairwiseConstraints, may_be_empty: bool = False
+    estimator: Any,
+    affinity: Affinity,
+    pairs: PairwiseConstraints,
+    may_be_empty: bool = False,
 ) -> ConstrainedProblem:
     r"""Reward must-link pairs and penalise cannot-link pairs in a similarity.
 
@@ -151,26 +175,36 @@ def constrain(
     W, counts = affinity.similarity, affinity.counts
     groups = components(len(pairs), kept_links(estimator, pairs))
     # inside a group nothing is left to be had
-    must_link, cannot_link = (between(links, groups) for links in pairs.as_matrices(W.dtype))
+    must_link, cannot_link = (
+        between(links, groups) for links in pairs.as_matrices(W.dtype)
+    )
     unit = large_entry(W)
-    if counts is not None:  # equal samples share a row, which is longer by the root of their number
+    if (
+        counts is not None
+    ):  # equal samples share a row, which is longer by the root of their number
         W = W.scaled(np.sqrt(counts))
     friendly = _sum(W, _change(W, must_link, estimator.alpha * unit))
     penalty = _change(friendly, cannot_link, -estimator.beta * unit)
     constant = friendly.squared_norm()
     if constant == 0 and not may_be_empty:
-        raise ValueError("the similarities are all 0: samples of X must be similar to each other.")
+        raise ValueError(
+            "the similarities are all 0: samples of X must be similar to each other."
+        )
     if penalty is not None:
         constant += 2 * inner(friendly, penalty) + inner(penalty, penalty)
     if not np.isfinite(constant):
-        these = "the similarities, or the weights of the constraints times alpha or beta,"
+        these = (
+            "the similarities, or the weights of the constraints times alpha or beta,"
+        )
         cure = "scale X or the weights"
         raise ValueError(f"{these} are too large to be squared in {W.dtype}; {cure}.")
     sizes = np.bincount(groups)
     if len(sizes) < len(groups):
         friendly = friendly.collapse(groups)
         penalty = None if penalty is None else penalty.collapse(groups)
-    linked = np.bincount(groups, weights=np.diff(must_link.indptr) + np.diff(cannot_link.indptr))
+    linked = np.bincount(
+        groups, weights=np.diff(must_link.indptr) + np.diff(cannot_link.indptr)
+    )
     return ConstrainedProblem(
         _sum(friendly, penalty),
         groups,
@@ -245,6 +279,8 @@ def warn_of_parts(problem: ConstrainedProblem, n_clusters: int) -> None:
     parts = problem.friendly.parts
     n_parts = 1 if parts is None else int(parts.max()) + 1
     if n_parts > n_clusters:
-        parted = f"{n_parts} parts that nothing connects, more than n_clusters={n_clusters}"
+        parted = (
+            f"{n_parts} parts that nothing connects, more than n_clusters={n_clusters}"
+        )
         told = "which of them share a cluster is arbitrary. Connect them"
         warn(f"The graph of similarities and must-links falls into {parted}: {told}.")

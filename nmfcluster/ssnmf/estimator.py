@@ -12,7 +12,13 @@ import numpy as np
 
 import nmfcluster.ssnmf.constrained as constrained
 import nmfcluster.ssnmf.rows as fitted
-from nmfcluster._base import NMFClusterer, fitting, numbered, read_features, read_samples
+from nmfcluster._base import (
+    NMFClusterer,
+    fitting,
+    numbered,
+    read_features,
+    read_samples,
+)
 from nmfcluster._compat import SHARE, Interval, StrOptions, fit_context
 from nmfcluster._optim.multiplicative import TriFactorization, multiplicative_gsg
 from nmfcluster._optim.symmetric import Factorization, bregman_nmf, factorize
@@ -291,8 +297,12 @@ class SSNMFClusterer(NMFClusterer):
         with fitting(self) as rng:
             X, names = read_samples(self, X, signed=True), row_names(X)
             self._check_n_clusters(X.shape[0])
-            pairs = fitted.read_constraints(names, X, y, constraints, must_link, cannot_link)
-            feasible = fitted.check_constraints(pairs, self.n_clusters, self.contradictions)
+            pairs = fitted.read_constraints(
+                names, X, y, constraints, must_link, cannot_link
+            )
+            feasible = fitted.check_constraints(
+                pairs, self.n_clusters, self.contradictions
+            )
             rows = fitted.rows_to_fit(self, X, pairs)
             constrained.warn_of_alpha(self, pairs)
             affinity = fitted.affinity_of(self, X, rows, rng)
@@ -318,10 +328,14 @@ class SSNMFClusterer(NMFClusterer):
             summed = FM if affinity.counts is None else FM * affinity.counts[:, None]
             self._products_, self._gram_ = affinity.onto(summed), FM.T @ summed
             # of similarities that are handed in, those to the samples, in the order of the fit
-            self._columns_ = rows.samples if affinity.name == "precomputed" else slice(None)
+            self._columns_ = (
+                rows.samples if affinity.name == "precomputed" else slice(None)
+            )
             self._roots_ = np.sqrt(np.diagonal(M)[order])
             self.core_ = best.core[np.ix_(order, order)]
-            self._keep_clusters(best, P, labels, cure=fitted.CURES.get(affinity.name, ""))
+            self._keep_clusters(
+                best, P, labels, cure=fitted.CURES.get(affinity.name, "")
+            )
             fitted.keep_pairs(self, pairs, feasible)
             fitted.warn_of_sizes(self, affinity, rows)
         return self
@@ -333,5 +347,8 @@ class SSNMFClusterer(NMFClusterer):
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse, tags.input_tags.pairwise = True, self.affinity == "precomputed"
+        tags.input_tags.sparse, tags.input_tags.pairwise = (
+            True,
+            self.affinity == "precomputed",
+        )
         return tags

@@ -12,7 +12,9 @@ from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity.balance import warn_of_split
 
 #: what to do where a similarity leads to fewer clusters than are wanted
-CURES = {"nearest_neighbors": " Give fewer n_neighbors, which keep small clusters apart."}
+CURES = {
+    "nearest_neighbors": " Give fewer n_neighbors, which keep small clusters apart."
+}
 _LANDMARKS = 2_000  # of them, as make_affinity makes; more clusters need more
 
 
@@ -33,7 +35,10 @@ def read_constraints(
             told = "fit ignores y, which says what is known of some samples"
             cure = "labels as constraints=PairwiseConstraints.from_labels(y)"
             warn(f"{told}: give it as fit(X, constraints=...), {cure}.")
-        pairs, index = PairwiseConstraints(n_samples, must_link, cannot_link), sample_names(names)
+        pairs, index = (
+            PairwiseConstraints(n_samples, must_link, cannot_link),
+            sample_names(names),
+        )
         if pairs.n_pairs and index is not None and index.dtype.kind in "iu":
             told = "must_link and cannot_link count the rows of X from 0"
             cure = "PairwiseConstraints.from_ids(X.index, must_link, cannot_link)"
@@ -41,7 +46,9 @@ def read_constraints(
             warn(f"{told}, and its index holds other integers. {cure}.")
         return pairs
     if must_link is not None or cannot_link is not None:
-        raise ValueError("give either constraints, or must_link and cannot_link, not both.")
+        raise ValueError(
+            "give either constraints, or must_link and cannot_link, not both."
+        )
     if not isinstance(constraints, PairwiseConstraints):
         told = f"constraints must be a PairwiseConstraints, got {type(constraints).__name__}"
         raise TypeError(f"{told}; plain pairs are given as must_link and cannot_link.")
@@ -51,7 +58,9 @@ def read_constraints(
     return in_order_of(names, constraints, "constraints")
 
 
-def check_constraints(pairs: PairwiseConstraints, n_clusters: int, contradictions: str) -> bool:
+def check_constraints(
+    pairs: PairwiseConstraints, n_clusters: int, contradictions: str
+) -> bool:
     """Raise, or warn, if no clustering satisfies all pairs; tell whether one is known to do so."""
     if contradictions == "ignore":
         return False
@@ -98,19 +107,32 @@ def rows_to_fit(estimator: Any, X: Any, pairs: PairwiseConstraints) -> Fitted:
         return Fitted(order, pairs[order.samples], order.samples, None, order.back)
     order = canonical_order(X, links=links)
     counts = None if len(order.distinct) == X.shape[0] else order.counts
-    return Fitted(order, pairs[order.distinct], order.distinct, counts, order.among_distinct)
+    return Fitted(
+        order, pairs[order.distinct], order.distinct, counts, order.among_distinct
+    )
 
 
-def affinity_of(estimator: Any, X: Any, rows: Fitted, rng: np.random.RandomState) -> Affinity:
+def affinity_of(
+    estimator: Any, X: Any, rows: Fitted, rng: np.random.RandomState
+) -> Affinity:
     """Return the similarity of the rows that an estimator's parameters ask for."""
     with stage(f"similarities of {counted(X.shape[0], 'sample')}"):
-        names = ("affinity", "gamma", "n_neighbors", "normalize", "n_clusters", "n_jobs")
+        names = (
+            "affinity",
+            "gamma",
+            "n_neighbors",
+            "normalize",
+            "n_clusters",
+            "n_jobs",
+        )
         options = {name: getattr(estimator, name) for name in names}
         options["n_landmarks"] = max(_LANDMARKS, estimator.n_clusters)
         options |= {"random_state": rng, "counts": rows.counts}
         if estimator.affinity == "precomputed":
             return make_affinity(rows.order.of_both(X), **options)
-        return make_affinity(X[rows.samples], **options)  # which it alone holds, and can let go
+        return make_affinity(
+            X[rows.samples], **options
+        )  # which it alone holds, and can let go
 
 
 def keep_pairs(estimator: Any, pairs: PairwiseConstraints, feasible: bool) -> None:

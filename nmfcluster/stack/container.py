@@ -7,7 +7,13 @@ import numpy as np
 from nmfcluster._compat import take_samples
 from nmfcluster._utils.storage import cut, is_sparse
 from nmfcluster._utils.validation import counted, positions, shown
-from nmfcluster.stack.parsing import Source, read_names, read_sources, read_tables, with_nan
+from nmfcluster.stack.parsing import (
+    Source,
+    read_names,
+    read_sources,
+    read_tables,
+    with_nan,
+)
 
 
 class _Stack:
@@ -24,7 +30,9 @@ class _Stack:
     """
 
     shape: tuple[int, int, int]
-    _as_array: ClassVar[str]  # what to take instead of numpy.asarray, for an error message
+    _as_array: ClassVar[
+        str
+    ]  # what to take instead of numpy.asarray, for an error message
 
     @classmethod
     def _made(
@@ -35,9 +43,16 @@ class _Stack:
         new._set(held, names, index, columns)
         return new
 
-    def _set(self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None) -> None:
+    def _set(
+        self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None
+    ) -> None:
         # what is held of every source, and the names of the samples that these are similar to
-        self._held, self.names, self.index, self._columns = tuple(held), names, index, columns
+        self._held, self.names, self.index, self._columns = (
+            tuple(held),
+            names,
+            index,
+            columns,
+        )
 
     def _cut(self, held: Any, rows: np.ndarray, columns: np.ndarray | None) -> Any:
         """Return some samples of one source; None: all columns."""
@@ -56,7 +71,9 @@ class _Stack:
         j = None if columns is None else positions(columns, m, "column", owner)
         held = [self._cut(one, i, j) for one in self._held]
         index = None if self.index is None else self.index[i]
-        names = self._columns if self._columns is None or j is None else self._columns[j]
+        names = (
+            self._columns if self._columns is None or j is None else self._columns[j]
+        )
         return self._made(held, self.names, index, names)
 
 
@@ -122,7 +139,9 @@ class SimilarityStack(_Stack):
     (['a', 'b', 'c'], array([ True,  True, False]))
     """
 
-    _as_array = "its matrices are in stack.parsing, and stack.toarray() makes one of them"
+    _as_array = (
+        "its matrices are in stack.sources, and stack.toarray() makes one of them"
+    )
 
     def __init__(self, sources: Any, *, names: Any = None) -> None:
         if isinstance(sources, SimilarityStack):
@@ -132,9 +151,13 @@ class SimilarityStack(_Stack):
         else:
             self._set(*read_sources(sources, names))
 
-    def _set(self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None) -> None:
+    def _set(
+        self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None
+    ) -> None:
         dtype = np.result_type(*(source.values.dtype for source in held))
-        cast = (one._replace(values=one.values.astype(dtype, copy=False)) for one in held)
+        cast = (
+            one._replace(values=one.values.astype(dtype, copy=False)) for one in held
+        )
         super()._set(cast, names, index, columns)
         self.shape = (*self._held[0].values.shape, len(held))
 
@@ -209,7 +232,9 @@ class SimilarityStack(_Stack):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, names={self.names})"
 
-    def _cut(self, held: Source, rows: np.ndarray, columns: np.ndarray | None) -> Source:
+    def _cut(
+        self, held: Source, rows: np.ndarray, columns: np.ndarray | None
+    ) -> Source:
         values, seen, others = held
         others = others if columns is None else others[columns]
         return Source(cut(values, rows, columns), seen[rows], others)
@@ -264,7 +289,9 @@ class ViewStack(_Stack):
            [nan, nan]])
     """
 
-    _as_array = "SimilarityFusionNMF clusters by all of its tables; one alone is stack.views[0]"
+    _as_array = (
+        "SimilarityFusionNMF clusters by all of its tables; one alone is stack.views[0]"
+    )
 
     def __init__(self, views: Any) -> None:
         if isinstance(views, ViewStack):
@@ -272,10 +299,16 @@ class ViewStack(_Stack):
         else:
             self._set(*read_tables(views))
 
-    def _set(self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None) -> None:
+    def _set(
+        self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None
+    ) -> None:
         super()._set(held, names, index)
         n = held[0].shape[0]
-        self.shape = n, n, len(held)  # as that of the similarities of n samples by L views
+        self.shape = (
+            n,
+            n,
+            len(held),
+        )  # as that of the similarities of n samples by L views
 
     @property
     def views(self) -> tuple[Any, ...]:
@@ -285,11 +318,18 @@ class ViewStack(_Stack):
     @property
     def n_features(self) -> dict[str, int]:
         """The number of features of every view, by its name."""
-        return {name: int(V.shape[1]) for name, V in zip(self.names, self._held, strict=True)}
+        return {
+            name: int(V.shape[1])
+            for name, V in zip(self.names, self._held, strict=True)
+        }
 
     def __repr__(self) -> str:
-        parts = [f"{name}: {counted(p, 'feature')}" for name, p in self.n_features.items()]
-        return f"{type(self).__name__}({counted(len(self), 'sample')}, {', '.join(parts)})"
+        parts = [
+            f"{name}: {counted(p, 'feature')}" for name, p in self.n_features.items()
+        ]
+        return (
+            f"{type(self).__name__}({counted(len(self), 'sample')}, {', '.join(parts)})"
+        )
 
     def _cut(self, held: Any, rows: np.ndarray, columns: np.ndarray | None) -> Any:
         return take_samples(held, rows)
@@ -303,7 +343,10 @@ def _read_axes(key: Any, owner: str) -> tuple[Any, Any]:
     if len(parts) == 1:
         return parts[0], None
     sizes = [np.size(part) for part in parts]
-    if [np.shape(part) for part in parts] == [(sizes[0], 1), (1, sizes[-1])]:  # numpy.ix_
+    if [np.shape(part) for part in parts] == [
+        (sizes[0], 1),
+        (1, sizes[-1]),
+    ]:  # numpy.ix_
         return np.ravel(parts[0]), np.ravel(parts[1])
     if len(parts) == 2 and any(isinstance(part, slice) for part in parts):
         return parts

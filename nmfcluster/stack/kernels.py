@@ -15,7 +15,14 @@ from nmfcluster._utils.storage import as_matrix, largest, minimum
 from nmfcluster._utils.validation import positions, shown
 from nmfcluster.affinity import MAKING, NAMES, make_affinity
 from nmfcluster.stack.container import SimilarityStack
-from nmfcluster.stack.parsing import Source, first_nan, held, holds_nan, named_in_errors, read_names
+from nmfcluster.stack.parsing import (
+    Source,
+    first_nan,
+    held,
+    holds_nan,
+    named_in_errors,
+    read_names,
+)
 
 _KERNELS = [name for name in NAMES if name not in ("auto", "precomputed")]
 _OPTIONS = ("gamma", "n_neighbors", "normalize")  # of `make_affinity`
@@ -28,7 +35,9 @@ class _FittedView(NamedTuple):
     name: str
     columns: np.ndarray | None
     seen: np.ndarray  # bool: the training samples that the view has
-    between: Callable[[Any], Any]  # from features of new samples to similarities to these
+    between: Callable[
+        [Any], Any
+    ]  # from features of new samples to similarities to these
     empty: Any  # similarities of 0 samples to these, stored as those of others
 
 
@@ -185,7 +194,9 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                 columns = _read_columns(taken, X.shape[1], feature_names, label)
                 V, seen = _read_view(X, columns, label)
                 if seen.sum() < 2:
-                    raise ValueError(f"{label} needs at least 2 samples that it has seen.")
+                    raise ValueError(
+                        f"{label} needs at least 2 samples that it has seen."
+                    )
                 # their similarities, and the way to make those of others to them
                 if self.normalize == "auto":  # of graphs alone
                     options["normalize"] = kernel == "nearest_neighbors"
@@ -194,7 +205,9 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                     block = _read_block(affinity.block())
                 sources.append(Source.of_seen(block, seen, seen))
                 empty = block[:0].copy()
-                self._views_.append(_FittedView(name, columns, seen, affinity.between, empty))
+                self._views_.append(
+                    _FittedView(name, columns, seen, affinity.between, empty)
+                )
             self.names_ = tuple(name for name, _, _ in triples)
         return SimilarityStack._made(sources, self.names_)
 
@@ -238,7 +251,11 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
     def _read(self, X: Any, reset: bool) -> Any:
         """Return features, in rows: sums of a data frame's columns round otherwise."""
         least = 2 if reset else 1
-        options = {"order": "C", "ensure_all_finite": "allow-nan", "ensure_min_samples": least}
+        options = {
+            "order": "C",
+            "ensure_all_finite": "allow-nan",
+            "ensure_min_samples": least,
+        }
         return read_features(self, X, reset, **options)
 
 
@@ -258,19 +275,27 @@ def _read_kernels(kernels: Any) -> list[tuple[str, Any, Any]]:
     """
     items = kernels if isinstance(kernels, list) else [kernels]
     if not items:
-        raise ValueError("kernels, or affinity, must hold at least one kernel, got an empty list.")
+        raise ValueError(
+            "kernels, or affinity, must hold at least one kernel, got an empty list."
+        )
     triples = [item if isinstance(item, tuple) else ("", item, None) for item in items]
     for triple in triples:
         if len(triple) != 3 or not isinstance(triple[0], str):
             wanted = "kernels, or triples of a name, a kernel and columns"
-            raise TypeError(f"kernels, or affinity, must hold {wanted}, got {shown(triple)}.")
+            raise TypeError(
+                f"kernels, or affinity, must hold {wanted}, got {shown(triple)}."
+            )
         kernel = triple[1]
         if not (callable(kernel) or (isinstance(kernel, str) and kernel in _KERNELS)):
             wanted = f"of {_KERNELS} or callables"
-            raise ValueError(f"kernels, or affinity, must be {wanted}, got {shown(kernel)}.")
+            raise ValueError(
+                f"kernels, or affinity, must be {wanted}, got {shown(kernel)}."
+            )
     kinds = [name or _kernel_name(kernel) for name, kernel, _ in triples]
     names = [
-        kind if name or kinds.count(kind) == 1 else f"{kind}-{kinds[:i].count(kind) + 1}"
+        kind
+        if name or kinds.count(kind) == 1
+        else f"{kind}-{kinds[:i].count(kind) + 1}"
         for i, ((name, _, _), kind) in enumerate(zip(triples, kinds, strict=True))
     ]
     with named_in_errors("kernels, or affinity"):
@@ -285,24 +310,38 @@ def _kernel_name(kernel: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _read_columns(columns: Any, width: int, names: Any, label: str) -> np.ndarray | None:
+def _read_columns(
+    columns: Any, width: int, names: Any, label: str
+) -> np.ndarray | None:
     """Return the positions of the columns of a view; None: it has all of them."""
     if columns is None:
         return None
     listed = columns.tolist() if hasattr(columns, "tolist") else columns
     listed = [listed] if isinstance(listed, str) else listed
     if isinstance(listed, list | tuple) and listed and isinstance(listed[0], str):
-        places = {name: place for place, name in enumerate(() if names is None else names)}
+        places = {
+            name: place for place, name in enumerate(() if names is None else names)
+        }
         if missing := [name for name in listed if name not in places]:
-            known = shown(list(places)) if places else "without names, which data frames have"
-            raise ValueError(f"{label} takes the column {missing[0]!r}; those of X are {known}.")
+            known = (
+                shown(list(places))
+                if places
+                else "without names, which data frames have"
+            )
+            raise ValueError(
+                f"{label} takes the column {missing[0]!r}; those of X are {known}."
+            )
         return np.array([places[name] for name in listed])
     if not len(chosen := positions(listed, width, "column", label)):
-        raise ValueError(f"{label} must have at least one column, got {shown(columns)}.")
+        raise ValueError(
+            f"{label} must have at least one column, got {shown(columns)}."
+        )
     return chosen
 
 
-def _read_view(X: Any, columns: np.ndarray | None, label: str) -> tuple[Any, np.ndarray]:
+def _read_view(
+    X: Any, columns: np.ndarray | None, label: str
+) -> tuple[Any, np.ndarray]:
     """Return the features of a view, and which samples have any; the others are left out."""
     view = X if columns is None else X[:, columns]
     if not holds_nan(view):
@@ -311,7 +350,9 @@ def _read_view(X: Any, columns: np.ndarray | None, label: str) -> tuple[Any, np.
     view = view[seen]
     if (stray := first_nan(view)) is not None:
         sample = np.flatnonzero(seen)[stray[0]]
-        told = f"{label} has NaN in some features of sample {sample} and numbers in others"
+        told = (
+            f"{label} has NaN in some features of sample {sample} and numbers in others"
+        )
         only = "only a sample that is NaN in all columns of a view is missing from it"
         raise ValueError(f"{told}; {only}. SimpleImputer puts in numbers.")
     return view, seen

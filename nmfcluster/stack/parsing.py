@@ -31,7 +31,11 @@ def read_names(names: Any, n_named: int, kind: str) -> tuple[str, ...]:
     """Return the names of sources or views, which must differ; None: numbers."""
     if names is None:
         return tuple(f"{kind}{i}" for i in range(n_named))
-    listed = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else []
+    listed = (
+        list(names)
+        if isinstance(names, Iterable) and not isinstance(names, str)
+        else []
+    )
     are_text = all(isinstance(name, str) for name in listed)
     if not are_text or not len(listed) == len(set(listed)) == n_named:
         wanted = f"a list of {n_named} str, one for each {kind}, no two the same"
@@ -39,10 +43,15 @@ def read_names(names: Any, n_named: int, kind: str) -> tuple[str, ...]:
     return tuple(str(name) for name in listed)
 
 
-def read_sources(sources: Any, names: Any) -> tuple[list[Source], tuple[str, ...], Any, Any]:
+def read_sources(
+    sources: Any, names: Any
+) -> tuple[list[Source], tuple[str, ...], Any, Any]:
     """Return sources of one shape, their names, and those of their rows and columns."""
     if isinstance(sources, dict) and not sp.issparse(sources):
-        names, sources = list(sources) if names is None else names, list(sources.values())
+        names, sources = (
+            list(sources) if names is None else names,
+            list(sources.values()),
+        )
     if isinstance(sources, np.ndarray) and sources.ndim == 3:
         sources = list(np.moveaxis(sources, 2, 0))
     if not isinstance(sources, list | tuple) or not sources:
@@ -86,10 +95,14 @@ def _read_nan(array: Any, label: str) -> Source:
     rows, columns = held(array)
     numbers = np.flatnonzero(rows), np.flatnonzero(columns)
     if (stray := first_nan(storage.cut(array, *numbers))) is not None:
-        row, column = (named[place] for named, place in zip(numbers, stray, strict=True))
+        row, column = (
+            named[place] for named, place in zip(numbers, stray, strict=True)
+        )
         told = f"{label} holds NaN in row {row}, column {column}, and numbers beside it"
         must = "all of its row, or its column, must be NaN"
-        raise ValueError(f"{told}. NaN stands for a sample that the source has not seen: {must}.")
+        raise ValueError(
+            f"{told}. NaN stands for a sample that the source has not seen: {must}."
+        )
     if not sp.issparse(array):
         return Source(np.where(np.isnan(array), 0, array), rows, columns)
     values = np.where(np.isnan(array.data), 0, array.data)
@@ -102,7 +115,11 @@ def read_tables(views: Any) -> tuple[list[Any], tuple[str, ...], Any]:
         wanted = "a dict or a list of at least one table, or a ViewStack"
         cure = "a single table X is given as [X]"
         raise TypeError(f"views must be {wanted}, got {shown(views)}; {cure}.")
-    keys, views = (list(views), list(views.values())) if isinstance(views, dict) else (None, views)
+    keys, views = (
+        (list(views), list(views.values()))
+        if isinstance(views, dict)
+        else (None, views)
+    )
     names = read_names(keys, len(views), "view")
     labels = [f"view {name!r} of views" for name in names]
     read = [_read_table(view, label) for view, label in zip(views, labels, strict=True)]
@@ -116,7 +133,9 @@ def _read_table(view: Any, label: str) -> Any:
     if hasattr(table, "columns"):
         return table
     if table.ndim == 1:
-        raise TypeError(f"{label} must be a table with a row for every sample, got {shown(view)}.")
+        raise TypeError(
+            f"{label} must be a table with a row for every sample, got {shown(view)}."
+        )
     with named_in_errors(label):
         return validation.read_table(table, label, ensure_all_finite="allow-nan")
 
@@ -153,7 +172,9 @@ def cure_of_negative(values: Any) -> str:
     return "criterion='agreement' takes what is negative, or set it to 0, numpy.maximum(S, 0)"
 
 
-def check_square(source: Source, label: str, numbers: np.ndarray, signed: bool = False) -> None:
+def check_square(
+    source: Source, label: str, numbers: np.ndarray, signed: bool = False
+) -> None:
     """Raise unless samples can be clustered by their similarities to each other.
 
     These must be symmetric, finite, nonnegative unless `signed`, and some above 0; and a sample
@@ -164,7 +185,9 @@ def check_square(source: Source, label: str, numbers: np.ndarray, signed: bool =
     if not rows.any():
         raise ValueError(f"{label} must have seen a sample; all of it is NaN.")
     apart = rows != columns
-    if sp.issparse(values):  # an entry that is not stored counts neither as a number nor as NaN
+    if sp.issparse(
+        values
+    ):  # an entry that is not stored counts neither as a number nor as NaN
         apart &= rows | (abs(values).sum(axis=0) > 0)
     if apart.any():
         told = f"sample {numbers[apart].min()} is NaN in its row or in its column"
@@ -183,7 +206,11 @@ def check_above_0(values: Any, label: str) -> None:
 
 
 def check_cross(
-    source: Source, known: np.ndarray, label: str, numbers: np.ndarray, signed: bool = False
+    source: Source,
+    known: np.ndarray,
+    label: str,
+    numbers: np.ndarray,
+    signed: bool = False,
 ) -> None:
     """Raise unless new samples can be placed by their similarities to those of a fit.
 
@@ -193,7 +220,9 @@ def check_cross(
     check_values(source.values, label, signed)
     if len(lost := np.flatnonzero(~source.columns & known)):
         told = f"{label} holds NaN in column {numbers[lost].min()}"
-        raise ValueError(f"{told}, the similarities to a sample that it had seen in fit.")
+        raise ValueError(
+            f"{told}, the similarities to a sample that it had seen in fit."
+        )
 
 
 def is_similarity(view: Any) -> bool:
@@ -206,7 +235,10 @@ def is_similarity(view: Any) -> bool:
     if names is not None and set(names[rows]) == set(view.columns[columns]):
         return True
     table = storage.cut(table, np.flatnonzero(rows), np.flatnonzero(columns))
-    return table.shape[0] == table.shape[1] > 1 and storage.asymmetry(storage.as_float(table)) == 0
+    return (
+        table.shape[0] == table.shape[1] > 1
+        and storage.asymmetry(storage.as_float(table)) == 0
+    )
 
 
 # --- what is NaN, and so is not equal to itself; of a sparse matrix the stored entries count -----
@@ -225,9 +257,15 @@ def first_nan(array: Any) -> tuple[int, int] | None:
 
 def held(array: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows are not NaN throughout, and which columns are not so in these rows."""
-    array = sp.csr_array(array) if sp.issparse(array) else array  # whose sums are arrays
+    array = (
+        sp.csr_array(array) if sp.issparse(array) else array
+    )  # whose sums are arrays
     nan = array != array
-    numbers = storage.filled_with(array, ~np.isnan(array.data)) if sp.issparse(array) else ~nan
+    numbers = (
+        storage.filled_with(array, ~np.isnan(array.data))
+        if sp.issparse(array)
+        else ~nan
+    )
     rows = (numbers.sum(axis=1) > 0) | (nan.sum(axis=1) == 0)
     return rows, (numbers[rows].sum(axis=0) > 0) | (nan[rows].sum(axis=0) == 0)
 
@@ -257,7 +295,9 @@ def with_nan(source: Source, mark: bool = False) -> Any:
     lost = np.flatnonzero(~rows if values.shape[1] else [])
     places = np.minimum(lost, values.shape[1] - 1)  # the diagonal, where there is one
     marks = np.full(len(lost), np.nan, dtype=values.dtype)
-    return sp.csr_array(values + sp.csr_array((marks, (lost, places)), shape=values.shape))
+    return sp.csr_array(
+        values + sp.csr_array((marks, (lost, places)), shape=values.shape)
+    )
 
 
 # --- parts of a matrix ---------------------------------------------------------------------------
@@ -277,10 +317,16 @@ def embedded(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     """
     if rows.all() and columns.all():
         return array
-    shape, rows, columns = (len(rows), len(columns)), np.flatnonzero(rows), np.flatnonzero(columns)
+    shape, rows, columns = (
+        (len(rows), len(columns)),
+        np.flatnonzero(rows),
+        np.flatnonzero(columns),
+    )
     if sp.issparse(array):
         stored = array.tocoo()
-        return sp.csr_array((stored.data, (rows[stored.row], columns[stored.col])), shape=shape)
+        return sp.csr_array(
+            (stored.data, (rows[stored.row], columns[stored.col])), shape=shape
+        )
     whole = np.zeros(shape, dtype=array.dtype)
     whole[np.ix_(rows, columns)] = array
     return whole

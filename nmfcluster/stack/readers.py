@@ -15,11 +15,18 @@ from nmfcluster._utils.storage import is_sparse, largest
 from nmfcluster._utils.validation import counted, shown
 from nmfcluster.stack.container import SimilarityStack, ViewStack
 from nmfcluster.stack.kernels import KernelStack
-from nmfcluster.stack.parsing import check_cross, check_square, cure_of_negative, is_similarity
+from nmfcluster.stack.parsing import (
+    check_cross,
+    check_square,
+    cure_of_negative,
+    is_similarity,
+)
 
 Read = tuple[list[Any], np.ndarray]  # of every source, and which objects each has seen
 
-_FEW = 3_000  # objects up to which views that name no kernel have a dense one: 72 MB each
+_FEW = (
+    3_000  # objects up to which views that name no kernel have a dense one: 72 MB each
+)
 _ROWS = 2048  # objects whose similarities are made at a time: their memory is bounded
 
 
@@ -33,26 +40,40 @@ def read_objects(
     and `n_jobs`. Similarities can be negative where its `criterion` is "agreement".
     """
     if sum(given is not None for given in (X, similarities, views)) > 1:
-        told = "X, similarities and views stand for each other: two of them must be None"
-        cure = "Cross-validation splits X alone: give it a SimilarityStack, or a ViewStack"
+        told = (
+            "X, similarities and views stand for each other: two of them must be None"
+        )
+        cure = (
+            "Cross-validation splits X alone: give it a SimilarityStack, or a ViewStack"
+        )
         raise ValueError(f"{told}. {cure}.")
     options = {"normalize": estimator.normalize, "n_jobs": estimator.n_jobs}
     signed = getattr(estimator, "criterion", None) == "agreement"
     objects: SimilarityStack | ViewStack
     if views is not None or isinstance(X, ViewStack) or _is_dict(X):
         objects = _read_views(estimator, X if views is None else views)
-        pairs = zip(objects.names, _one_a_view(estimator.affinity, objects), strict=True)
-        stacks = [KernelStack([(name, kernel, None)], **options) for name, kernel in pairs]
+        pairs = zip(
+            objects.names, _one_a_view(estimator.affinity, objects), strict=True
+        )
+        stacks = [
+            KernelStack([(name, kernel, None)], **options) for name, kernel in pairs
+        ]
         return StackReader(objects, stacks, signed), objects
     if similarities is not None or takes_similarities(estimator.affinity):
-        given = _read_stack(estimator, X, True, signed) if similarities is None else similarities
+        given = (
+            _read_stack(estimator, X, True, signed)
+            if similarities is None
+            else similarities
+        )
         objects = SimilarityStack(given)
         if objects.shape[0] != objects.shape[1] and estimator.symmetric:
             raise _not_square(objects)
         _keep_sizes(estimator, objects, objects.shape[1])
         return StackReader(objects, signed=signed), objects
     objects = _read_features(estimator, X, reset=True)
-    return StackReader(None, [KernelStack(estimator.affinity, **options)], signed), objects
+    return StackReader(
+        None, [KernelStack(estimator.affinity, **options)], signed
+    ), objects
 
 
 def _keep_sizes(estimator: Any, objects: Any, n_features: int) -> None:
@@ -117,7 +138,9 @@ class StackReader:
         else:
             new = _read_features(estimator, X, reset=False)
         if not len(new):
-            raise ValueError(f"X has 0 sample(s) while a minimum of 1 is required, got {new!r}.")
+            raise ValueError(
+                f"X has 0 sample(s) while a minimum of 1 is required, got {new!r}."
+            )
         return new
 
     def _new_similarities(self, estimator: Any, X: Any) -> SimilarityStack:
@@ -131,7 +154,9 @@ class StackReader:
         order = validation.order_of(own, given, "X", "what fit was given", "column")
         stack = stack if order is None else stack[:, order]
         n_sources = len(self.names)
-        given_names = {self.names, stack.names} - {tuple(f"source{i}" for i in range(n_sources))}
+        given_names = {self.names, stack.names} - {
+            tuple(f"source{i}" for i in range(n_sources))
+        }
         if len(stack.names) != n_sources or len(given_names) > 1:
             wanted = f"the sources of fit, in their order, {self.names}"
             raise ValueError(f"X must have {wanted}; got {stack.names}.")
@@ -155,12 +180,17 @@ class StackReader:
             if objects.shape[0] != objects.shape[1]:  # columns are others
                 return canonical_order(*values, seen)
             return canonical_order(seen, similarities=values)
-        read = [validation.read_table(view, ensure_all_finite=False) for view in objects.views]
+        read = [
+            validation.read_table(view, ensure_all_finite=False)
+            for view in objects.views
+        ]
         for kernel, table, view in zip(self._kernels, read, objects.views, strict=True):
             kernel._check_missing(table, getattr(view, "columns", None))
         return canonical_order(*read)
 
-    def fitted(self, objects: Any, chosen: np.ndarray, reading: Callable[[Any], Any]) -> Read:
+    def fitted(
+        self, objects: Any, chosen: np.ndarray, reading: Callable[[Any], Any]
+    ) -> Read:
         """Return what is read of the similarities of the objects that the model is fitted to.
 
         `chosen` holds their positions in what `read` returned. A matrix a source, with 0 for NaN,
@@ -197,11 +227,15 @@ class StackReader:
         """
         if self._kernels:
             pairs = zip(self._kernels, objects[numbers].views, strict=True)
-            held = [one for kernel, table in pairs for one in kernel.transform(table)._held]
+            held = [
+                one for kernel, table in pairs for one in kernel.transform(table)._held
+            ]
             stack = SimilarityStack._made(held, self.names)
         else:
             stack = objects[np.ix_(numbers, self._chosen)]
-        for source, known, label in zip(stack._held, self._seen.T, self.labels, strict=True):
+        for source, known, label in zip(
+            stack._held, self._seen.T, self.labels, strict=True
+        ):
             check_cross(source, known, label, self._chosen, self.signed)
         return list(stack.filled()), stack.seen()
 
@@ -217,7 +251,9 @@ class StackReader:
             yield from (kernel.fit_transform(table) for kernel, table in pairs)
         else:
             for held, name in zip(objects._held, objects.names, strict=True):
-                yield SimilarityStack._made([objects._cut(held, chosen, chosen)], (name,))
+                yield SimilarityStack._made(
+                    [objects._cut(held, chosen, chosen)], (name,)
+                )
 
     def extended(
         self,
@@ -238,13 +274,17 @@ class StackReader:
             if not np.isfinite(parts[-1]).all():
                 told = f"too large for their dtype, {sources[0].dtype}"
                 most = f"the largest is {max(map(largest, sources)):.3g}"
-                raise ValueError(f"X must not hold similarities whose sums are {told}; {most}.")
+                raise ValueError(
+                    f"X must not hold similarities whose sums are {told}; {most}."
+                )
         return np.concatenate(parts)
 
 
 def _read_stack(estimator: Any, X: Any, reset: bool, signed: bool) -> SimilarityStack:
     """Return X as a stack; its columns are the objects of a fit."""
-    listed = isinstance(X, list | tuple) and any(getattr(one, "ndim", 0) == 2 for one in X)
+    listed = isinstance(X, list | tuple) and any(
+        getattr(one, "ndim", 0) == 2 for one in X
+    )
     array = isinstance(X, np.ndarray) and X.ndim == 3
     if listed or array or isinstance(X, SimilarityStack) or _is_dict(X):
         return SimilarityStack(X)
@@ -273,7 +313,9 @@ def _read_views(estimator: Any, X: Any) -> ViewStack:
     if takes_similarities(estimator.affinity) and all(map(is_similarity, views.views)):
         told = f"the views {list(views.names)} are square and symmetric, as similarities are"
         cure = "give those as a SimilarityStack, or as similarities="
-        raise ValueError(f"{told}: {cure}. If they are features, name the affinity, 'rbf' say.")
+        raise ValueError(
+            f"{told}: {cure}. If they are features, name the affinity, 'rbf' say."
+        )
     _keep_sizes(estimator, views, sum(views.n_features.values()))
     return views
 

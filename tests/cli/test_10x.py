@@ -28,7 +28,8 @@ def put(path, text):
 
 def lines(*columns, quote=""):
     rows = (
-        "\t".join(f"{quote}{entry}{quote}" for entry in row) for row in zip(*columns, strict=True)
+        "\t".join(f"{quote}{entry}{quote}" for entry in row)
+        for row in zip(*columns, strict=True)
     )
     return "\n".join(rows) + "\n"
 
@@ -42,10 +43,25 @@ def matrix(X):
 
 LAID_OUT = {  # the files of features and of cells, the columns of the former, and the matrix
     "version 2": ("genes.tsv", "barcodes.tsv", (IDS, SYMBOLS), "matrix.mtx"),
-    "version 3": ("features.tsv.gz", "barcodes.tsv.gz", (IDS, SYMBOLS, KINDS), "matrix.mtx.gz"),
+    "version 3": (
+        "features.tsv.gz",
+        "barcodes.tsv.gz",
+        (IDS, SYMBOLS, KINDS),
+        "matrix.mtx.gz",
+    ),
     "one column": ("genes.tsv", "barcodes.tsv", (SYMBOLS,), "matrix.mtx"),
-    "a name of its own": ("features.tsv", "barcodes.tsv.gz", (IDS, SYMBOLS), "UniqueAndMult.mtx"),
-    "a prefix": ("S1_features.tsv.gz", "S1_barcodes.tsv.gz", (IDS, SYMBOLS), "S1_matrix.mtx.gz"),
+    "a name of its own": (
+        "features.tsv",
+        "barcodes.tsv.gz",
+        (IDS, SYMBOLS),
+        "UniqueAndMult.mtx",
+    ),
+    "a prefix": (
+        "S1_features.tsv.gz",
+        "S1_barcodes.tsv.gz",
+        (IDS, SYMBOLS),
+        "S1_matrix.mtx.gz",
+    ),
 }
 
 
@@ -56,7 +72,10 @@ LAID_OUT = {  # the files of features and of cells, the columns of the former, a
 def test_names_beside_a_matrix_are_its_names(name, wide, titles, quote, here):
     features, barcodes, columns, file = LAID_OUT[name]
     title = [["title"]] * 3 if titles else [[]] * 3
-    put(features, lines(*(t + c for t, c in zip(title, columns, strict=False)), quote=quote))
+    put(
+        features,
+        lines(*(t + c for t, c in zip(title, columns, strict=False)), quote=quote),
+    )
     put(barcodes, lines(title[0] + CELLS, quote=quote))
     put(file, matrix(COUNTS.T if wide else COUNTS))
     table = read_table(Path(file))
@@ -92,7 +111,8 @@ def test_names_that_do_not_fit_are_told_and_not_used(beside, here):
     put(beside, lines(CELLS[:-2]))
     put("matrix.mtx", matrix(COUNTS.T))
     with pytest.warns(
-        UserWarning, match=rf"matrix.mtx is of shape \(40, 30\): names in {beside} do not fit"
+        UserWarning,
+        match=rf"matrix.mtx is of shape \(40, 30\): names in {beside} do not fit",
     ):
         table = read_table(Path("matrix.mtx"))
     assert_array_equal(table.X.toarray(), COUNTS.T)
@@ -112,10 +132,25 @@ def test_programs_of_a_matrix_with_names(here, capsys):
     put("barcodes.tsv", lines(CELLS))
     put("matrix.mtx", matrix(COUNTS.T))
     main(["programs", "matrix.mtx", "--clusters", "3"])
-    assert capsys.readouterr().err == "matrix.mtx: 30 rows, 40 columns, names from barcodes.tsv\n"
+    assert (
+        capsys.readouterr().err
+        == "matrix.mtx: 30 rows, 40 columns, names from barcodes.tsv\n"
+    )
     usages = pd.read_csv("matrix-programs-usages.csv")
     assert list(usages["row"]) == CELLS
     top = pd.read_csv("matrix-programs-top.csv", keep_default_na=False)
     assert set(np.unique(top.iloc[:, 1:])) <= {*SYMBOLS, ""}
-    main(["programs", "matrix.mtx", "--clusters", "3", "--transpose", "--output", "genes"])
-    assert list(pd.read_csv("genes-usages.csv", keep_default_na=False)["row"]) == SYMBOLS
+    main(
+        [
+            "programs",
+            "matrix.mtx",
+            "--clusters",
+            "3",
+            "--transpose",
+            "--output",
+            "genes",
+        ]
+    )
+    assert (
+        list(pd.read_csv("genes-usages.csv", keep_default_na=False)["row"]) == SYMBOLS
+    )

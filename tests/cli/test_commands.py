@@ -58,7 +58,9 @@ def test_consensus_of_features(here, capsys):
 def test_the_number_of_clusters_is_chosen_where_it_is_not_given(here, capsys):
     main(["consensus", "points.csv"])
     chosen = choose_n_clusters(NMFConsensus(2, random_state=0), POINTS, random_state=0)
-    assert_array_equal(back("points-consensus-labels.csv")["label"], chosen.best_estimator_.labels_)
+    assert_array_equal(
+        back("points-consensus-labels.csv")["label"], chosen.best_estimator_.labels_
+    )
     told = str(chosen).removeprefix("NumberOfClusters")
     assert f"{chosen.n_clusters_} clusters of" in (line := says(capsys))
     assert f"(choose_n_clusters: {told[1:]}" in line
@@ -69,7 +71,17 @@ def test_consensus_of_partitions_that_are_given(here):
     table = [["a", "x", 0], ["a", "y", 0], ["a", None, 0], ["b", "y", 1], ["b", "y", 1]]
     table = pd.DataFrame(table, columns=["one", "two", "three"])
     table.to_csv("labels.csv", index=False)
-    main(["consensus", "labels.csv", "--partitions", "--clusters", "2", "--output", "out"])
+    main(
+        [
+            "consensus",
+            "labels.csv",
+            "--partitions",
+            "--clusters",
+            "2",
+            "--output",
+            "out",
+        ]
+    )
     model = NMFConsensus(2, affinity="partitions", random_state=0).fit(table)
     found = np.column_stack([model.labels_, model.confidence_])
     assert_of_rows("out-labels.csv", ["label", "confidence"], found, list("01234"))
@@ -83,19 +95,34 @@ def test_cluster_under_constraints(here, named):
     frame(POINTS).to_csv("points.csv", index=named)
     pairs = [(ids[a], ids[b], "must", 1) for a, b in known.must_link]
     pairs += [(ids[a], ids[b], "cannot", 2) for a, b in known.cannot_link]
-    pd.DataFrame(pairs, columns=["a", "b", "kind", "weight"]).to_csv("pairs.csv", index=False)
+    pd.DataFrame(pairs, columns=["a", "b", "kind", "weight"]).to_csv(
+        "pairs.csv", index=False
+    )
     main(["cluster", "points.csv", "--constraints", "pairs.csv", "--clusters", "3"])
     weighed = np.column_stack([known.cannot_link, np.full(len(known.cannot_link), 2)])
     model = SSNMFClusterer(3, random_state=0)
     model.fit(POINTS, must_link=known.must_link, cannot_link=weighed)
     rows = NAMES if named else [str(i) for i in ids]
     assert_of_rows("points-cluster-labels.csv", ["label"], model.labels_[:, None], rows)
-    assert_of_rows("points-cluster-memberships.csv", clusters(3), model.membership_, rows)
+    assert_of_rows(
+        "points-cluster-memberships.csv", clusters(3), model.membership_, rows
+    )
     assert_picture(here / "points-cluster.png")
 
 
 def test_cluster_without_constraints(here):
-    main(["cluster", "points.csv", "--clusters", "2", "--random-state", "3", "--jobs", "2"])
+    main(
+        [
+            "cluster",
+            "points.csv",
+            "--clusters",
+            "2",
+            "--random-state",
+            "3",
+            "--jobs",
+            "2",
+        ]
+    )
     labels = SSNMFClusterer(2, random_state=3).fit(POINTS).labels_
     assert_array_equal(back("points-cluster-labels.csv")["label"], labels)
     assert_picture(here / "points-cluster.png")
@@ -112,16 +139,30 @@ def test_constraints_count_where_the_number_is_chosen(here, capsys):
 
 
 def test_what_pairs_are_called_and_how_many_are_satisfied(here, capsys):
-    must, cannot = ("must", "1", "ML", "must-link", " Must_Link"), ("cannot", "-1", "cl", "-1.0")
+    must, cannot = (
+        ("must", "1", "ML", "must-link", " Must_Link"),
+        ("cannot", "-1", "cl", "-1.0"),
+    )
     own, others = np.flatnonzero(CLASSES == 0), np.flatnonzero(CLASSES == 1)
-    lines = [(NAMES[own[0]], NAMES[b], kind) for b, kind in zip(own[1:], must, strict=False)]
-    lines += [(NAMES[own[0]], NAMES[b], kind) for b, kind in zip(others, cannot, strict=False)]
+    lines = [
+        (NAMES[own[0]], NAMES[b], kind) for b, kind in zip(own[1:], must, strict=False)
+    ]
+    lines += [
+        (NAMES[own[0]], NAMES[b], kind) for b, kind in zip(others, cannot, strict=False)
+    ]
     wrong = (NAMES[own[5]], NAMES[own[1]], "cannot")
     for ending, separator in (("csv", ","), ("tsv", "\t"), ("TSV.gz", "\t")):
         pairs = pd.DataFrame([*lines, wrong], columns=["a", "b", "kind"])
         how = {"compression": "gzip" if ending.endswith("gz") else None}
         pairs.to_csv(f"pairs.{ending}", sep=separator, index=False, **how)
-        run = ["cluster", "points.csv", "--clusters", "3", "--constraints", f"pairs.{ending}"]
+        run = [
+            "cluster",
+            "points.csv",
+            "--clusters",
+            "3",
+            "--constraints",
+            f"pairs.{ending}",
+        ]
         main([*run, "--contradictions", "ignore", "--output", ending])
         assert "rows; 9 of 10 pairs satisfied; wrote" in says(capsys)
 
@@ -134,7 +175,10 @@ def test_pairs_are_read_from_lines_that_names_begin(here):
 
 
 def test_fuse_matches_rows_by_names(here):
-    left, right = frame(POINTS).iloc[:35], frame(POINTS[:, ::-1] ** 2).iloc[::-1].iloc[:36]
+    left, right = (
+        frame(POINTS).iloc[:35],
+        frame(POINTS[:, ::-1] ** 2).iloc[::-1].iloc[:36],
+    )
     left.to_csv("left.csv")
     right.to_csv("right.tsv.gz", sep="\t")
     main(["fuse", "left.csv", "right.tsv.gz", "--clusters", "3"])
@@ -144,7 +188,9 @@ def test_fuse_matches_rows_by_names(here):
     assert_of_rows("left-fuse-labels.csv", ["label"], model.labels_[:, None], rows)
     assert_of_rows("left-fuse-memberships.csv", clusters(3), model.membership_, rows)
     weights = np.column_stack([model.weights_, model.source_losses_])
-    assert_of_rows("left-fuse-weights.csv", ["weight", "loss"], weights, ["left", "right"])
+    assert_of_rows(
+        "left-fuse-weights.csv", ["weight", "loss"], weights, ["left", "right"]
+    )
     assert_picture(here / "left-fuse.png")
 
 
@@ -162,16 +208,22 @@ def test_programs(here):
     rows, numbers = [str(i) for i in range(30)], ["0", "1", "2"]
     found = np.column_stack([model.labels_, model.confidence_])
     assert_of_rows("counts-programs-labels.csv", ["label", "confidence"], found, rows)
-    assert_of_rows("counts-programs-memberships.csv", clusters(3), model.membership_, rows)
+    assert_of_rows(
+        "counts-programs-memberships.csv", clusters(3), model.membership_, rows
+    )
     assert_of_rows("counts-programs-usages.csv", clusters(3), model.factor_, rows)
     titles = [str(j) for j in range(40)]
     assert_of_rows("counts-programs-components.csv", titles, model.components_, numbers)
     best, scores = model.top_features(20, model.feature_scores(COUNTS))
     best = np.where(scores > 0, best, np.nan)  # what rises with a program, and no more
     assert np.isnan(best).any()
-    assert_of_rows("counts-programs-top.csv", clusters(3), best.T, [str(i + 1) for i in range(20)])
+    assert_of_rows(
+        "counts-programs-top.csv", clusters(3), best.T, [str(i + 1) for i in range(20)]
+    )
     recurrence = model.recurrence_[:, None]
-    assert_of_rows("counts-programs-recurrence.csv", ["recurrence"], recurrence, numbers)
+    assert_of_rows(
+        "counts-programs-recurrence.csv", ["recurrence"], recurrence, numbers
+    )
     assert_picture(here / "counts-programs.png")
 
 
@@ -207,9 +259,13 @@ def test_as_a_module(here):
     options = ["--partitions", "--clusters", "3", "--output", "out"]
     done = subprocess.run([*run, *options], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("labels.npy: 2 clusters of 8, 8 rows; wrote out-labels.csv, ")
+    assert done.stdout.startswith(
+        "labels.npy: 2 clusters of 8, 8 rows; wrote out-labels.csv, "
+    )
     # a warning is one line, and names no file of the library
-    lines = [line for line in done.stderr.splitlines() if ": NMFConsensus: " not in line]
+    lines = [
+        line for line in done.stderr.splitlines() if ": NMFConsensus: " not in line
+    ]
     assert lines == [
         "labels.npy: 16 rows, 2 columns, rows without names",
         "nmfcluster: warning: NMFConsensus found 2 clusters, fewer than --clusters 3.",
@@ -223,14 +279,18 @@ def test_help_of_every_command(command, capsys):
         main(["--help"] if command is None else [command, "--help"])
     assert left.value.code == 0
     printed = says(capsys)
-    assert printed.startswith(f"usage: nmfcluster {command or '[-h] [--version] COMMAND'}")
+    assert printed.startswith(
+        f"usage: nmfcluster {command or '[-h] [--version] COMMAND'}"
+    )
     assert command in (None, "demo") or "--no-titles" in printed
 
 
 def test_without_a_command_help_is_printed(capsys):
     main([])
     printed = says(capsys)
-    assert all(name in printed for name in ("consensus", "cluster", "fuse", "programs", "demo"))
+    assert all(
+        name in printed for name in ("consensus", "cluster", "fuse", "programs", "demo")
+    )
 
 
 @pytest.mark.slow
@@ -239,7 +299,9 @@ def test_commands_on_the_page_do_what_it_says(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     page = PAGE.read_text("utf-8")
-    (pairs,) = re.findall(r"^```text\n(a,b,kind\n.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (pairs,) = re.findall(
+        r"^```text\n(a,b,kind\n.*?)^```$", page, re.MULTILINE | re.DOTALL
+    )
     Path("pairs.csv").write_text(pairs)
     blocks = r"^```bash\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?"
     found = re.findall(blocks, page, re.MULTILINE | re.DOTALL)

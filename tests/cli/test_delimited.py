@@ -48,10 +48,17 @@ READ = {
 def test_tables_are_read_as_they_are_meant(name, tmp_path):
     text, rows, columns = READ[name]
     tabs = re.sub(",(?! |2-)", "\t", text)
-    for ending, written in ((".csv", text), (".tsv.gz", tabs), (".txt", tabs), (".txt.gz", text)):
+    for ending, written in (
+        (".csv", text),
+        (".tsv.gz", tabs),
+        (".txt", tabs),
+        (".txt.gz", text),
+    ):
         path = tmp_path / f"t{ending}"
         packed = ending.endswith("gz")
-        path.write_bytes(gzip.compress(written.encode()) if packed else written.encode())
+        path.write_bytes(
+            gzip.compress(written.encode()) if packed else written.encode()
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             table = read_table(path)
@@ -77,12 +84,16 @@ def test_what_separates_entries_is_found(how, ending, named, tmp_path):
     names = ["a 'b' c", "d e", "07-x"]
     frame = pd.DataFrame([[1.5, 2.5], [3, -4e-3], [5, 6]], columns=["p q", "r"])
     if named != "not":
-        frame = frame.set_axis(names).rename_axis("gene id" if named == "titled" else None)
+        frame = frame.set_axis(names).rename_axis(
+            "gene id" if named == "titled" else None
+        )
     text = frame.to_csv(sep=separator, index=named != "not", **more)
     if named == "as R writes":
         text = text.removeprefix('""').removeprefix(separator)
     path = tmp_path / f"t{ending}"
-    path.write_bytes(gzip.compress(text.encode()) if ending.endswith("gz") else text.encode())
+    path.write_bytes(
+        gzip.compress(text.encode()) if ending.endswith("gz") else text.encode()
+    )
     table = read_table(path)
     assert_array_equal(table.X.to_numpy(), frame.to_numpy())
     assert table.columns == ["p q", "r"]
@@ -109,14 +120,26 @@ REFUSED = {
         "'x' has '1,5'; numbers have points",
     ),
     "these without titles": ("1,5;2,5\n3,5;4,5\n", "column '5;2' has '5;4'; numbers"),
-    "tabs and decimal commas": ("x\ty\n1,5\t2,5\n", "'x' has '1,5'; numbers have points"),
-    "spaces and decimal commas": ("x y\n1,5 2,5\n3 4\n", "'x' has '1,5'; numbers have points"),
+    "tabs and decimal commas": (
+        "x\ty\n1,5\t2,5\n",
+        "'x' has '1,5'; numbers have points",
+    ),
+    "spaces and decimal commas": (
+        "x y\n1,5 2,5\n3 4\n",
+        "'x' has '1,5'; numbers have points",
+    ),
     "what Excel says of separators": ("sep=;\nx;y\n1;2\n", "column 'sep=' has 'x'"),
-    "decimal commas": ('x,y\n"1,5",2\n"3,5",4\n', "column 'x' has '1,5'; numbers have points"),
+    "decimal commas": (
+        'x,y\n"1,5",2\n"3,5",4\n',
+        "column 'x' has '1,5'; numbers have points",
+    ),
     "text among numbers": ("x,y\n1,2\n?,4\n", "its column 'x' has '?'; numbers have"),
     "text by spaces": ("kind of cell\nT cell\nB cell\n", "must hold a table"),
     "a line of units": ("x,y\n1,kg\n3,4\n", "its column 'y' has 'kg'"),
-    "text in the middle": ("id,kind,x\na,red,1\nb,blue,2\n", "its column 'kind' has 'red'"),
+    "text in the middle": (
+        "id,kind,x\na,red,1\nb,blue,2\n",
+        "its column 'kind' has 'red'",
+    ),
     "a name twice": ("gene,x\na,1\na,2\n", "its column 'gene' has 'a'"),
     "titles twice": ("x,y\n1,2\nx,y\n", "its column 'x' has 'x'"),
     "a line that is long": ("x,y\n1,2\n3,4,5\n", "Expected 2 fields in line 3, saw 3"),
@@ -154,7 +177,9 @@ def test_doubtful_titles_are_told_and_can_be_rows(name, tmp_path):
     text, told = TITLES[name]
     path = tmp_path / "t.csv"
     path.write_text(text)
-    with pytest.warns(UserWarning, match=rf"titles {re.escape(told)}; --no-titles takes it as a"):
+    with pytest.warns(
+        UserWarning, match=rf"titles {re.escape(told)}; --no-titles takes it as a"
+    ):
         table = read_table(path, text=True)
     assert len(table.X) == 2
     with warnings.catch_warnings():
@@ -194,16 +219,24 @@ def test_numbers_that_look_like_names_are_told(name, tmp_path):
     if title is not None:
         assert f"its first column, {title}, has whole" in told[0]
         assert f"--names {title} names the rows by it." in told[0]
-        assert read_table(path, names=title.strip("'"), text=True).rows[0] in ("7", "70", "7.0")
+        assert read_table(path, names=title.strip("'"), text=True).rows[0] in (
+            "7",
+            "70",
+            "7.0",
+        )
 
 
 @pytest.mark.parametrize("rows", [True, False])
 def test_distances_are_told(rows, tmp_path):
     D = abs(np.subtract.outer(np.arange(5), np.arange(5))) / 4
-    pd.DataFrame(D, index=list("abcde"), columns=list("abcde")).to_csv(tmp_path / "d.csv")
+    pd.DataFrame(D, index=list("abcde"), columns=list("abcde")).to_csv(
+        tmp_path / "d.csv"
+    )
     np.save(tmp_path / "d.npy", D)
     path = tmp_path / ("d.csv" if rows else "d.npy")
-    with pytest.warns(UserWarning, match=r"d\..*taken for features, is 0 on .* distances"):
+    with pytest.warns(
+        UserWarning, match=r"d\..*taken for features, is 0 on .* distances"
+    ):
         read_table(path)
 
 

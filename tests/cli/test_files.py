@@ -77,7 +77,9 @@ def test_names_of_rows_and_columns(text, names, rows, columns, tmp_path):
 
 
 def test_a_column_of_numbers_is_no_name_unless_that_is_said(here):
-    pd.DataFrame({"id": range(40, 0, -1), "x": POINTS[:, 0]}).to_csv("t.csv", index=False)
+    pd.DataFrame({"id": range(40, 0, -1), "x": POINTS[:, 0]}).to_csv(
+        "t.csv", index=False
+    )
     main(["consensus", "t.csv", "--clusters", "2", "--names", "id"])
     labels = NMFConsensus(2, random_state=0).fit_predict(POINTS[:, :1])
     written = back("t-consensus-labels.csv")
@@ -87,10 +89,15 @@ def test_a_column_of_numbers_is_no_name_unless_that_is_said(here):
 
 def test_transpose_clusters_the_columns(here):
     frame(POINTS).T.to_csv("wide.csv")
-    main(["consensus", "wide.csv", "--transpose", "--clusters", "3", "--output", "wide"])
+    main(
+        ["consensus", "wide.csv", "--transpose", "--clusters", "3", "--output", "wide"]
+    )
     main(["consensus", "points.csv", "--clusters", "3", "--output", "long"])
     for table in ("labels", "memberships"):
-        assert Path(f"wide-{table}.csv").read_text() == Path(f"long-{table}.csv").read_text()
+        assert (
+            Path(f"wide-{table}.csv").read_text()
+            == Path(f"long-{table}.csv").read_text()
+        )
 
 
 @pytest.mark.slow
@@ -114,7 +121,9 @@ def test_annotated_data_as_its_library_hands_them_over(kind, here, monkeypatch):
         X=kind(COUNTS), obs_names=table.index, var_names=table.columns, layers={}
     )
     adata.to_df = lambda layer: table
-    monkeypatch.setitem(sys.modules, "anndata", SimpleNamespace(read_h5ad=lambda path: adata))
+    monkeypatch.setitem(
+        sys.modules, "anndata", SimpleNamespace(read_h5ad=lambda path: adata)
+    )
     held = nullcontext(SimpleNamespace(visititems=lambda visit: None))
     monkeypatch.setitem(sys.modules, "h5py", SimpleNamespace(File=lambda path: held))
     Path("cells.h5ad").touch()
@@ -133,7 +142,9 @@ def check_annotated(name, X):
     cells = pd.DataFrame(COUNTS, index=usages.index)
     cells[::-1].to_csv("other.csv")
     main(["fuse", name, "other.csv", "--clusters", "3", "--output", "out/"])
-    labels = SimilarityFusionNMF(3, random_state=0).fit_predict({"a": cells, "b": cells[::-1]})
+    labels = SimilarityFusionNMF(3, random_state=0).fit_predict(
+        {"a": cells, "b": cells[::-1]}
+    )
     rows = list(usages.index)
     assert_of_rows("out/cells-fuse-labels.csv", ["label"], labels[:, None], rows)
 
@@ -147,7 +158,9 @@ def test_nothing_is_overwritten_without_being_asked(here, capsys):
     labels = here / "new" / "folder" / "points-consensus-labels.csv"
     before = labels.read_text()
     capsys.readouterr()
-    assert "would be overwritten; --force allows it." in refused([*run, "--clusters", "3"], capsys)
+    assert "would be overwritten; --force allows it." in refused(
+        [*run, "--clusters", "3"], capsys
+    )
     assert labels.read_text() == before
     main([*run, "--clusters", "3", "--force"])
     assert labels.read_text() != before
@@ -163,13 +176,17 @@ def test_without_matplotlib_the_tables_are_written(here, monkeypatch, capsys):
     monkeypatch.setattr("nmfcluster._cli.output.find_spec", lambda name: None)
     main(["consensus", "points.csv", "--clusters", "2"])
     line = says(capsys)
-    assert line.endswith('no picture without matplotlib: pip install "nmfcluster[plot]"\n')
+    assert line.endswith(
+        'no picture without matplotlib: pip install "nmfcluster[plot]"\n'
+    )
     assert (here / "points-consensus-labels.csv").exists()
     assert not (here / "points-consensus.png").exists()
 
 
 def test_what_is_no_file_is_found_before_the_work(here, monkeypatch, capsys):
-    monkeypatch.setattr("nmfcluster._cli.commands.read_table", None)  # the first thing of a run
+    monkeypatch.setattr(
+        "nmfcluster._cli.commands.read_table", None
+    )  # the first thing of a run
     Path("nowhere").symlink_to("missing/folder")
     Path("a.png").symlink_to("missing/picture.png")
     Path("b.png").mkdir()
@@ -177,14 +194,18 @@ def test_what_is_no_file_is_found_before_the_work(here, monkeypatch, capsys):
     Path("d-memberships.csv").symlink_to("d-memberships.csv")  # round and round
     for name, place in (("a.png", "a"), ("b.png", "b"), ("c-l", "c"), ("d-m", "d")):
         run = ["cluster", "points.csv", "--clusters", "2", "--output", place, "--force"]
-        assert re.search(f"{name}.* cannot be written to: name another", refused(run, capsys))
+        assert re.search(
+            f"{name}.* cannot be written to: name another", refused(run, capsys)
+        )
     run = ["cluster", "points.csv", "--clusters", "2", "--output", "nowhere/out"]
     assert "written, not in nowhere" in refused(run, capsys)
 
 
 def test_no_spreadsheet_runs_what_is_written(here):
     names = ["=1+1", "+a", "-b", "@c", "\t=d", " +e", "-5", "+1e3", "a=b", "b"]
-    table = pd.DataFrame(COUNTS[:, :10], columns=names).set_axis([*names, *"cdefghijklmnopqrstuv"])
+    table = pd.DataFrame(COUNTS[:, :10], columns=names).set_axis(
+        [*names, *"cdefghijklmnopqrstuv"]
+    )
     table.to_csv("=x.csv")
     main(["programs", "=x.csv", "--clusters", "2", "--output", "out"])
     safe = [*(f"'{name}" for name in names[:6]), *names[6:]]
@@ -221,14 +242,20 @@ BAD = {
 FAULTS = [
     ("consensus none.csv", "There is no file none.csv"),
     ("consensus .", "There is no file ."),
-    ("consensus table.xlsx", "must end in one of .csv, .tsv, .txt, .npy, .npz, .mtx, .h5ad"),
+    (
+        "consensus table.xlsx",
+        "must end in one of .csv, .tsv, .txt, .npy, .npz, .mtx, .h5ad",
+    ),
     ("consensus text.csv", "its column 'y' has 'a'"),
     (
         "consensus nan.csv --clusters 2",
         "nan.csv must not lack a value.* column 'y' does in row 0",
     ),
     ("cluster names.csv", "its column 'y' does in row 'b': leave one of them out"),
-    ("how-many nan.npy", "nan.npy must not lack a value, but its column 1 does in row 2"),
+    (
+        "how-many nan.npy",
+        "nan.npy must not lack a value, but its column 1 does in row 2",
+    ),
     ("consensus ragged.csv", "ragged.csv cannot be read: Expected 2 fields in line 3"),
     ("consensus empty.csv", "empty.csv cannot be read: "),
     ("consensus titles.csv", "must hold a table of rows and columns"),
@@ -238,38 +265,74 @@ FAULTS = [
     ("consensus two.npz", "two.npz cannot be read: it must hold one array, got a, b"),
     ("consensus vector.npy", "must hold a table of rows and columns"),
     ("consensus pickled.npy", "Object arrays cannot be loaded"),
-    ("consensus points.csv --names z", "--names must be one of Unnamed: 0, x0, x1; got 'z'"),
-    ("consensus points.csv --clusters 41", "error: --clusters 41 must be at most the 40 rows"),
-    ("consensus points.csv --clusters 0", "error: --clusters must be an int .* Got 0 instead"),
+    (
+        "consensus points.csv --names z",
+        "--names must be one of Unnamed: 0, x0, x1; got 'z'",
+    ),
+    (
+        "consensus points.csv --clusters 41",
+        "error: --clusters 41 must be at most the 40 rows",
+    ),
+    (
+        "consensus points.csv --clusters 0",
+        "error: --clusters must be an int .* Got 0 instead",
+    ),
     (
         "how-many points.csv --clusters 1-99",
         "error: --clusters must be at most the 40 rows, got 99",
     ),
-    ("cluster points.csv --clusters 2 --jobs 0", r"error: --jobs must be .*, -1\]. Got 0 instead"),
+    (
+        "cluster points.csv --clusters 2 --jobs 0",
+        r"error: --jobs must be .*, -1\]. Got 0 instead",
+    ),
     (
         "fuse points.csv short.csv --clusters 2 --random-state -1",
         r"error: --random-state must be an int in the range \[0, 4294967295\]. Got -1 instead",
     ),
-    ("consensus points.csv --clusters 2 --max-samples 41", "--max-samples must be at most 40"),
-    ("consensus points.csv --clusters 2 --max-samples 1.5", r"--max-samples must .*\(0.0, 1.0\]"),
+    (
+        "consensus points.csv --clusters 2 --max-samples 41",
+        "--max-samples must be at most 40",
+    ),
+    (
+        "consensus points.csv --clusters 2 --max-samples 1.5",
+        r"--max-samples must .*\(0.0, 1.0\]",
+    ),
     ("consensus points.csv --max-samples half", "argument --max-samples: invalid"),
     ("how-many points.csv --max-samples 9 --partitions", "not allowed with argument"),
-    ("programs points.csv --layer counts", "--layer is of .h5ad files: points.csv has none"),
+    (
+        "programs points.csv --layer counts",
+        "--layer is of .h5ad files: points.csv has none",
+    ),
     ("consensus candidates.csv", "There is no file candidates.csv"),
     ("consensus points.csv --clusters two", "--clusters: must be such as 5, or 2-20"),
-    ("consensus points.csv --clusters 5-2", "--clusters must hold a number of clusters"),
+    (
+        "consensus points.csv --clusters 5-2",
+        "--clusters must hold a number of clusters",
+    ),
     ("consensus points.csv few.csv", "unrecognized arguments: few.csv"),
     ("consensus few.csv", "a minimum of 6 is required by the vote"),
     ("consensus points.csv --clusters 2 --output few.csv/out", "not in few.csv"),
-    ("cluster points.csv --constraints none.csv --clusters 2", "No such file.*none.csv"),
-    ("cluster points.csv --constraints stranger.csv --clusters 2", "stranger.csv: .*'99'"),
-    ("cluster points.csv --constraints kind.csv", "kind must be must or cannot, .* got 'maybe'"),
+    (
+        "cluster points.csv --constraints none.csv --clusters 2",
+        "No such file.*none.csv",
+    ),
+    (
+        "cluster points.csv --constraints stranger.csv --clusters 2",
+        "stranger.csv: .*'99'",
+    ),
+    (
+        "cluster points.csv --constraints kind.csv",
+        "kind must be must or cannot, .* got 'maybe'",
+    ),
     ("cluster points.csv --constraints columns.csv", "columns must be a, b and kind"),
     (
         "cluster points.csv --constraints semicolons.csv",
         "a, b and kind, got a, b, kinds",
     ),
-    ("cluster points.csv --constraints weights.csv --clusters 2", "weights.csv: .*got ''"),
+    (
+        "cluster points.csv --constraints weights.csv --clusters 2",
+        "weights.csv: .*got ''",
+    ),
     (
         "cluster points.csv --constraints against.csv --clusters 2",
         "samples 00 and 01 cannot be .* them: 00 - 01. .* give --contradictions ignore",
@@ -278,12 +341,24 @@ FAULTS = [
         "cluster points.csv --contradictions fix --clusters 2",
         "error: --contradictions must be a str among",
     ),
-    ("fuse ids.csv shuffled.csv --clusters 2", "same numbers in their first .* --names TITLE"),
-    ("fuse ids.csv part.csv --clusters 2", "same numbers in their first .* --names TITLE"),
+    (
+        "fuse ids.csv shuffled.csv --clusters 2",
+        "same numbers in their first .* --names TITLE",
+    ),
+    (
+        "fuse ids.csv part.csv --clusters 2",
+        "same numbers in their first .* --names TITLE",
+    ),
     ("fuse points.csv few.csv --clusters 2", "view 'few' of views has 3 rows"),
     ("fuse points.csv twice.csv --names id", "--names must be one of"),
-    ("programs negative.csv --clusters 2", "but 1 of 4 entries are negative, down to -1; give"),
-    ("how-many points.csv --clusters 3", "--clusters must be a range such as 1-15, got 3"),
+    (
+        "programs negative.csv --clusters 2",
+        "but 1 of 4 entries are negative, down to -1; give",
+    ),
+    (
+        "how-many points.csv --clusters 3",
+        "--clusters must be a range such as 1-15, got 3",
+    ),
     ("how-many points.csv --counts --partitions", "not allowed with argument --counts"),
     ("count points.csv", "invalid choice: 'count'"),
 ]
@@ -331,7 +406,10 @@ def test_faults_in_the_work_are_one_line(error, here, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     ("module", "name", "cure"),
-    [("pandas", "points.csv", '"nmfcluster[cli]"'), ("anndata", "cells.h5ad", "anndata")],
+    [
+        ("pandas", "points.csv", '"nmfcluster[cli]"'),
+        ("anndata", "cells.h5ad", "anndata"),
+    ],
 )
 def test_a_missing_library_is_named(module, name, cure, here, monkeypatch, capsys):
     Path("cells.h5ad").touch()

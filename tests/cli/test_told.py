@@ -38,14 +38,24 @@ def warned(arguments):
 # --- of what was read -------------------------------------------------------------------------
 
 READ = {
-    "blank.csv": (frame(POINTS), {}, [], "40 rows, 2 columns, names from the first column"),
+    "blank.csv": (
+        frame(POINTS),
+        {},
+        [],
+        "40 rows, 2 columns, names from the first column",
+    ),
     "titled.csv": (
         frame(POINTS).rename_axis("patient id"),
         {},
         [],
         "40 rows, 2 columns, names from 'patient id'",
     ),
-    "bare.csv": (frame(POINTS), {"index": False}, [], "40 rows, 2 columns, rows without names"),
+    "bare.csv": (
+        frame(POINTS),
+        {"index": False},
+        [],
+        "40 rows, 2 columns, rows without names",
+    ),
     "asked.csv": (
         frame(POINTS).reset_index(names="id")[["x0", "id", "x1"]],
         {"index": False},
@@ -58,7 +68,12 @@ READ = {
         ["--transpose"],
         "40 rows, 2 columns, names from the first line",
     ),
-    "one.csv": (frame(POINTS[:, :1]), {}, [], "40 rows, 1 column, names from the first column"),
+    "one.csv": (
+        frame(POINTS[:, :1]),
+        {},
+        [],
+        "40 rows, 1 column, names from the first column",
+    ),
 }
 
 
@@ -111,12 +126,21 @@ OPTIONS = {
 def test_messages_speak_of_options_and_not_of_parameters(parameter):
     option = OPTIONS[parameter]
     for said, expected in (
-        (f"The '{parameter}' parameter of Any must be 1 or None. Got 0.", "{} must be 1. Got 0."),
-        (f"{parameter}=41 must be at most n_samples=40.", "{} 41 must be at most the 40 rows."),
+        (
+            f"The '{parameter}' parameter of Any must be 1 or None. Got 0.",
+            "{} must be 1. Got 0.",
+        ),
+        (
+            f"{parameter}=41 must be at most n_samples=40.",
+            "{} 41 must be at most the 40 rows.",
+        ),
         (f"fewer than {parameter}=3.", "fewer than {} 3."),
         (f"take {parameter}='ignore', or less", "take {} ignore, or less"),
         (f"{parameter} must differ", "{} must differ"),
-        (f"There is no file a/{parameter}.csv", "There is no file a/" + parameter + ".csv"),
+        (
+            f"There is no file a/{parameter}.csv",
+            "There is no file a/" + parameter + ".csv",
+        ),
         (f"x-{parameter}.csv is there", "x-" + parameter + ".csv is there"),
         (f"other_{parameter}_here", "other_" + parameter + "_here"),
     ):
@@ -134,7 +158,9 @@ def test_the_version_is_printed(capsys):
 def test_runs_of_some_rows_label_all(share, here, capsys):
     main(["consensus", "points.csv", "--clusters", "3", "--max-samples", share])
     some = float(share) if "." in share else int(share)
-    model = NMFConsensus(3, max_samples=some, predict_unseen=True, random_state=0).fit(POINTS)
+    model = NMFConsensus(3, max_samples=some, predict_unseen=True, random_state=0).fit(
+        POINTS
+    )
     assert (model.partitions_ >= 0).all()
     assert_array_equal(back("points-consensus-memberships.csv"), model.membership_)
     says(capsys)
@@ -156,7 +182,13 @@ def test_progress_is_told_on_stderr_now_and_then(here, monkeypatch, capsys):
         main(["consensus", "points.csv", "--clusters", "3", "--force"])
         printed, lines = told(capsys)
         assert printed.count("\n") == 1
-        assert sum(bool(re.fullmatch(".* partitions.*: [0-9]+ of 12", line)) for line in lines) == n
+        assert (
+            sum(
+                bool(re.fullmatch(".* partitions.*: [0-9]+ of 12", line))
+                for line in lines
+            )
+            == n
+        )
         assert all(line.startswith("nmfcluster: NMFConsensus: ") for line in lines)
         assert (log.level, log.handlers) == before
 
@@ -187,24 +219,38 @@ def test_a_signal_ends_a_long_run(jobs, here):
     assert process.returncode == 130
     assert printed == ""
     assert lines.splitlines()[-1] == "nmfcluster: interrupted"
-    assert not [line for line in lines.splitlines() if not line.startswith("nmfcluster: ")]
+    assert not [
+        line for line in lines.splitlines() if not line.startswith("nmfcluster: ")
+    ]
     assert not list(Path().glob("big-*"))
 
 
 # before this scikit-learn workers did not have the filters of warnings
-FILTERS = pytest.mark.skipif(sklearn.__version__ < "1.7", reason="workers warn by themselves")
+FILTERS = pytest.mark.skipif(
+    sklearn.__version__ < "1.7", reason="workers warn by themselves"
+)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=FILTERS)])
 def test_a_warning_of_every_run_comes_once(jobs, here):
     np.save("same.npy", np.repeat([[1.0, 2], [3, 4]], 20, axis=0))
-    run = [sys.executable, "-m", "nmfcluster", "consensus", "same.npy", "--clusters", "3"]
+    run = [
+        sys.executable,
+        "-m",
+        "nmfcluster",
+        "consensus",
+        "same.npy",
+        "--clusters",
+        "3",
+    ]
     done = subprocess.run([*run, "--jobs", jobs], capture_output=True, text=True)
     assert done.returncode == 0
     lines = [line for line in done.stderr.splitlines() if "NMFConsensus: " not in line]
     assert lines.pop(0) == "same.npy: 40 rows, 2 columns, rows without names"
-    assert lines == ["nmfcluster: warning: NMFConsensus found 2 clusters, fewer than --clusters 3."]
+    assert lines == [
+        "nmfcluster: warning: NMFConsensus found 2 clusters, fewer than --clusters 3."
+    ]
 
 
 # --- of names and counts ----------------------------------------------------------------------
@@ -218,12 +264,14 @@ def test_names_of_features_that_are_there_twice_are_told_apart(wide, here):
     table = pd.DataFrame(COUNTS, columns=TWICE, index=[f"cell{i}" for i in range(30)])
     (table.T if wide else table).to_csv("t.csv")
     said = "columns that have the name of another one are called SAME.1, SAME.1.1, SAME.2 here."
-    assert warned(["programs", "t.csv", "--clusters", "3", *["--transpose"] * wide]) == [
-        f"t.csv: {said}"
-    ]
+    assert warned(
+        ["programs", "t.csv", "--clusters", "3", *["--transpose"] * wide]
+    ) == [f"t.csv: {said}"]
     assert list(pd.read_csv("t-programs-components.csv"))[1:] == APART
     main(["programs", "counts.npy", "--clusters", "3"])
-    same = [Path(f"{one}-programs-recurrence.csv").read_text() for one in ("t", "counts")]
+    same = [
+        Path(f"{one}-programs-recurrence.csv").read_text() for one in ("t", "counts")
+    ]
     assert same[0] == same[1]
 
 
@@ -235,12 +283,16 @@ def annotated(X, **layers):
 @pytest.mark.slow
 def test_a_layer_is_read_where_it_is_asked_for(here, capsys):
     annotated(np.log1p(COUNTS), counts=COUNTS)
-    assert warned(["programs", "cells.h5ad", "--layer", "counts", "--clusters", "3"]) == []
+    assert (
+        warned(["programs", "cells.h5ad", "--layer", "counts", "--clusters", "3"]) == []
+    )
     capsys.readouterr()
     main(["programs", "counts.npy", "--clusters", "3"])
     capsys.readouterr()
     for table in ("usages", "components", "top"):
-        layer, array = (pd.read_csv(f"{one}-programs-{table}.csv") for one in ("cells", "counts"))
+        layer, array = (
+            pd.read_csv(f"{one}-programs-{table}.csv") for one in ("cells", "counts")
+        )
         assert_array_equal(layer.iloc[:, 1:].to_numpy(), array.iloc[:, 1:].to_numpy())
     line = refused(["programs", "cells.h5ad", "--layer", "raw", "--force"], capsys)
     assert "has no layer 'raw': --layer takes one of its layers: counts" in line
@@ -259,7 +311,8 @@ def by_depth(X):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", ["programs --clusters 2 --force", "how-many --counts --clusters 2-3 --force"]
+    "command",
+    ["programs --clusters 2 --force", "how-many --counts --clusters 2-3 --force"],
 )
 @pytest.mark.parametrize("kind", ["csv", "npy", "h5ad"])
 def test_what_is_no_table_of_counts_is_told(kind, command, here, capsys):
@@ -269,17 +322,25 @@ def test_what_is_no_table_of_counts_is_told(kind, command, here, capsys):
         for table in (X, np.log1p(X)) if said else (X,):
             write(table, kind)
             lines = warned([*command.split(), f"cells.{kind}"])
-            chosen = "largest of the candidates|recurrence decides"  # what the choice tells
+            chosen = (
+                "largest of the candidates|recurrence decides"  # what the choice tells
+            )
             lines = [line for line in lines if not re.search(chosen, line)]
             assert len(lines) == (said is not None)
             if said:
-                assert re.search(r"[\d,]+ of [\d,]+ entries above 0 are no whole numbers", lines[0])
-                assert f"the largest is {table.max():.3g}: it looks normalised" in lines[0]
+                assert re.search(
+                    r"[\d,]+ of [\d,]+ entries above 0 are no whole numbers", lines[0]
+                )
+                assert (
+                    f"the largest is {table.max():.3g}: it looks normalised" in lines[0]
+                )
                 assert cure(kind) in lines[0]
     write(scaled(COUNTS), kind)
     capsys.readouterr()
     line = refused([*command.split(), f"cells.{kind}"], capsys)
-    assert re.search(r"must hold counts, but \d+ of 1,200 entries are negative, down to -\d", line)
+    assert re.search(
+        r"must hold counts, but \d+ of 1,200 entries are negative, down to -\d", line
+    )
     assert cure(kind) in line
 
 
@@ -293,7 +354,9 @@ def write(X, kind):
     if kind == "h5ad":
         annotated(X, counts=COUNTS, raw_counts=COUNTS)
     elif kind == "csv":
-        pd.DataFrame(X, index=[f"c{i}" for i in range(30)]).add_prefix("g").to_csv("cells.csv")
+        pd.DataFrame(X, index=[f"c{i}" for i in range(30)]).add_prefix("g").to_csv(
+            "cells.csv"
+        )
     else:
         np.save("cells.npy", X)
 
@@ -304,7 +367,9 @@ def test_programs_of_a_table_that_lacks_values_have_markers(here):
     np.save("lacks.npy", X)
     for name in ("lacks", "counts"):
         main(["programs", f"{name}.npy", "--clusters", "3"])
-    lacking, whole = (pd.read_csv(f"{name}-programs-top.csv") for name in ("lacks", "counts"))
+    lacking, whole = (
+        pd.read_csv(f"{name}-programs-top.csv") for name in ("lacks", "counts")
+    )
     for cluster in ("cluster0", "cluster1", "cluster2"):
         some, those = set(lacking[cluster].dropna()), set(whole[cluster].dropna())
         assert 5 * len(some & those) >= 4 * len(some | those)

@@ -22,7 +22,11 @@ SHAPE = r"entries in its shape \(8, 3\)"
 def parts(kind, part, value):
     """Return what is stored of a matrix, one of its numbers wrong."""
     A = X.asformat(kind)
-    stored = {"data": A.data, "shape": np.array(A.shape), "format": np.array(kind.encode())}
+    stored = {
+        "data": A.data,
+        "shape": np.array(A.shape),
+        "format": np.array(kind.encode()),
+    }
     if kind == "coo":
         stored |= {"row": A.coords[0].copy(), "col": A.coords[1].copy()}
     else:
@@ -35,10 +39,14 @@ PLACES = [("csr", "indices"), ("csc", "indices"), ("bsr", "indices"), ("coo", "c
 
 
 @pytest.mark.parametrize("value", [99, 10**8, -(10**6)])
-@pytest.mark.parametrize(("kind", "part"), [*PLACES, ("csr", "indptr"), ("csc", "indptr")])
+@pytest.mark.parametrize(
+    ("kind", "part"), [*PLACES, ("csr", "indptr"), ("csc", "indptr")]
+)
 def test_a_matrix_with_entries_outside_is_refused(kind, part, value, tmp_path):
     np.savez(tmp_path / "x.npz", **parts(kind, part, value))
-    with pytest.raises(ValueError, match=rf"x.npz cannot be read: .*({SHAPE}|column|axis|col)"):
+    with pytest.raises(
+        ValueError, match=rf"x.npz cannot be read: .*({SHAPE}|column|axis|col)"
+    ):
         read_table(tmp_path / "x.npz")
 
 
@@ -56,7 +64,9 @@ def test_annotated_data_with_entries_outside_are_refused(kind, part, tmp_path):
 
 def test_a_matrix_market_file_with_entries_outside_is_refused(tmp_path):
     path = tmp_path / "x.mtx"
-    path.write_text("%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n9 1 1\n")
+    path.write_text(
+        "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n9 1 1\n"
+    )
     with pytest.raises(ValueError, match=r"x\.mtx cannot be read: "):
         read_table(path)
 
@@ -98,7 +108,9 @@ def save_annotated(path):
     anndata, h5py = pytest.importorskip("anndata"), pytest.importorskip("h5py")
     anndata.AnnData(X.toarray()).write_h5ad(path)
     with h5py.File(path, "a") as held:  # nothing of it is stored
-        held.create_dataset("obsm/more", shape=(8, 10**12), dtype="f4", chunks=(8, 1000))
+        held.create_dataset(
+            "obsm/more", shape=(8, 10**12), dtype="f4", chunks=(8, 1000)
+        )
 
 
 MUCH = {
@@ -116,7 +128,9 @@ MUCH = {
 def test_what_holds_more_than_is_allowed_is_refused(name, tmp_path):
     path = tmp_path / name
     MUCH[name](path)
-    with pytest.raises(ValueError, match=r"it holds more than .* GiB: --max-gib allows more"):
+    with pytest.raises(
+        ValueError, match=r"it holds more than .* GiB: --max-gib allows more"
+    ):
         read_table(path, most=100_000)
 
 
@@ -134,13 +148,18 @@ def test_pairs_are_bounded_too_and_what_is_allowed_is_read(tmp_path):
     assert len(read_pairs(path, 300_000)) == 40_000
 
 
-def test_the_bound_is_an_option_and_holds_for_what_becomes_dense(tmp_path, monkeypatch, capsys):
+def test_the_bound_is_an_option_and_holds_for_what_becomes_dense(
+    tmp_path, monkeypatch, capsys
+):
     anndata = pytest.importorskip("anndata")
     monkeypatch.chdir(tmp_path)
     wide = sp.csr_matrix((8, 100_000))
     anndata.AnnData(wide).write_h5ad("a.h5ad")
     anndata.AnnData(wide).write_h5ad("b.h5ad")
-    for run in (["fuse", "a.h5ad", "b.h5ad"], ["consensus", "a.h5ad", "--max-gib", "nan"]):
+    for run in (
+        ["fuse", "a.h5ad", "b.h5ad"],
+        ["consensus", "a.h5ad", "--max-gib", "nan"],
+    ):
         bound = [] if "nan" in run else ["--max-gib", "0.005"]
         with pytest.raises(SystemExit):
             main([*run, *bound, "--clusters", "2"])

@@ -15,7 +15,9 @@ def noisy():
 
 @pytest.fixture
 def holey():
-    return make_partitions((50, 30, 20), n_partitions=12, noise=0.2, missing=0.3, random_state=0)[0]
+    return make_partitions(
+        (50, 30, 20), n_partitions=12, noise=0.2, missing=0.3, random_state=0
+    )[0]
 
 
 @pytest.fixture
@@ -26,7 +28,9 @@ def kept(monkeypatch):
     def spy(problem, *args):
         factorization = original(problem, *args)
         H = factorization.H
-        if isinstance(problem, EnsembleProblem):  # a row stands for all samples with these labels
+        if isinstance(
+            problem, EnsembleProblem
+        ):  # a row stands for all samples with these labels
             ensemble = problem.ensemble
             H = H / np.sqrt(ensemble.counts)[:, None]
             H = {tuple(row): h for row, h in zip(ensemble.codes, H, strict=True)}

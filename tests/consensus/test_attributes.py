@@ -32,7 +32,10 @@ def test_every_table_that_is_accepted_gives_a_sound_result(table, n_clusters, fo
     if form:  # which needs partitions that saw all samples but those that none saw
         table = np.where((table >= 0).any(axis=1, keepdims=True), abs(table), -1)
     seen = table >= 0
-    usable, lost = seen.any(axis=0).all() and n_clusters <= len(table), ~seen.any(axis=1)
+    usable, lost = (
+        seen.any(axis=0).all() and n_clusters <= len(table),
+        ~seen.any(axis=1),
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "No partition labels|.*give X.T")
@@ -48,7 +51,9 @@ def test_every_table_that_is_accepted_gives_a_sound_result(table, n_clusters, fo
     assert np.isfinite(model.loss_)
     assert (model.membership_ >= 0).all()
     np.testing.assert_allclose(model.membership_.sum(axis=1), 1)
-    own = model.membership_[np.arange(len(table)), model.labels_]  # of two that tie, one
+    own = model.membership_[
+        np.arange(len(table)), model.labels_
+    ]  # of two that tie, one
     np.testing.assert_array_equal(own, model.membership_.max(axis=1))
     assert ((model.confidence_ >= -1e-12) & (model.confidence_ <= 1 + 1e-12)).all()
     assert (model.agreement_ <= 1 + 1e-12).all()
@@ -70,7 +75,9 @@ def test_loss_of_a_similarity_is_the_squared_distance(kept, normalize):
     A = np.random.RandomState(0).uniform(size=(30, 30))
     A = A + A.T
     A = canonical_order(similarities=[A]).of_both(A)  # in which the factor is
-    model = NMFConsensus(4, affinity="precomputed", normalize=normalize, random_state=0).fit(A)
+    model = NMFConsensus(
+        4, affinity="precomputed", normalize=normalize, random_state=0
+    ).fit(A)
     H = factor_of(model, kept)
     if normalize:
         A = A / np.sqrt(A.sum(axis=0)) / np.sqrt(A.sum(axis=1))[:, None]
@@ -79,7 +86,9 @@ def test_loss_of_a_similarity_is_the_squared_distance(kept, normalize):
 
 @in_both_forms
 @pytest.mark.parametrize("factorization", ["bi", "tri"])
-def test_core_and_unit_columns_reproduce_the_factor(factorization, normalize, noisy, kept):
+def test_core_and_unit_columns_reproduce_the_factor(
+    factorization, normalize, noisy, kept
+):
     model = of_partitions(3, noisy, factorization=factorization, normalize=normalize)
     H = factor_of(model, kept)
     Q = H / np.linalg.norm(H, axis=0)
@@ -102,7 +111,9 @@ def test_loss_never_rises(name, normalize, request):
 
 def test_more_starts_never_worsen_the_hard_loss():
     for seed in range(2):
-        table, _ = make_partitions((30, 20, 10), n_partitions=6, noise=0.5, random_state=seed)
+        table, _ = make_partitions(
+            (30, 20, 10), n_partitions=6, noise=0.5, random_state=seed
+        )
         options = {"normalize": False, "random_state": seed}
         losses = [
             hard_loss(table, of_partitions(3, table, n_init=n, **options).labels_)
@@ -113,10 +124,14 @@ def test_more_starts_never_worsen_the_hard_loss():
 
 @pytest.mark.parametrize("name", ["noisy", "holey"])
 @pytest.mark.parametrize("weights", [None, np.arange(1, 13)], ids=["equal", "unequal"])
-def test_confidence_is_the_mean_coassociation_within_the_cluster(name, weights, request):
+def test_confidence_is_the_mean_coassociation_within_the_cluster(
+    name, weights, request
+):
     table = request.getfixturevalue(name)
     model = of_partitions(3, table, weights=weights)
-    together, seen = (pairs.sum(axis=0) for pairs in together_and_seen(table, model.weights_))
+    together, seen = (
+        pairs.sum(axis=0) for pairs in together_and_seen(table, model.weights_)
+    )
     for i, label in enumerate(model.labels_):
         others = np.flatnonzero((model.labels_ == label) & (np.arange(len(table)) != i))
         expected = together[i, others].sum() / seen[i, others].sum()
@@ -124,7 +139,10 @@ def test_confidence_is_the_mean_coassociation_within_the_cluster(name, weights, 
 
 
 def test_confidence_of_a_similarity_is_its_mean_within_the_cluster():
-    A = np.kron(np.eye(2), np.ones((4, 4))) + np.random.RandomState(0).uniform(size=(8, 8)) / 9
+    A = (
+        np.kron(np.eye(2), np.ones((4, 4)))
+        + np.random.RandomState(0).uniform(size=(8, 8)) / 9
+    )
     A = A + A.T
     model = NMFConsensus(2, affinity="precomputed").fit(A)
     for i, label in enumerate(model.labels_):
@@ -155,7 +173,9 @@ def test_agreement_is_the_rand_index_over_the_samples_that_were_seen(name, reque
 def test_consensus_matrix_is_the_share_of_partitions(name, weights, request):
     table = request.getfixturevalue(name)
     model = of_partitions(3, table, weights=weights)
-    together, seen = (pairs.sum(axis=0) for pairs in together_and_seen(table, model.weights_))
+    together, seen = (
+        pairs.sum(axis=0) for pairs in together_and_seen(table, model.weights_)
+    )
     whole = together / np.where(seen > 0, seen, np.nan)
     np.testing.assert_allclose(model.consensus_matrix(), whole, atol=1e-12)
     for chosen in ([3, 1, 99, 50, 50], np.arange(0, 100, 7)):

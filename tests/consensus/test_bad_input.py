@@ -64,7 +64,9 @@ CASES = [
     features("not a number", "X contains NaN", changed(X, (3, 2), np.nan)),
     features("infinity", "X contains infinity", changed(X, (3, 2), np.inf)),
     features("complex numbers", "Complex data", X.astype(complex)),
-    features("fewer samples than clusters", "n_clusters=21 .* n_samples=20", n_clusters=21),
+    features(
+        "fewer samples than clusters", "n_clusters=21 .* n_samples=20", n_clusters=21
+    ),
     given(
         "partitions alone",
         "X must be a table, got None.*as X.*affinity='partitions'",
@@ -75,8 +77,12 @@ CASES = [
     features("half a cluster", "'n_clusters' .*Got 2.5", n_clusters=2.5),
     features("clusters in words", "'n_clusters' .*Got 'two'", n_clusters="two"),
     features("no number of clusters", "'n_clusters' .*Got None", n_clusters=None),
-    features("unknown affinity", "'affinity' .*'precomputed'.*Got 'rbf'", affinity="rbf"),
-    features("unknown factorization", "'factorization' .*'tri'.*Got 'kl'", factorization="kl"),
+    features(
+        "unknown affinity", "'affinity' .*'precomputed'.*Got 'rbf'", affinity="rbf"
+    ),
+    features(
+        "unknown factorization", "'factorization' .*'tri'.*Got 'kl'", factorization="kl"
+    ),
     features("normalised in words", "'normalize' .*Got 'yes'", normalize="yes"),
     features("normalised as a number", "'normalize' .*Got 1", normalize=1),
     features("normalised or not", "'normalize' .*Got None", normalize=None),
@@ -86,18 +92,32 @@ CASES = [
     features("a word for a seed", "'random_state' .*Got 'x'", random_state="x"),
     features("half a job", "'n_jobs' .*Got 0.5", n_jobs=0.5),
     features("no partitions to make", "'n_estimators' .*Got 0", n_estimators=0),
-    features("base clusters reversed", r"base_n_clusters .*\(5, 2\)", base_n_clusters=(5, 2)),
     features(
-        "base clusters in threes", r"base_n_clusters .*\(2, 3, 4\)", base_n_clusters=(2, 3, 4)
+        "base clusters reversed", r"base_n_clusters .*\(5, 2\)", base_n_clusters=(5, 2)
+    ),
+    features(
+        "base clusters in threes",
+        r"base_n_clusters .*\(2, 3, 4\)",
+        base_n_clusters=(2, 3, 4),
     ),
     features("no base clusters", "base_n_clusters.*0", base_n_clusters=0),
-    features("no base clusters at times", r"base_n_clusters .*\(0, 2\)", base_n_clusters=(0, 2)),
+    features(
+        "no base clusters at times",
+        r"base_n_clusters .*\(0, 2\)",
+        base_n_clusters=(0, 2),
+    ),
     features("half a base cluster", "base_n_clusters.*2.5", base_n_clusters=2.5),
-    features("base clusters as floats", r"base_n_clusters .*2\.0", base_n_clusters=(2.0, 3.0)),
+    features(
+        "base clusters as floats", r"base_n_clusters .*2\.0", base_n_clusters=(2.0, 3.0)
+    ),
     features("base clusters in words", "base_n_clusters.*'few'", base_n_clusters="few"),
     features("no samples drawn", "'max_samples' .*Got 0", max_samples=0),
-    features("a negative share of samples", "'max_samples' .*Got -0.5", max_samples=-0.5),
-    features("a share of samples above one", "'max_samples' .*Got 1.5", max_samples=1.5),
+    features(
+        "a negative share of samples", "'max_samples' .*Got -0.5", max_samples=-0.5
+    ),
+    features(
+        "a share of samples above one", "'max_samples' .*Got 1.5", max_samples=1.5
+    ),
     features("more samples than there are", "max_samples .*20, got 21", max_samples=21),
     features("no features drawn", "'max_features' .*Got 0", max_features=0),
     features("more features than there are", "max_features .*4, got 5", max_features=5),
@@ -108,10 +128,16 @@ CASES = [
         max_samples=3,
         base_n_clusters=2,
     ),
-    features("noise to all", r"estimator DBSCAN.*only noise in all", estimator=DBSCAN(eps=1e-3)),
+    features(
+        "noise to all",
+        r"estimator DBSCAN.*only noise in all",
+        estimator=DBSCAN(eps=1e-3),
+    ),
     # the base clusterer
     features(
-        "no clusterer", "'estimator' .*fit_predict.*StandardScaler", estimator=StandardScaler()
+        "no clusterer",
+        "'estimator' .*fit_predict.*StandardScaler",
+        estimator=StandardScaler(),
     ),
     features(
         "a class",
@@ -120,10 +146,24 @@ CASES = [
         error=TypeError,
     ),
     features("a name", "'estimator' .*Got 'kmeans'", estimator="kmeans"),
-    features("not cloneable", "get_params", estimator=NotAnEstimator(), error=TypeError),
-    features("labels of another length", r"estimator .*\(19,\).*20", estimator=Clusterer([0] * 19)),
-    features("labels in a column", r"estimator .*\(20, 1\).*20", estimator=Clusterer([[0]] * 20)),
-    features("fractions from the clusterer", "estimator.*0.5", estimator=Clusterer([0.5] * 20)),
+    features(
+        "not cloneable", "get_params", estimator=NotAnEstimator(), error=TypeError
+    ),
+    features(
+        "labels of another length",
+        r"estimator .*\(19,\).*20",
+        estimator=Clusterer([0] * 19),
+    ),
+    features(
+        "labels in a column",
+        r"estimator .*\(20, 1\).*20",
+        estimator=Clusterer([[0]] * 20),
+    ),
+    features(
+        "fractions from the clusterer",
+        "estimator.*0.5",
+        estimator=Clusterer([0.5] * 20),
+    ),
     features(
         "words from the clusterer",
         "estimator",
@@ -133,7 +173,9 @@ CASES = [
     # weights
     features("a weight too few", r"weights must be 5 .*\(3,\)", weights=[1, 1, 1]),
     given("a weight too many", r"weights .*3 .*\(4,\)", TABLE, weights=[1, 1, 1, 1]),
-    given("weights in a column", r"weights .*3 .*\(3, 1\)", TABLE, weights=[[1], [1], [1]]),
+    given(
+        "weights in a column", r"weights .*3 .*\(3, 1\)", TABLE, weights=[[1], [1], [1]]
+    ),
     given("a negative weight", "weights .*-1", TABLE, weights=[1, -1, 1]),
     given("only weights of zero", "weights .*0", TABLE, weights=[0, 0, 0]),
     given(
@@ -142,13 +184,28 @@ CASES = [
         TABLE,
         weights=[1, np.nan, 1],
     ),
-    given("an infinite weight", "weights must be 3 .*finite.*inf", TABLE, weights=[1, np.inf, 1]),
+    given(
+        "an infinite weight",
+        "weights must be 3 .*finite.*inf",
+        TABLE,
+        weights=[1, np.inf, 1],
+    ),
     given("a word for weights", "'weights' .*Got 'equal'", TABLE, weights="equal"),
-    similarity("weights without partitions", "weights=.*precomputed", weights=[1, 2, 3]),
+    similarity(
+        "weights without partitions", "weights=.*precomputed", weights=[1, 2, 3]
+    ),
     # partitions
-    given("partitions too long", "partitions .*24 rows, X has 20", np.tile(TABLE, (2, 1))[:24]),
+    given(
+        "partitions too long",
+        "partitions .*24 rows, X has 20",
+        np.tile(TABLE, (2, 1))[:24],
+    ),
     given("partitions transposed", "partitions .*3 rows, X has 20", TABLE.T),
-    given("partitions in a list, samples first", "partitions .*3 rows, X has 20", TABLE.tolist()),
+    given(
+        "partitions in a list, samples first",
+        "partitions .*3 rows, X has 20",
+        TABLE.tolist(),
+    ),
     given("ragged partitions", "partitions .*one length.*19", [[0] * 20, [0] * 19]),
     given("one vector", r"partitions .*\(20,\)", TABLE[:, 0]),
     given("one list", r"partitions .*shape \(\)", TABLE[:, 0].tolist()),
@@ -160,14 +217,26 @@ CASES = [
         "partitions must hold at least one partition, .*got 0 partitions",
         TABLE[:, :0],
     ),
-    given("an empty list", "partitions must hold at least one partition, .*got 0 partitions", []),
+    given(
+        "an empty list",
+        "partitions must hold at least one partition, .*got 0 partitions",
+        [],
+    ),
     given(
         "a partition without labels",
         "partitions .*partition 1",
         changed(TABLE, (slice(None), 1), -1),
     ),
-    given("fractions as labels", r"partitions\[:, 2\] .*0\.5", changed(TABLE * 1.0, (4, 2), 0.5)),
-    given("infinity as a label", r"partitions\[:, 2\] .*inf", changed(TABLE * 1.0, (4, 2), np.inf)),
+    given(
+        "fractions as labels",
+        r"partitions\[:, 2\] .*0\.5",
+        changed(TABLE * 1.0, (4, 2), 0.5),
+    ),
+    given(
+        "infinity as a label",
+        r"partitions\[:, 2\] .*inf",
+        changed(TABLE * 1.0, (4, 2), np.inf),
+    ),
     given(
         "numbers and words",
         r"partitions\[:, 1\] .*int.*str",
@@ -176,14 +245,26 @@ CASES = [
     ),
     given("complex labels", "partitions.*complex", TABLE * 1j, TypeError),
     given("dates as labels", "partitions.*datetime", TABLE.astype("M8[D]"), TypeError),
-    given("lists as labels", "partitions.*list", changed(TEXT, 0, [[[1]] * 3]), TypeError),
     given(
-        "tri with missing labels", "factorization='tri'.*saw all", HALF_SEEN, factorization="tri"
+        "lists as labels", "partitions.*list", changed(TEXT, 0, [[[1]] * 3]), TypeError
     ),
-    given("pairs with missing labels", "normalize=False.*saw all.*=True", HALF_SEEN, **PAIRS),
+    given(
+        "tri with missing labels",
+        "factorization='tri'.*saw all",
+        HALF_SEEN,
+        factorization="tri",
+    ),
+    given(
+        "pairs with missing labels",
+        "normalize=False.*saw all.*=True",
+        HALF_SEEN,
+        **PAIRS,
+    ),
     table("partitions twice", "partitions .*affinity='partitions'", partitions=TABLE),
     similarity(
-        "partitions of a similarity", "partitions .*affinity='precomputed'", partitions=TABLE
+        "partitions of a similarity",
+        "partitions .*affinity='precomputed'",
+        partitions=TABLE,
     ),
     # X as a table of labels
     table("a table of no samples", r"0 sample\(s\)", TABLE[:0]),
@@ -191,20 +272,47 @@ CASES = [
     table("a table of fractions", r"X\[:, 0\] .*0\.5", TABLE + 0.5),
     table("a sparse table", "[Ss]parse", sp.csr_array(TABLE), TypeError),
     table("a vector for a table", "Expected 2D array", TABLE[:, 0]),
-    table("a column without labels", "X .*partition 1", changed(TABLE, (slice(None), 1), -1)),
-    table("a table of few samples", "n_clusters=2 .* n_samples=1.*give X.T", TABLE[:1]),
-    table("a mixed table", r"X\[:, 1\] .*int.*str", changed(TEXT, (4, 1), "a"), TypeError),
-    table("pairs with a missing label", "normalize=False.*saw all.*=True", HALF_SEEN, **PAIRS),
-    features("pairs that runs see some of", "normalize=False.*saw all", max_samples=15, **PAIRS),
     table(
-        "tri with a missing label", "factorization='tri'.*saw all", HALF_SEEN, factorization="tri"
+        "a column without labels",
+        "X .*partition 1",
+        changed(TABLE, (slice(None), 1), -1),
+    ),
+    table("a table of few samples", "n_clusters=2 .* n_samples=1.*give X.T", TABLE[:1]),
+    table(
+        "a mixed table", r"X\[:, 1\] .*int.*str", changed(TEXT, (4, 1), "a"), TypeError
+    ),
+    table(
+        "pairs with a missing label",
+        "normalize=False.*saw all.*=True",
+        HALF_SEEN,
+        **PAIRS,
+    ),
+    features(
+        "pairs that runs see some of",
+        "normalize=False.*saw all",
+        max_samples=15,
+        **PAIRS,
+    ),
+    table(
+        "tri with a missing label",
+        "factorization='tri'.*saw all",
+        HALF_SEEN,
+        factorization="tri",
     ),
     # X as a similarity
     similarity("not square", r"X .*square.*\(20, 19\)", A[:, :19]),
-    similarity("not symmetric", "X .*symmetric.*differ by 5", changed(A, (2, 3), A[2, 3] + 5)),
+    similarity(
+        "not symmetric", "X .*symmetric.*differ by 5", changed(A, (2, 3), A[2, 3] + 5)
+    ),
     similarity("not symmetric, sparse", "X .*symmetric", sp.csr_array(np.triu(A))),
-    similarity("negative", "Negative values in data passed to X", changed(A, ([2, 3], [3, 2]), -1)),
-    similarity("negative, sparse", "Negative values in data passed to X", sp.csr_array(-A)),
+    similarity(
+        "negative",
+        "Negative values in data passed to X",
+        changed(A, ([2, 3], [3, 2]), -1),
+    ),
+    similarity(
+        "negative, sparse", "Negative values in data passed to X", sp.csr_array(-A)
+    ),
     similarity("nothing similar", "X .*above 0", np.zeros((20, 20))),
     similarity("nothing similar, sparse", "X .*above 0", sp.csr_array((20, 20))),
     similarity("not a number, similar", "X contains NaN", changed(A, (2, 2), np.nan)),
@@ -214,9 +322,13 @@ CASES = [
         changed(A, ([2, 3, 5], [3, 2, 7]), np.nan),
     ),
     similarity(
-        "a pair not seen, sparse", "NaN for 1 pair", sp.csr_array(changed(A, (2, 3), np.nan))
+        "a pair not seen, sparse",
+        "NaN for 1 pair",
+        sp.csr_array(changed(A, (2, 3), np.nan)),
     ),
-    similarity("few similar samples", "n_clusters=3 .* n_samples=2", A[:2, :2], n_clusters=3),
+    similarity(
+        "few similar samples", "n_clusters=3 .* n_samples=2", A[:2, :2], n_clusters=3
+    ),
 ]
 
 
@@ -263,7 +375,10 @@ def test_new_samples_must_be_like_the_training_samples(fitted, method):
     n = data.shape[1]
     for new, says in (
         (data[:, :-1], f"X has {n - 1} features, but NMFConsensus is expecting {n}"),
-        (np.column_stack([data, data[:, 0]]), f"X has {n + 1} features.* expecting {n}"),
+        (
+            np.column_stack([data, data[:, 0]]),
+            f"X has {n + 1} features.* expecting {n}",
+        ),
         (data[:0], r"0 sample\(s\)"),
         (data[0], "Expected 2D array"),
     ):

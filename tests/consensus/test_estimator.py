@@ -40,7 +40,9 @@ def through_given_partitions(y, model):
 
 
 def through_a_table(y, model):
-    return model.set_params(affinity="partitions").fit(np.column_stack([y, y.max() - y, y]))
+    return model.set_params(affinity="partitions").fit(
+        np.column_stack([y, y.max() - y, y])
+    )
 
 
 def through_a_dense_similarity(y, model):
@@ -48,7 +50,9 @@ def through_a_dense_similarity(y, model):
 
 
 def through_a_sparse_similarity(y, model):
-    return model.set_params(affinity="precomputed").fit(sp.csr_array(y[:, None] == y, dtype=float))
+    return model.set_params(affinity="precomputed").fit(
+        sp.csr_array(y[:, None] == y, dtype=float)
+    )
 
 
 ROUTES = [
@@ -66,7 +70,9 @@ def test_unanimous_partitions_come_back(route, normalize):
     for seed, sizes in enumerate(SIZES if route is through_a_table else SIZES[1:]):
         y = np.repeat(np.arange(len(sizes)), sizes)
         shuffled = np.random.RandomState(0).permutation(y)
-        model = route(shuffled, NMFConsensus(len(sizes), normalize=normalize, random_state=seed))
+        model = route(
+            shuffled, NMFConsensus(len(sizes), normalize=normalize, random_state=seed)
+        )
         np.testing.assert_array_equal(np.bincount(model.labels_), sizes)
         assert same_partition(model.labels_, shuffled)
         np.testing.assert_allclose(model.membership_.max(axis=1), 1, atol=0.01)
@@ -87,7 +93,9 @@ def test_unanimous_partitions_come_back(route, normalize):
 def test_unanimous_partitions_come_back_from_every_variant(parameters):
     for seed, sizes in enumerate(SIZES):
         y = np.repeat(np.arange(len(sizes)), sizes)
-        model = through_a_table(y, NMFConsensus(len(sizes), random_state=seed, **parameters))
+        model = through_a_table(
+            y, NMFConsensus(len(sizes), random_state=seed, **parameters)
+        )
         assert same_partition(model.labels_, y)
 
 
@@ -110,7 +118,9 @@ def test_the_form_of_the_paper_sees_through_40_percent_wrong_labels(
 ):
     found = []
     for seed in range(4):
-        table, y = make_partitions(sizes, n_partitions=n_partitions, noise=0.4, random_state=seed)
+        table, y = make_partitions(
+            sizes, n_partitions=n_partitions, noise=0.4, random_state=seed
+        )
         model = of_partitions(3, table, normalize=False, random_state=seed)
         found.append(adjusted_rand_score(y, model.labels_))
     assert min(found) >= least
@@ -128,7 +138,11 @@ def test_one_partition_is_its_own_consensus():
 def test_60_percent_missing_labels_are_no_obstacle(n_partitions):
     for seed in range(2):
         table, y = make_partitions(
-            (80, 60, 40), n_partitions=n_partitions, noise=0.1, missing=0.6, random_state=seed
+            (80, 60, 40),
+            n_partitions=n_partitions,
+            noise=0.1,
+            missing=0.6,
+            random_state=seed,
         )
         model = of_partitions(3, table, random_state=seed)
         assert adjusted_rand_score(y, model.labels_) > 0.95
@@ -142,7 +156,9 @@ def test_leaving_missing_labels_out_beats_taking_them_for_different():
         )
         different = table.copy()  # a label of its own for everyone that was not seen
         different[table < 0] = 10 + np.arange((table < 0).sum())
-        seen, unseen = (of_partitions(3, t, random_state=seed).labels_ for t in (table, different))
+        seen, unseen = (
+            of_partitions(3, t, random_state=seed).labels_ for t in (table, different)
+        )
         gain.append(clustering_accuracy(y, seen) - clustering_accuracy(y, unseen))
     assert np.mean(gain) > 0.1
 
@@ -158,7 +174,9 @@ def test_a_single_cluster():
 @pytest.mark.parametrize("route", ROUTES)
 def test_more_clusters_than_there_are_gives_those_and_a_warning(route):
     y = np.repeat([0, 1, 2], [20, 9, 4])
-    with pytest.warns(ConvergenceWarning, match="found 3 clusters, fewer than n_clusters=5"):
+    with pytest.warns(
+        ConvergenceWarning, match="found 3 clusters, fewer than n_clusters=5"
+    ):
         model = route(y, NMFConsensus(5, random_state=0))
     np.testing.assert_array_equal(np.unique(model.labels_), [0, 1, 2])
     assert model.membership_.shape == (33, 5)
@@ -171,7 +189,9 @@ def test_base_partitions_have_the_numbers_of_clusters_asked_for():
     X, _ = load_iris(return_X_y=True)
 
     def numbers(n_clusters=3, **parameters):
-        model = NMFConsensus(n_clusters, n_estimators=20, random_state=0, **parameters).fit(X)
+        model = NMFConsensus(
+            n_clusters, n_estimators=20, random_state=0, **parameters
+        ).fit(X)
         return {len(np.unique(column)) for column in model.partitions_.T}
 
     assert numbers(base_n_clusters=4) == {4}
@@ -184,7 +204,11 @@ def test_base_partitions_have_the_numbers_of_clusters_asked_for():
 @pytest.mark.slow
 def test_base_partitions_have_at_most_60_clusters_unless_more_are_wanted():
     X = np.random.default_rng(0).normal(size=(4000, 1)).astype(np.float32)
-    options = {"estimator": KMeans(n_init=1, max_iter=1), "n_estimators": 40, "random_state": 0}
+    options = {
+        "estimator": KMeans(n_init=1, max_iter=1),
+        "n_estimators": 40,
+        "random_state": 0,
+    }
     for n_clusters, most in ((50, 60), (62, 62)):
         table = NMFConsensus(n_clusters, **options).fit(X).partitions_
         assert table.max() + 1 == most
@@ -193,7 +217,9 @@ def test_base_partitions_have_at_most_60_clusters_unless_more_are_wanted():
 def test_base_partitions_see_the_share_of_samples_asked_for():
     X = np.unique(load_iris().data, axis=0)  # without the one copy that there is
     for max_samples, n_drawn in ((0.5, 74), (60, 60), (1.0, 149)):
-        model = NMFConsensus(3, n_estimators=20, max_samples=max_samples, random_state=0).fit(X)
+        model = NMFConsensus(
+            3, n_estimators=20, max_samples=max_samples, random_state=0
+        ).fit(X)
         np.testing.assert_array_equal((model.partitions_ >= 0).sum(axis=0), n_drawn)
 
 
@@ -202,13 +228,17 @@ def test_copies_of_a_sample_that_was_drawn_are_seen():
     model = NMFConsensus(3, n_estimators=20, max_samples=50, random_state=0).fit(X)
     np.testing.assert_array_equal(model.partitions_[::2], model.partitions_[1::2])
     n_seen = (model.partitions_[::2] >= 0).sum(axis=0)
-    assert 25 < n_seen.min() <= n_seen.max() <= 52  # with both copies of the one in iris
+    assert (
+        25 < n_seen.min() <= n_seen.max() <= 52
+    )  # with both copies of the one in iris
 
 
 def test_base_partitions_see_the_features_asked_for():
     X, _ = load_iris(return_X_y=True)
     for max_features, n_drawn in ((0.5, 2), (3, 3), (1.0, 4), (1, 1)):
-        model = NMFConsensus(3, n_estimators=8, max_features=max_features, random_state=0).fit(X)
+        model = NMFConsensus(
+            3, n_estimators=8, max_features=max_features, random_state=0
+        ).fit(X)
         assert {base.n_features_in_ for base in model.estimators_} == {n_drawn}
         assert (model.predict(X) == model.labels_).mean() > 0.9
 
@@ -225,7 +255,11 @@ class Unsure(KMeans):
 def test_noise_of_a_base_clusterer_counts_as_not_seen():
     X = load_iris().data
     model = NMFConsensus(
-        3, estimator=Unsure(n_init=1), base_n_clusters=(3, 10), n_estimators=20, random_state=0
+        3,
+        estimator=Unsure(n_init=1),
+        base_n_clusters=(3, 10),
+        n_estimators=20,
+        random_state=0,
     ).fit(X)
     np.testing.assert_array_equal((model.partitions_ < 0).sum(axis=0), 5)
     assert np.isfinite(model.membership_).all()
@@ -246,10 +280,16 @@ def test_the_base_clusterer_that_was_passed_is_not_touched():
 def test_the_tri_factorization_of_the_paper_loses_small_clusters():
     gain = []
     for seed in range(2):
-        table, y = make_partitions((900, 60, 40), n_partitions=20, noise=0.4, random_state=seed)
+        table, y = make_partitions(
+            (900, 60, 40), n_partitions=20, noise=0.4, random_state=seed
+        )
         ours, theirs = (
             of_partitions(
-                3, table, factorization=factorization, normalize=False, random_state=seed
+                3,
+                table,
+                factorization=factorization,
+                normalize=False,
+                random_state=seed,
             ).labels_
             for factorization in ("bi", "tri")
         )
@@ -271,12 +311,22 @@ def test_the_tri_factorization_of_the_paper_is_no_descent_and_not_orthogonal(kep
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(("missing", "normalize"), [(0.0, True), (0.0, False), (0.5, True)])
-def test_starting_on_a_part_of_the_samples_costs_nearly_nothing(missing, normalize, monkeypatch):
+@pytest.mark.filterwarnings(
+    "ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning"
+)
+@pytest.mark.parametrize(
+    ("missing", "normalize"), [(0.0, True), (0.0, False), (0.5, True)]
+)
+def test_starting_on_a_part_of_the_samples_costs_nearly_nothing(
+    missing, normalize, monkeypatch
+):
     for seed in range(2):
         table, _ = make_partitions(
-            (300, 150, 50), n_partitions=15, noise=0.3, missing=missing, random_state=seed
+            (300, 150, 50),
+            n_partitions=15,
+            noise=0.3,
+            missing=missing,
+            random_state=seed,
         )
         assert len(np.unique(table, axis=0)) > 300
         options = {"normalize": normalize, "random_state": seed}
@@ -287,7 +337,9 @@ def test_starting_on_a_part_of_the_samples_costs_nearly_nothing(missing, normali
         assert adjusted_rand_score(full.labels_, coarse.labels_) > 0.93
         assert coarse.loss_ < 1.002 * full.loss_
         assert len(coarse.loss_curves_) == 4  # the polish and three starts
-        scale = coarse.loss_curves_[1].min() / coarse.loss_  # starts are reported for all samples
+        scale = (
+            coarse.loss_curves_[1].min() / coarse.loss_
+        )  # starts are reported for all samples
         assert 0.8 < scale < 1.2
 
 

@@ -21,7 +21,9 @@ from nmfcluster.similarity import Explicit
 
 @pytest.mark.parametrize("coarse_size", [30, 10_000])
 @in_all_forms
-def test_order_of_samples_does_not_matter(name, coarse_size, normalize, request, monkeypatch):
+def test_order_of_samples_does_not_matter(
+    name, coarse_size, normalize, request, monkeypatch
+):
     monkeypatch.setattr(estimator, "COARSE", coarse_size)
     table = request.getfixturevalue(name)
     order = np.random.RandomState(1).permutation(len(table))
@@ -105,7 +107,10 @@ def as_polars(table):
 def as_polars_strings(table):
     polars = pytest.importorskip("polars")
     return polars.DataFrame(
-        {f"p{t}": list(column) for t, column in enumerate(as_strings_with_none(table).T)}
+        {
+            f"p{t}": list(column)
+            for t, column in enumerate(as_strings_with_none(table).T)
+        }
     )
 
 
@@ -166,7 +171,9 @@ def test_a_partition_of_weight_2_counts_twice(name, normalize, request):
     np.testing.assert_allclose(weighted.loss_, repeated.loss_, rtol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings(
+    "ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning"
+)
 @in_both_forms
 def test_equal_rows_are_fitted_as_one_without_changing_the_result(kept, normalize):
     """Every update of the collapsed problem is that of the whole problem."""
@@ -187,7 +194,9 @@ def test_equal_rows_are_fitted_as_one_without_changing_the_result(kept, normaliz
     A = Explicit(together.sum(axis=0))
     steps = bregman_nmf(SymmetricObjective(A, constant), start[groups][None])
     whole = [next(steps) for _ in range(31)]
-    np.testing.assert_allclose(model.loss_curve_, [loss[0] for _, loss in whole], rtol=1e-9)
+    np.testing.assert_allclose(
+        model.loss_curve_, [loss[0] for _, loss in whole], rtol=1e-9
+    )
     H = whole[-1][0][0][0]
     found = factor_of(model, kept)
     order = abs(H[:, :, None] - found[:, None, :]).sum(axis=0).argmin(axis=0)
@@ -206,7 +215,9 @@ def test_label_tables_give_what_their_explicit_similarity_gives(sizes, normalize
     explicit = NMFConsensus(3, affinity="precomputed", **options).fit(M.sum(axis=0))
     if not normalize:  # else the votes of clusters are counted in three ways
         assert same_partition(explicit.labels_, implicit.labels_)
-        np.testing.assert_allclose(implicit.confidence_, explicit.confidence_, atol=1e-12)
+        np.testing.assert_allclose(
+            implicit.confidence_, explicit.confidence_, atol=1e-12
+        )
     # J above eq. 3 of Li et al. and its form with the mean differ by a constant
     constant = len(M) * (M**2).sum() - (M.sum(axis=0) ** 2).sum()
     np.testing.assert_allclose(implicit.loss_ - constant, explicit.loss_, rtol=1e-6)

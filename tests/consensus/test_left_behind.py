@@ -32,7 +32,11 @@ def test_the_log_has_a_line_before_and_after_a_stage(parameters, stages, noisy, 
     assert not caplog.messages
     caplog.set_level("INFO", "nmfcluster")
     model.fit(X)
-    lines = [line for line in caplog.messages if not re.search(r" \.\.\.$|: \d+ of \d+$", line)]
+    lines = [
+        line
+        for line in caplog.messages
+        if not re.search(r" \.\.\.$|: \d+ of \d+$", line)
+    ]
     assert len(lines) == len(stages)
     for line, stage in zip(lines, stages, strict=True):
         assert line.startswith("NMFConsensus: ")
@@ -44,7 +48,9 @@ def test_running_out_of_updates_is_warned_of_once_with_the_figures(affinity):
     table, _ = make_partitions((40, 30, 20), n_partitions=10, noise=0.5, random_state=0)
     X = np.asarray(of_partitions(3, table).consensus_matrix())
     X = table if affinity == "partitions" else X
-    model = NMFConsensus(3, affinity=affinity, max_iter=2, n_init=4, n_estimators=5, random_state=0)
+    model = NMFConsensus(
+        3, affinity=affinity, max_iter=2, n_init=4, n_estimators=5, random_state=0
+    )
     with pytest.warns(ConvergenceWarning) as caught:
         model.fit(X)
     assert len(caught) == 1
@@ -54,9 +60,13 @@ def test_running_out_of_updates_is_warned_of_once_with_the_figures(affinity):
     assert model.n_iter_ == 2
 
 
-@pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings(
+    "ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning"
+)
 def test_running_all_updates_can_be_asked_for():
-    model = of_partitions(3, make_partitions(90, random_state=0)[0], tol=-1, max_iter=37)
+    model = of_partitions(
+        3, make_partitions(90, random_state=0)[0], tol=-1, max_iter=37
+    )
     assert {len(curve) for curve in model.loss_curves_} == {38}
 
 
@@ -114,13 +124,19 @@ def test_fitting_again_in_another_way_leaves_nothing_behind(second):
     once = fit(NMFConsensus(2), second)
     for first in MODES:
         again = fit(fit(NMFConsensus(2), first), second)
-        assert vars(again).keys() == vars(once).keys(), f"left over from affinity={first!r}"
+        assert vars(again).keys() == vars(once).keys(), (
+            f"left over from affinity={first!r}"
+        )
         np.testing.assert_array_equal(again.membership_, once.membership_)
 
 
 def test_inputs_are_not_written_to(noisy):
     X = np.asarray(of_partitions(3, noisy).consensus_matrix())
-    for affinity, data in [("partitions", noisy), ("precomputed", X), ("coassociation", X)]:
+    for affinity, data in [
+        ("partitions", noisy),
+        ("precomputed", X),
+        ("coassociation", X),
+    ]:
         data = data.copy()
         data.setflags(write=False)
         before = data.copy()

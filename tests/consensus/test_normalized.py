@@ -77,7 +77,11 @@ def factor_of(model, kept):
 
 def table_of(missing=0.0, seed=0, noise=0.3, n_partitions=12):
     return make_partitions(
-        (50, 30, 20), n_partitions=n_partitions, noise=noise, missing=missing, random_state=seed
+        (50, 30, 20),
+        n_partitions=n_partitions,
+        noise=noise,
+        missing=missing,
+        random_state=seed,
     )[0]
 
 
@@ -97,7 +101,9 @@ def test_loss_is_that_of_the_normalised_partitions(table, weights, factorization
         table = abs(table)
     model = of_partitions(3, table, weights=weights, factorization=factorization)
     share = equal_weights(table) if weights is None else weights / weights.sum()
-    assert_allclose(model.loss_, loss_of(table, share, factor_of(model, kept)), rtol=1e-9)
+    assert_allclose(
+        model.loss_, loss_of(table, share, factor_of(model, kept)), rtol=1e-9
+    )
 
 
 def test_loss_of_partitions_that_saw_a_part_of_the_samples(kept):
@@ -126,7 +132,11 @@ def test_memberships_are_mean_coassociations_with_the_clusters(table, weights, k
         readings.append(means / means.sum(axis=1, keepdims=True))
     losses = hard_losses(N, degrees, np.argmax(readings, axis=2))
     expected = readings[np.argmin(np.round(losses, 9))]
-    order = abs(expected[:, :, None] - model.membership_[:, None, :]).sum(axis=0).argmin(axis=0)
+    order = (
+        abs(expected[:, :, None] - model.membership_[:, None, :])
+        .sum(axis=0)
+        .argmin(axis=0)
+    )
     assert sorted(order) == [0, 1, 2]
     assert_allclose(model.membership_, expected[:, order], rtol=1e-9)
 
@@ -145,11 +155,15 @@ def test_training_samples_are_predicted_as_they_were_clustered(table, weights):
 def test_training_samples_are_predicted_from_features(max_samples, dtype):
     """A clusterer that did not see a sample predicts its label: memberships then differ."""
     X = make_blobs((50, 30, 20), centers=np.eye(3) * 4, random_state=0)[0].astype(dtype)
-    model = NMFConsensus(3, max_samples=max_samples, n_estimators=15, random_state=0).fit(X)
+    model = NMFConsensus(
+        3, max_samples=max_samples, n_estimators=15, random_state=0
+    ).fit(X)
     assert model.membership_.dtype == model.transform(X).dtype == dtype
     if max_samples == 1:
         rounding = 10 * np.finfo(dtype).eps
-        assert_allclose(model.transform(X), model.membership_, rtol=rounding, atol=rounding)
+        assert_allclose(
+            model.transform(X), model.membership_, rtol=rounding, atol=rounding
+        )
         assert_array_equal(model.predict(X), model.labels_)
     assert np.mean(model.predict(X) == model.labels_) > 0.98
 
@@ -167,7 +181,9 @@ def hard_losses(N, degrees, partitions):
     rest = np.tile(N, (len(partitions), 1, 1))
     for c in np.unique(partitions):
         u = np.sqrt(degrees) * (partitions == c)
-        u /= np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1e-300)  # some lack cluster c
+        u /= np.maximum(
+            np.linalg.norm(u, axis=1, keepdims=True), 1e-300
+        )  # some lack cluster c
         s = np.einsum("pi,ij,pj->p", u, N, u)
         rest -= np.einsum("p,pi,pj->pij", s, u, u)
     return (rest**2).sum(axis=(1, 2))
@@ -213,7 +229,9 @@ def test_of_all_partitions_the_consensus_is_the_best(sizes, noise, missing, fewe
 def test_samples_that_are_all_there_twice(table, kept):
     once, twice = of_partitions(3, table), of_partitions(3, np.tile(table, (2, 1)))
     assert_array_equal(twice.labels_, np.tile(once.labels_, 2))
-    assert_allclose(twice.membership_, np.tile(once.membership_, (2, 1)), rtol=1e-9, atol=1e-12)
+    assert_allclose(
+        twice.membership_, np.tile(once.membership_, (2, 1)), rtol=1e-9, atol=1e-12
+    )
     assert_allclose(twice.loss_, once.loss_, rtol=1e-9)
     H = factor_of(twice, kept)
     doubled = np.tile(table, (2, 1))
@@ -236,7 +254,9 @@ def test_order_of_samples_and_partitions_and_names_of_labels(table):
     rng = np.random.default_rng(0)
     rows, columns = rng.permutation(100), rng.permutation(12)
     other = table[rows][:, columns]
-    other = np.where(other >= 0, 2 - other, -1)  # the largest label becomes the smallest
+    other = np.where(
+        other >= 0, 2 - other, -1
+    )  # the largest label becomes the smallest
     first, second = (of_partitions(3, t, **CONVERGED) for t in (table, other))
     assert_array_equal(second.labels_, first.labels_[rows])
     assert_allclose(second.membership_, first.membership_[rows], atol=1e-3)
@@ -245,7 +265,9 @@ def test_order_of_samples_and_partitions_and_names_of_labels(table):
 
 @tables
 def test_partitions_that_are_all_there_twice(table):
-    first, second = (of_partitions(3, t, **CONVERGED) for t in (table, np.tile(table, (1, 2))))
+    first, second = (
+        of_partitions(3, t, **CONVERGED) for t in (table, np.tile(table, (1, 2)))
+    )
     assert_array_equal(second.labels_, first.labels_)
     assert_allclose(second.membership_, first.membership_, atol=1e-6)
     assert_allclose(second.loss_, first.loss_, rtol=1e-9)
@@ -256,7 +278,9 @@ def test_the_mean_projector_gives_what_its_table_gives(storage):
     table = table_of()
     A = weighted(projectors(table), equal_weights(table))
     of_table = of_partitions(3, table, **CONVERGED)
-    given_A = NMFConsensus(3, affinity="precomputed", random_state=0, **CONVERGED).fit(storage(A))
+    given_A = NMFConsensus(3, affinity="precomputed", random_state=0, **CONVERGED).fit(
+        storage(A)
+    )
     assert adjusted_rand_score(given_A.labels_, of_table.labels_) > 0.9
     assert_allclose(given_A.transform(storage(A)), given_A.membership_, rtol=1e-9)
     assert_array_equal(given_A.predict(storage(A)), given_A.labels_)
@@ -266,7 +290,8 @@ def test_the_mean_projector_gives_what_its_table_gives(storage):
 def test_a_multiple_of_a_similarity_is_the_same_similarity(factor):
     A = rbf_kernel(make_blobs(40, random_state=0)[0], gamma=0.05)
     first, second = (
-        NMFConsensus(3, affinity="precomputed", random_state=0).fit(S) for S in (A, factor * A)
+        NMFConsensus(3, affinity="precomputed", random_state=0).fit(S)
+        for S in (A, factor * A)
     )
     assert_array_equal(second.labels_, first.labels_)
     assert_allclose(second.loss_, first.loss_, rtol=1e-6)
@@ -277,7 +302,9 @@ def test_a_multiple_of_a_similarity_is_the_same_similarity(factor):
 
 @tables
 @pytest.mark.parametrize("n_clusters", [1, 6])
-@pytest.mark.filterwarnings("ignore:NMFConsensus found . clusters, fewer than n_clusters=6")
+@pytest.mark.filterwarnings(
+    "ignore:NMFConsensus found . clusters, fewer than n_clusters=6"
+)
 def test_loss_never_rises(table, n_clusters):
     model = of_partitions(n_clusters, table, n_init=4, tol=1e-4)
     assert len(model.loss_curves_) == 4
@@ -297,7 +324,9 @@ def test_more_starts_never_worsen_the_hard_loss(missing):
         weights = equal_weights(table)
         degrees = degrees_of(table, weights)
         N = normalized(weighted(projectors(table), weights), degrees)
-        models = [of_partitions(3, table, n_init=n, random_state=seed) for n in (1, 2, 6)]
+        models = [
+            of_partitions(3, table, n_init=n, random_state=seed) for n in (1, 2, 6)
+        ]
         losses = hard_losses(N, degrees, np.array([model.labels_ for model in models]))
         assert np.diff(losses).max() <= 1e-9 * losses[0]
 
@@ -310,10 +339,14 @@ label_tables = st.tuples(st.integers(1, 12), st.integers(1, 5)).flatmap(
 @settings(max_examples=12)
 @given(label_tables, st.integers(1, 4), st.integers(0, 9))
 @pytest.mark.filterwarnings("ignore:X holds .* partitions of")
-def test_every_table_that_is_accepted_has_a_finite_loss_and_memberships(table, n_clusters, seed):
+def test_every_table_that_is_accepted_has_a_finite_loss_and_memberships(
+    table, n_clusters, seed
+):
     weights = np.random.default_rng(seed).integers(1, 6, size=table.shape[1])
     seen = table >= 0
-    if not (seen.any(axis=1).all() and seen.any(axis=0).all() and n_clusters <= len(table)):
+    if not (
+        seen.any(axis=1).all() and seen.any(axis=0).all() and n_clusters <= len(table)
+    ):
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -336,11 +369,15 @@ def test_a_large_cluster_in_pieces_is_put_together_and_small_ones_are_kept(clust
     """Counting pairs pays for a split of the largest cluster, and merges small ones for it."""
     sizes = (600, 200, 100, 60, 40)
     for seed in range(2):
-        X, y = make_blobs(sizes, centers=np.eye(5) * 8, cluster_std=cluster_std, random_state=seed)
+        X, y = make_blobs(
+            sizes, centers=np.eye(5) * 8, cluster_std=cluster_std, random_state=seed
+        )
         options = {"base_n_clusters": (5, 14), "random_state": seed}
         model = NMFConsensus(5, **options).fit(X)
         assert adjusted_rand_score(y, model.labels_) == 1
-        pairs = NMFConsensus(5, normalize=False, **options).fit(X, partitions=model.partitions_)
+        pairs = NMFConsensus(5, normalize=False, **options).fit(
+            X, partitions=model.partitions_
+        )
         assert adjusted_rand_score(y, pairs.labels_) < 0.7
 
 
@@ -357,7 +394,11 @@ def test_wrong_labels_of_unbalanced_clusters_are_seen_through(noise, missing, le
     found = []
     for seed in range(3):
         table, y = make_partitions(
-            (900, 60, 40), n_partitions=30, noise=noise, missing=missing, random_state=seed
+            (900, 60, 40),
+            n_partitions=30,
+            noise=noise,
+            missing=missing,
+            random_state=seed,
         )
         seen = (table >= 0).any(axis=1)
         model = of_partitions(3, table[seen], random_state=seed)
@@ -366,17 +407,23 @@ def test_wrong_labels_of_unbalanced_clusters_are_seen_through(noise, missing, le
 
 
 @pytest.mark.parametrize("normalize", [True, False])
-@pytest.mark.parametrize("sizes", [(4000, 1), (5000, 20, 2), (3000, 30, 30, 3, 3, 1)], ids=str)
+@pytest.mark.parametrize(
+    "sizes", [(4000, 1), (5000, 20, 2), (3000, 30, 30, 3, 3, 1)], ids=str
+)
 def test_unanimous_partitions_come_back_however_unbalanced(sizes, normalize):
     y = np.repeat(np.arange(len(sizes)), sizes)
-    model = of_partitions(len(sizes), np.column_stack([y, y.max() - y]), normalize=normalize)
+    model = of_partitions(
+        len(sizes), np.column_stack([y, y.max() - y]), normalize=normalize
+    )
     assert same_partition(model.labels_, y)
     assert_array_equal(model.predict(np.column_stack([y, y.max() - y])), model.labels_)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 @pytest.mark.parametrize("base", ["planted", "k-means"])
-def test_starts_on_a_part_of_the_rows_end_where_those_on_all_do(base, missing, monkeypatch):
+def test_starts_on_a_part_of_the_rows_end_where_those_on_all_do(
+    base, missing, monkeypatch
+):
     table, _ = make_partitions(
         (400, 200, 60), n_partitions=15, noise=0.4, missing=missing, random_state=0
     )

@@ -21,7 +21,9 @@ BASES = [
 @pytest.mark.parametrize("max_samples", [1.0, 0.7])
 @pytest.mark.filterwarnings("ignore:Graph is not fully connected")
 def test_training_samples_are_predicted_as_they_were_clustered(base, max_samples):
-    X, y = make_blobs((60, 40, 20), centers=np.eye(3) * 5, cluster_std=0.5, random_state=0)
+    X, y = make_blobs(
+        (60, 40, 20), centers=np.eye(3) * 5, cluster_std=0.5, random_state=0
+    )
     model = NMFConsensus(
         3,
         estimator=base,
@@ -52,7 +54,9 @@ def test_given_partitions_label_a_new_sample_like_the_nearest_one():
     X = np.array([[0.0], [1.0], [10.0], [11.0], [12.0]])
     y = np.array([0, 0, 1, 1, 1])
     model = NMFConsensus(2).fit(X, partitions=[y, y])
-    np.testing.assert_array_equal(model.predict([[30.0], [2.0], [9.0], [-5.0]]), [0, 1, 0, 1])
+    np.testing.assert_array_equal(
+        model.predict([[30.0], [2.0], [9.0], [-5.0]]), [0, 1, 0, 1]
+    )
 
 
 def test_unknown_labels_are_as_good_as_none(holey):
@@ -72,7 +76,9 @@ def test_a_sample_of_which_nothing_is_known_belongs_nowhere(nothing, noisy):
 
 
 def test_a_sample_without_similarity_belongs_nowhere():
-    model = NMFConsensus(2, affinity="precomputed").fit(np.kron(np.eye(2), np.ones((3, 3))))
+    model = NMFConsensus(2, affinity="precomputed").fit(
+        np.kron(np.eye(2), np.ones((3, 3)))
+    )
     new = np.array([[0.0] * 6, [0, 0, 0, 1, 1, 1]])
     assert model.predict(new)[0] == -1
     assert model.predict(new)[1] == model.labels_[5]

@@ -39,7 +39,9 @@ def fit(case):
 
 def assert_equal_models(found, expected, rows=slice(None)):
     for name in OF_SAMPLES:
-        assert_array_equal(getattr(found, name)[rows], getattr(expected, name), err_msg=name)
+        assert_array_equal(
+            getattr(found, name)[rows], getattr(expected, name), err_msg=name
+        )
     for name in OF_ALL:
         assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
 
@@ -58,7 +60,9 @@ def test_weights_count_as_copies_and_none_as_no_sample(case, fit):
     alone = alone[~(case[0][alone][:, None] == case[0][rows]).all(axis=2).any(axis=1)]
     assert len(alone) > 10
     assert_array_equal(found.labels_[alone], found.predict(case[0][alone]))
-    assert_allclose(found.membership_[alone], found.transform(case[0][alone]), rtol=1e-12)
+    assert_allclose(
+        found.membership_[alone], found.transform(case[0][alone]), rtol=1e-12
+    )
 
 
 def test_what_does_not_count_is_as_sure_as_if_it_was_there(holey):
@@ -68,7 +72,9 @@ def test_what_does_not_count_is_as_sure_as_if_it_was_there(holey):
     A, counted = model.consensus_matrix(), (holey[:, None] >= 0) & (holey >= 0)
     for i in np.flatnonzero(weights == 0):
         same = weights * (model.labels_ == model.labels_[i]) * counted[i].mean(axis=1)
-        assert_allclose(model.confidence_[i], np.nansum(same * A[i]) / same.sum(), rtol=1e-9)
+        assert_allclose(
+            model.confidence_[i], np.nansum(same * A[i]) / same.sum(), rtol=1e-9
+        )
 
 
 def of_weights(table, weights, **parameters):
@@ -87,8 +93,13 @@ def test_what_does_not_count_changes_nothing(noisy):
 
 
 def test_a_sample_without_labels_and_weight_is_in_no_cluster(noisy):
-    table, weights = np.vstack([noisy, -np.ones((2, noisy.shape[1]), dtype=int)]), np.ones(102)
-    table[100, 0] = table.max() + 1  # a cluster of its own, of samples that do not count
+    table, weights = (
+        np.vstack([noisy, -np.ones((2, noisy.shape[1]), dtype=int)]),
+        np.ones(102),
+    )
+    table[100, 0] = (
+        table.max() + 1
+    )  # a cluster of its own, of samples that do not count
     weights[100:] = 0
     with pytest.warns(UserWarning, match="No partition labels 1 sample"):
         model = of_weights(table, weights)
@@ -143,7 +154,9 @@ def test_a_sample_is_drawn_by_its_weight():
 def test_weights_decide_where_samples_do_not():
     """Two ways to make two clusters of three groups: the heavy ones are kept apart."""
     groups = np.repeat([0, 1, 2], 10)
-    table = np.column_stack([np.array(cut)[groups] for cut in ([0, 0, 1], [0, 1, 1], [0, 1, 0])])
+    table = np.column_stack(
+        [np.array(cut)[groups] for cut in ([0, 0, 1], [0, 1, 1], [0, 1, 0])]
+    )
     for heavy in ([0, 1], [1, 2], [0, 2]):
         weights = np.where(np.isin(groups, heavy), 5.0, 0.5)
         labels = NMFConsensus(2, affinity="partitions", random_state=0).fit_predict(
@@ -206,14 +219,25 @@ def test_weights_where_base_partitions_are_made(parameters):
     assert_allclose(found.membership_[~alone], expected.membership_, rtol=1e-9)
     # and in another order, too, which equal samples with other weights do not change
     order = np.random.default_rng(0).permutation(90)
-    shuffled = made(WEIGHTS[order], rows[order][:, order] if pairs else rows[order], **parameters)
+    shuffled = made(
+        WEIGHTS[order], rows[order][:, order] if pairs else rows[order], **parameters
+    )
     assert_array_equal(shuffled.labels_, found.labels_[order])
 
 
 def test_equal_samples_share_their_weights():
-    rows, weights = np.vstack([X, X]), np.exp(np.random.default_rng(2).normal(0, 2, 180))
-    options = {"estimator": KMeans(n_init=1), "max_samples": 0.5, "predict_unseen": True}
-    found, swapped = (made(some, rows, **options) for some in (weights, np.roll(weights, 90)))
+    rows, weights = (
+        np.vstack([X, X]),
+        np.exp(np.random.default_rng(2).normal(0, 2, 180)),
+    )
+    options = {
+        "estimator": KMeans(n_init=1),
+        "max_samples": 0.5,
+        "predict_unseen": True,
+    }
+    found, swapped = (
+        made(some, rows, **options) for some in (weights, np.roll(weights, 90))
+    )
     assert_array_equal(found.partitions_[:90], found.partitions_[90:])
     assert_array_equal(swapped.partitions_, found.partitions_)
     assert_array_equal(swapped.labels_, found.labels_)
@@ -240,7 +264,9 @@ def test_weights_of_a_series_are_matched_by_name():
     for affinity, (frame, beside) in frames.items():
         model = NMFConsensus(3, affinity=affinity, random_state=0)
         expected = model.fit_predict(frame, sample_weight=weights.to_numpy(), **beside)
-        with pytest.warns(UserWarning, match="sample_weight has the samples of X in another order"):
+        with pytest.warns(
+            UserWarning, match="sample_weight has the samples of X in another order"
+        ):
             found = model.fit_predict(frame, sample_weight=weights[::-1], **beside)
         assert_array_equal(found, expected)
 
@@ -250,7 +276,10 @@ def test_weights_of_a_series_are_matched_by_name():
     [
         (np.ones(99), r"sample_weight must be of shape \(100,\), got \(99,\)"),
         (-np.ones(100), "Negative values in data passed to sample_weight"),
-        (np.zeros(100), "sample_weight must be above zero for at least 3 samples, it is for 0"),
+        (
+            np.zeros(100),
+            "sample_weight must be above zero for at least 3 samples, it is for 0",
+        ),
         (np.full(100, np.nan), "sample_weight contains NaN"),
     ],
 )
@@ -267,5 +296,7 @@ def test_weights_of_what_is_no_table_are_refused():
         ("coassociation", X, {"partitions": soft}),
     ):
         with pytest.raises(ValueError, match="sample_weight needs features or labels"):
-            NMFConsensus(3, affinity=affinity).fit(rows, sample_weight=WEIGHTS, **beside)
+            NMFConsensus(3, affinity=affinity).fit(
+                rows, sample_weight=WEIGHTS, **beside
+            )
     assert of_partitions(3, soft).labels_.max() == 2

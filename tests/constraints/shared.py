@@ -60,14 +60,23 @@ def drawn_constraints(draw, largest=8):
     everything = list(combinations(range(n), 2))
     kinds = []
     for _ in range(2):
-        chosen = draw(st.lists(st.sampled_from(everything), max_size=9)) if everything else []
-        kinds.append([(*pair, draw(st.sampled_from([0.5, 1, 2, 3]))) for pair in chosen])
+        chosen = (
+            draw(st.lists(st.sampled_from(everything), max_size=9))
+            if everything
+            else []
+        )
+        kinds.append(
+            [(*pair, draw(st.sampled_from([0.5, 1, 2, 3]))) for pair in chosen]
+        )
     return PairwiseConstraints(n, *kinds)
 
 
 def some_constraints(n=60, seed=0):
     rng = np.random.RandomState(seed)
-    kinds = [np.column_stack([rng.randint(n, size=(90, 2)), rng.rand(90) + 0.1]) for _ in range(2)]
+    kinds = [
+        np.column_stack([rng.randint(n, size=(90, 2)), rng.rand(90) + 0.1])
+        for _ in range(2)
+    ]
     return PairwiseConstraints(n, *(kind[kind[:, 0] != kind[:, 1]] for kind in kinds))
 
 

@@ -11,13 +11,15 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from nmfcluster import SSNMFClusterer
-from nmfcluster.constraints import PairwiseConstraints, next_pairs
+from nmfcluster.constraints import PairwiseConstraints, active, next_pairs
 
 X, y = load_iris(return_X_y=True)
 
 
 def fitted(data, pairs=None, k=3, **options):
-    return SSNMFClusterer(k, random_state=0, n_init=1, **options).fit(data, constraints=pairs)
+    return SSNMFClusterer(k, random_state=0, n_init=1, **options).fit(
+        data, constraints=pairs
+    )
 
 
 def answered(pairs, known=None, classes=y):
@@ -25,13 +27,19 @@ def answered(pairs, known=None, classes=y):
     same = classes[pairs[:, 0]] == classes[pairs[:, 1]]
     must, cannot = pairs[same], pairs[~same]
     if known is not None:
-        must, cannot = np.vstack([known.must_link, must]), np.vstack([known.cannot_link, cannot])
+        must, cannot = (
+            np.vstack([known.must_link, must]),
+            np.vstack([known.cannot_link, cannot]),
+        )
     return PairwiseConstraints(len(classes), must, cannot)
 
 
 def assert_none_is_implied(pairs, known):
     closed = known.closure()
-    implied = {tuple(pair) for pair in np.vstack([closed.must_link, closed.cannot_link]).tolist()}
+    implied = {
+        tuple(pair)
+        for pair in np.vstack([closed.must_link, closed.cannot_link]).tolist()
+    }
     group = known.components()
     asked = [frozenset(pair) for pair in group[pairs].tolist()]
     assert not implied & {tuple(sorted(pair)) for pair in pairs.tolist()}
@@ -48,7 +56,9 @@ def assert_none_is_implied(pairs, known):
 def test_no_pair_is_implied(n_known, kind):
     known = PairwiseConstraints.from_labels(y, n_pairs=n_known, random_state=n_known)
     data = {"sparse": sp.csr_array(X), "precomputed": rbf_kernel(X)}.get(kind, X)
-    options = {"affinity": kind} if kind in ("precomputed", "linear", "landmarks") else {}
+    options = (
+        {"affinity": kind} if kind in ("precomputed", "linear", "landmarks") else {}
+    )
     pairs = next_pairs(fitted(data, known, **options), data, 20)
     assert 0 < len(pairs) <= 20
     assert_none_is_implied(pairs, known)
@@ -134,7 +144,9 @@ def literal(W, weights, known, groups, count):
         for x in set(range(n)) - set(known) - {g for c in chosen for g in groups[c]}:
             # given values of a field leave the inverse of the other rows of its precision
             rest = np.setdiff1d(np.arange(n), [*known, x])
-            left[x] = weights[rest] @ np.linalg.inv(precision[np.ix_(rest, rest)]).diagonal()
+            left[x] = (
+                weights[rest] @ np.linalg.inv(precision[np.ix_(rest, rest)]).diagonal()
+            )
         chosen.append(min(left, key=left.get))
         known.append(chosen[-1])
     return chosen
@@ -146,8 +158,8 @@ def test_the_literal_rule(known):
     W = rbf_kernel(rng.normal(size=(25, 3)), gamma=0.5)
     weights = rng.uniform(0.05, 1, size=25)
     fresh = ~np.isin(np.arange(25), known)
-    C = next_pairs.covariance_given(next_pairs.covariance(W), np.array(known, int))
-    found = next_pairs.most_telling(C, weights, np.arange(25), fresh, 6)
+    C = active.covariance_given(active.covariance(W), np.array(known, int))
+    found = active.most_telling(C, weights, np.arange(25), fresh, 6)
     assert found == literal(W, weights, known, [[i] for i in range(25)], 6)
 
 
@@ -195,7 +207,8 @@ def test_another_order_of_the_samples_asks_the_same(n_known):
     group = known.components()
     one = group[next_pairs(model, data, 20)]
     assert {tuple(pair) for pair in one.tolist()} == {
-        tuple(pair) for pair in group[order[next_pairs(other, data[order], 20)]].tolist()
+        tuple(pair)
+        for pair in group[order[next_pairs(other, data[order], 20)]].tolist()
     }
 
 
@@ -205,12 +218,14 @@ def test_nothing_is_drawn_and_nothing_changed_where_samples_are_few():
     one = next_pairs(model, X, 10)
     np.testing.assert_array_equal(one, next_pairs(model, X, 10, random_state=7))
     assert vars(model).keys() == before.keys()
-    assert all(np.all(vars(model)[name] == before[name]) for name in ("labels_", "membership_"))
+    assert all(
+        np.all(vars(model)[name] == before[name]) for name in ("labels_", "membership_")
+    )
 
 
 @pytest.mark.parametrize("kind", ["nearest_neighbors", "precomputed", "landmarks"])
 def test_of_many_samples_some_are_drawn(monkeypatch, kind):
-    monkeypatch.setattr(next_pairs, "MOST", 20)
+    monkeypatch.setattr(active, "MOST", 20)
     data = rbf_kernel(X) if kind == "precomputed" else X
     known = PairwiseConstraints.from_labels(y, n_pairs=10, random_state=0)
     model = fitted(data, known, affinity=kind)
@@ -224,7 +239,9 @@ def test_of_many_samples_some_are_drawn(monkeypatch, kind):
 def test_named_samples():
     names = np.array([f"flower {i}" for i in range(150)])[::-1]
     table = pd.DataFrame(X, index=names)
-    known = PairwiseConstraints.from_ids(table, [(names[0], names[1])], [(names[0], names[60])])
+    known = PairwiseConstraints.from_ids(
+        table, [(names[0], names[1])], [(names[0], names[60])]
+    )
     model = fitted(table, known)
     pairs = next_pairs(model, table, 5)
     np.testing.assert_array_equal(pairs, next_pairs(fitted(X, known), X, 5))
@@ -246,5 +263,9 @@ def test_asked_pairs_tell_more_than_random_ones():
     for _ in range(4):
         known = answered(next_pairs(fitted(X, known), X, 5), known)
     asked = adjusted_rand_score(y, fitted(X, known).labels_)
-    some = [PairwiseConstraints.from_labels(y, n_pairs=20, random_state=i) for i in range(5)]
-    assert asked > np.mean([adjusted_rand_score(y, fitted(X, pairs).labels_) for pairs in some])
+    some = [
+        PairwiseConstraints.from_labels(y, n_pairs=20, random_state=i) for i in range(5)
+    ]
+    assert asked > np.mean(
+        [adjusted_rand_score(y, fitted(X, pairs).labels_) for pairs in some]
+    )

@@ -43,7 +43,9 @@ def keyed(draw):
         key = draw(st.sampled_from([mask, np.array(mask, dtype=bool)]))
         return constraints, key, [i for i in range(n) if mask[i]]
     listed = draw(st.lists(st.integers(-n, n - 1), max_size=12)) if n else []
-    make = draw(st.sampled_from([list, np.array, lambda it: np.array(it, dtype=np.int8)]))
+    make = draw(
+        st.sampled_from([list, np.array, lambda it: np.array(it, dtype=np.int8)])
+    )
     return constraints, make(listed), [i % n for i in listed]
 
 
@@ -76,7 +78,11 @@ def test_every_door_leads_to_the_same_split(case):
 @given(keyed(), st.data())
 def test_two_splits_are_one(case, data):
     constraints, key, samples = case
-    again = data.draw(st.lists(st.integers(0, len(samples) - 1), max_size=9)) if samples else []
+    again = (
+        data.draw(st.lists(st.integers(0, len(samples) - 1), max_size=9))
+        if samples
+        else []
+    )
     assert constraints[key][again] == constraints[[samples[i] for i in again]]
 
 
@@ -104,7 +110,9 @@ def test_the_repr_counts_the_pairs():
 
 def test_equality_looks_at_everything():
     one = PairwiseConstraints(3, [(0, 1)], [(1, 2)])
-    assert one == PairwiseConstraints(3, [(1, 0, 1.0)], sp.csr_array(one.as_matrices()[1]))
+    assert one == PairwiseConstraints(
+        3, [(1, 0, 1.0)], sp.csr_array(one.as_matrices()[1])
+    )
     for other in (
         PairwiseConstraints(4, [(0, 1)], [(1, 2)]),
         PairwiseConstraints(3, [(0, 2)], [(1, 2)]),
@@ -151,7 +159,11 @@ def by_cloudpickle(constraints, folder):
     ],
 )
 def test_copies_are_equal_and_read_only(duplicate, tmp_path):
-    for constraints in (PairwiseConstraints(0), PairwiseConstraints(3), some_constraints()):
+    for constraints in (
+        PairwiseConstraints(0),
+        PairwiseConstraints(3),
+        some_constraints(),
+    ):
         other = duplicate(constraints, tmp_path)
         assert other == constraints
         assert other is not constraints
@@ -164,7 +176,11 @@ def test_a_subclass_stays_one():
         pass
 
     constraints = Mine.from_labels([0, 0, 1])
-    for other in (constraints[[0, 1]], constraints.closure(), Mine.from_ids("ab"[:0].split())):
+    for other in (
+        constraints[[0, 1]],
+        constraints.closure(),
+        Mine.from_ids("ab"[:0].split()),
+    ):
         assert type(other) is Mine
     assert repr(constraints).startswith("Mine(")
 
@@ -210,7 +226,9 @@ def test_matrices_hold_the_weights(n):
 
 def assert_matrices_hold_the_weights(constraints, dtype):
     n = len(constraints)
-    for matrix, kind in zip(constraints.as_matrices(dtype), weighted(constraints), strict=True):
+    for matrix, kind in zip(
+        constraints.as_matrices(dtype), weighted(constraints), strict=True
+    ):
         dense = np.zeros((n, n))
         for (i, j), weight in kind.items():
             dense[i, j] = dense[j, i] = weight
@@ -226,8 +244,16 @@ def assert_matrices_hold_the_weights(constraints, dtype):
 
 
 BAD_CALLS = {
-    "no number of samples": (lambda: PairwiseConstraints([(0, 1)]), TypeError, "n_samples.*list"),
-    "half a sample": (lambda: PairwiseConstraints(2.0), TypeError, r"n_samples.*2.0 \(float\)"),
+    "no number of samples": (
+        lambda: PairwiseConstraints([(0, 1)]),
+        TypeError,
+        "n_samples.*list",
+    ),
+    "half a sample": (
+        lambda: PairwiseConstraints(2.0),
+        TypeError,
+        r"n_samples.*2.0 \(float\)",
+    ),
     "fractions": (lambda: KNOWN.satisfied([0, 1, 1.5, 0]), ValueError, r"labels.*1\.5"),
     "labels of others": (
         lambda: KNOWN.satisfied([0, 1, 2]),
@@ -240,21 +266,45 @@ BAD_CALLS = {
         "labels.*n_samples=4.*got 5",
     ),
     "one sample": (lambda: KNOWN[2], TypeError, r"got 2 \(int\).*\[2\]"),
-    "one numpy sample": (lambda: KNOWN[np.int32(2)], TypeError, "list or an array.*int32"),
+    "one numpy sample": (
+        lambda: KNOWN[np.int32(2)],
+        TypeError,
+        "list or an array.*int32",
+    ),
     "two axes": (lambda: KNOWN[[0, 1], [0, 1]], TypeError, "list or an array"),
     "all of a second axis": (lambda: KNOWN[[0, 1], :], TypeError, "list or an array"),
     "a table of samples": (lambda: KNOWN[[[0, 1]]], TypeError, "list or an array"),
     "ragged samples": (lambda: KNOWN[[[0], [0, 1]]], TypeError, "list or an array"),
-    "a word for samples": (lambda: KNOWN["must_link"], TypeError, "list or an array.*'must_link'"),
-    "a sample past the end": (lambda: KNOWN[[0, 4]], ValueError, "sample 4 .* 4 samples"),
-    "a sample before the first": (lambda: KNOWN[[0, -5]], ValueError, "sample -5 .* 4 samples"),
+    "a word for samples": (
+        lambda: KNOWN["must_link"],
+        TypeError,
+        "list or an array.*'must_link'",
+    ),
+    "a sample past the end": (
+        lambda: KNOWN[[0, 4]],
+        ValueError,
+        "sample 4 .* 4 samples",
+    ),
+    "a sample before the first": (
+        lambda: KNOWN[[0, -5]],
+        ValueError,
+        "sample -5 .* 4 samples",
+    ),
     "a short mask": (lambda: KNOWN[[True] * 3], ValueError, "mask .* 4 entries, got 3"),
     "a slice of words": (lambda: KNOWN["a":], TypeError, "slice.*'a'"),
     "a slice without steps": (lambda: KNOWN[::0], ValueError, "slice.*0"),
     "one sample taken": (lambda: KNOWN.take(3), TypeError, r"\[3\]"),
-    "half a cluster": (lambda: KNOWN.check(2.5), TypeError, r"n_clusters.*2\.5 \(float\)"),
+    "half a cluster": (
+        lambda: KNOWN.check(2.5),
+        TypeError,
+        r"n_clusters.*2\.5 \(float\)",
+    ),
     "clusters in truth": (lambda: KNOWN.check(True), TypeError, "n_clusters.*True"),
-    "whole numbers for weights": (lambda: KNOWN.as_matrices(int), TypeError, "dtype.*int"),
+    "whole numbers for weights": (
+        lambda: KNOWN.as_matrices(int),
+        TypeError,
+        "dtype.*int",
+    ),
 }
 
 

@@ -51,7 +51,9 @@ def test_what_is_asked_does_not_follow_from_what_is_kept(pairs, n_splits, seed):
 
 def test_pairs_without_chains_are_asked_once_in_folds_of_one_size():
     pairs = PairwiseConstraints(
-        60, [(i, i + 1) for i in range(0, 40, 2)], [(i, i + 1) for i in range(40, 60, 2)]
+        60,
+        [(i, i + 1) for i in range(0, 40, 2)],
+        [(i, i + 1) for i in range(40, 60, 2)],
     )
     found = folds(pairs, 5)
     assert len(found) == 5
@@ -62,11 +64,18 @@ def test_pairs_without_chains_are_asked_once_in_folds_of_one_size():
 
 
 def test_groups_are_asked_about_too():
-    pairs = PairwiseConstraints.from_groups([range(8), range(8, 16)], n_samples=20, apart=True)
-    asked = [np.array(kind) for kind in zip(*(asked for _, asked in folds(pairs)), strict=True)]
+    pairs = PairwiseConstraints.from_groups(
+        [range(8), range(8, 16)], n_samples=20, apart=True
+    )
+    asked = [
+        np.array(kind)
+        for kind in zip(*(asked for _, asked in folds(pairs)), strict=True)
+    ]
     assert asked[0].any(axis=0).all()
     assert asked[1].any()
-    assert not asked[0].all(axis=1).any()  # something of the groups is kept in every fold
+    assert (
+        not asked[0].all(axis=1).any()
+    )  # something of the groups is kept in every fold
 
 
 def test_pairs_that_contradict_each_other_are_not_asked():
@@ -96,6 +105,8 @@ def test_no_pairs_are_no_folds():
 
 
 def test_folds_depend_on_the_seed_alone():
-    pairs = PairwiseConstraints.from_labels(np.arange(30) % 3, n_pairs=40, random_state=0)
+    pairs = PairwiseConstraints.from_labels(
+        np.arange(30) % 3, n_pairs=40, random_state=0
+    )
     assert folds(pairs)[0][0] == folds(pairs)[0][0]
     assert folds(pairs, seed=1)[0][0] != folds(pairs)[0][0]

@@ -21,7 +21,8 @@ WHEEL = [*CYCLE, *((5, i) for i in range(5))]
 def hard(constraints):
     """Return the pairs of both kinds that have a weight of 1 or more, as lists."""
     return [
-        [pair for pair, weight in kind.items() if weight >= 1] for kind in weighted(constraints)
+        [pair for pair, weight in kind.items() if weight >= 1]
+        for kind in weighted(constraints)
     ]
 
 
@@ -33,7 +34,9 @@ def distances(constraints):
         for i, j in hard(constraints)[0]:
             for source in range(n):
                 for one, other in ((i, j), (j, i)):
-                    length[source][other] = min(length[source][other], length[source][one] + 1)
+                    length[source][other] = min(
+                        length[source][other], length[source][one] + 1
+                    )
     return length
 
 
@@ -52,14 +55,20 @@ def verdict_of(constraints, n_clusters=None):
     try:
         return constraints.check(n_clusters), []
     except ValueError as error:
-        named = re.search(r"join them: ([0-9-]+)\.|too small: samples ([0-9, ]+) ", str(error))
+        named = re.search(
+            r"join them: ([0-9-]+)\.|too small: samples ([0-9, ]+) ", str(error)
+        )
         return "impossible", [int(i) for i in re.split("-|, ", named[1] or named[2])]
 
 
 @MANY
 @given(drawn_constraints())
 def test_components_are_the_samples_that_paths_join_by_first_appearance(constraints):
-    n, length, group = len(constraints), distances(constraints), constraints.components()
+    n, length, group = (
+        len(constraints),
+        distances(constraints),
+        constraints.components(),
+    )
     assert group.shape == (n,)
     assert group.dtype.kind == "i"
     for i, j in product(range(n), repeat=2):
@@ -123,7 +132,9 @@ def test_all_graphs_of_four_samples_are_told():
         constraints = PairwiseConstraints(4, None, edges)
         for k in (1, 2, 3, 4):
             verdict, _ = verdict_of(constraints, k)
-            assert verdict == ("feasible" if satisfying(constraints, k) else "impossible")
+            assert verdict == (
+                "feasible" if satisfying(constraints, k) else "impossible"
+            )
 
 
 CHECKS = {
@@ -151,7 +162,9 @@ CHECKS = {
         "sample that must be with it, cannot be linked to the next.",
     ),
     "a clique": (
-        PairwiseConstraints(9, [(4, 5)], [(0, 4), (5, 2), (2, 0), (7, 0), (7, 2), (7, 5)]),
+        PairwiseConstraints(
+            9, [(4, 5)], [(0, 4), (5, 2), (2, 0), (7, 0), (7, 2), (7, 5)]
+        ),
         3,
         "n_clusters=3 is too small: samples 0, 2, 4, 7 need a cluster each, as no two of them, or "
         "samples that must be with them, can be linked.",
@@ -159,7 +172,9 @@ CHECKS = {
 }
 
 
-@pytest.mark.parametrize(("constraints", "n_clusters", "says"), CHECKS.values(), ids=CHECKS)
+@pytest.mark.parametrize(
+    ("constraints", "n_clusters", "says"), CHECKS.values(), ids=CHECKS
+)
 def test_what_cannot_be_is_named(constraints, n_clusters, says):
     with pytest.raises(ValueError, match="^" + re.escape(says) + "$") as caught:
         constraints.check(n_clusters)
@@ -176,7 +191,9 @@ def test_an_odd_wheel_is_left_undecided():
 def test_an_odd_cycle_among_even_ones_is_found(length):
     even = [(i, i + 1) for i in range(500)] + [(500, 501), (501, 0)]
     odd = [(600 + i, 600 + (i + 1) % length) for i in range(length)]
-    verdict, cycle = verdict_of(PairwiseConstraints(1000, None, [*even, (10, 600), *odd]), 2)
+    verdict, cycle = verdict_of(
+        PairwiseConstraints(1000, None, [*even, (10, 600), *odd]), 2
+    )
     assert verdict == "impossible"
     assert set(cycle) == set(range(600, 600 + length))
     without = PairwiseConstraints(1000, None, [*even, (10, 600), *odd[:-1]])
@@ -207,8 +224,16 @@ def test_large_graphs_take_seconds():
     group = rng.randint(6, size=n)
     inside = group[edges[:, 0]] == group[edges[:, 1]]
     apart = PairwiseConstraints(n, None, edges[~inside])
-    assert [verdict_of(apart, k)[0] for k in (2, 3, 6)] == ["impossible", "undecided", "feasible"]
+    assert [verdict_of(apart, k)[0] for k in (2, 3, 6)] == [
+        "impossible",
+        "undecided",
+        "feasible",
+    ]
     assert PairwiseConstraints(n, edges[inside], edges[~inside]).check() == "feasible"
-    wrong = np.concatenate([edges[inside], edges[~inside][:1]])  # many pairs contradict it
-    assert verdict_of(PairwiseConstraints(n, wrong, edges[~inside][1:]))[0] == "impossible"
+    wrong = np.concatenate(
+        [edges[inside], edges[~inside][:1]]
+    )  # many pairs contradict it
+    assert (
+        verdict_of(PairwiseConstraints(n, wrong, edges[~inside][1:]))[0] == "impossible"
+    )
     assert time.process_time() - started < 20

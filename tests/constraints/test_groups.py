@@ -11,14 +11,18 @@ from hypothesis import strategies as st
 
 from nmfcluster.constraints import PairwiseConstraints
 
-GROUPED = st.lists(st.integers(-1, 4), max_size=14)  # the group of every sample; -1: none
+GROUPED = st.lists(
+    st.integers(-1, 4), max_size=14
+)  # the group of every sample; -1: none
 IDS = ["ann", "bob", "eve", "joe"]
 
 
 @MANY
 @given(GROUPED, st.booleans(), st.randoms(use_true_random=False))
 def test_groups_are_classes_of_which_some_are_known(codes, apart, random):
-    groups = [[i for i, code in enumerate(codes) if code == group] for group in range(5)]
+    groups = [
+        [i for i, code in enumerate(codes) if code == group] for group in range(5)
+    ]
     for members in groups:
         random.shuffle(members)
     random.shuffle(groups)
@@ -32,11 +36,15 @@ def test_groups_are_classes_of_which_some_are_known(codes, apart, random):
 @MANY
 @given(GROUPED, st.booleans())
 def test_groups_are_the_closure_of_chains(codes, apart):
-    groups = [[i for i, code in enumerate(codes) if code == group] for group in range(5)]
+    groups = [
+        [i for i, code in enumerate(codes) if code == group] for group in range(5)
+    ]
     groups = [members for members in groups if members]
     chains = [pair for members in groups for pair in pairwise(members)]
     first = [members[0] for members in groups]
-    between = [(a, b) for i, a in enumerate(first) for b in first[:i]] if apart else None
+    between = (
+        [(a, b) for i, a in enumerate(first) for b in first[:i]] if apart else None
+    )
     closed = PairwiseConstraints(len(codes), chains, between).closure()
     made = PairwiseConstraints.from_groups(groups, n_samples=len(codes), apart=apart)
     np.testing.assert_array_equal(made.must_link, closed.must_link)
@@ -50,7 +58,9 @@ def test_groups_are_the_closure_of_chains(codes, apart):
         (("eve", "ann", "ann"), ("joe",)),
         [{"eve", "ann"}, {"joe"}],
         {"red": ["eve", "ann"], "blue": ["joe"]},
-        pd.DataFrame({"team": [1, 1, 2]}, index=["eve", "ann", "joe"]).groupby("team").groups,
+        pd.DataFrame({"team": [1, 1, 2]}, index=["eve", "ann", "joe"])
+        .groupby("team")
+        .groups,
         [np.array(["eve", "ann"]), pd.Index(["joe"]), []],
     ],
     ids=["lists", "tuples", "sets", "dict", "groupby", "arrays"],
@@ -85,14 +95,43 @@ BAD = {  # besides those in tests/refusals.txt
     "a word": (("abc",), {}, TypeError, "groups must be a sequence of groups.*'abc'"),
     "words": ((["ab"],), {}, TypeError, "got the group 'ab'"),
     "an array of no dimension": (([np.array(3)],), {}, TypeError, "got the group"),
-    "fractions": (([[0.5, 1]],), {}, ValueError, "groups must hold indices of samples, .* got 0.5"),
-    "a mask": (([np.array([True])],), {}, TypeError, r"by id, got the group array\(\[ True"),
-    "ragged": (([[0, [1]]],), {}, TypeError, r"groups must hold numbers, got \[1\] \(list\)"),
-    "size": (([[0]],), {"n_samples": -1}, ValueError, "n_samples must be at least 0, got -1"),
-    "apart": (([[0]],), {"apart": 1}, TypeError, r"apart must be a bool, got 1 \(int\)"),
+    "fractions": (
+        ([[0.5, 1]],),
+        {},
+        ValueError,
+        "groups must hold indices of samples, .* got 0.5",
+    ),
+    "a mask": (
+        ([np.array([True])],),
+        {},
+        TypeError,
+        r"by id, got the group array\(\[ True",
+    ),
+    "ragged": (
+        ([[0, [1]]],),
+        {},
+        TypeError,
+        r"groups must hold numbers, got \[1\] \(list\)",
+    ),
+    "size": (
+        ([[0]],),
+        {"n_samples": -1},
+        ValueError,
+        "n_samples must be at least 0, got -1",
+    ),
+    "apart": (
+        ([[0]],),
+        {"apart": 1},
+        TypeError,
+        r"apart must be a bool, got 1 \(int\)",
+    ),
 }
 BAD_IDS = {
-    "not hashable": ([[["ann"]]], TypeError, r"groups must hold hashable ids, got \['ann'\]"),
+    "not hashable": (
+        [[["ann"]]],
+        TypeError,
+        r"groups must hold hashable ids, got \['ann'\]",
+    ),
     "shared": ([["ann"], ["bob", "ann"]], ValueError, "but 'ann' is in groups 0 and 1"),
 }
 

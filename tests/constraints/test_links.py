@@ -7,7 +7,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from constraints.shared import MANY, assert_in_form, assert_plain, drawn_constraints, weighted
+from constraints.shared import (
+    MANY,
+    assert_in_form,
+    assert_plain,
+    drawn_constraints,
+    weighted,
+)
 from hypothesis import example, given
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -39,8 +45,12 @@ def test_all_pairs_have_the_same_chance(n_pairs):
     labels, rng, n_draws = [0, -1, 1, 0, 2, 1, -1, 0], np.random.RandomState(0), 1500
     times = Counter()
     for _ in range(n_draws):
-        drawn = PairwiseConstraints.from_labels(labels, n_pairs=n_pairs, random_state=rng)
-        times.update(map(tuple, np.concatenate([drawn.must_link, drawn.cannot_link]).tolist()))
+        drawn = PairwiseConstraints.from_labels(
+            labels, n_pairs=n_pairs, random_state=rng
+        )
+        times.update(
+            map(tuple, np.concatenate([drawn.must_link, drawn.cannot_link]).tolist())
+        )
     assert len(times) == 15
     share = n_pairs / 15
     assert np.ptp(list(times.values())) < 10 * np.sqrt(n_draws * share * (1 - share))
@@ -57,7 +67,9 @@ def test_drawing_few_pairs_needs_no_list_of_all():
 
 
 def test_numbers_of_pairs_are_decoded_to_the_last_digit():
-    assert pair_numbered(np.arange(15)).tolist() == [[a, b] for b in range(6) for a in range(b)]
+    assert pair_numbered(np.arange(15)).tolist() == [
+        [a, b] for b in range(6) for a in range(b)
+    ]
     for b in (3, 10**5, 94_906_266, 94_906_267, 2 * 10**9):
         first = b * (b - 1) // 2
         expected = [[b - 2, b - 1], [0, b], [b - 1, b], [0, b + 1]]
@@ -126,14 +138,22 @@ def test_a_split_of_many_pairs_is_quick():
 @MANY
 @given(drawn_constraints())
 @example(PairwiseConstraints(4, [(0, 1, 2), (1, 2, 4)], [(2, 3, 3)]))
-@example(PairwiseConstraints(5, [(0, 1), (2, 3), (1, 2, 0.5), (0, 3, 0.25)], [(0, 1, 0.5)]))
+@example(
+    PairwiseConstraints(5, [(0, 1), (2, 3), (1, 2, 0.5), (0, 3, 0.25)], [(0, 1, 0.5)])
+)
 def test_the_closure_is_what_all_clusterings_that_satisfy_the_pairs_share(constraints):
     group = constraints.components().tolist()
     must, cannot = weighted(constraints)
     if any(group[i] == group[j] and weight >= 1 for (i, j), weight in cannot.items()):
         return
-    within = {pair: cannot.pop(pair) for pair in list(cannot) if len({group[i] for i in pair}) == 1}
-    assert all(weight < 1 for weight in within.values())  # soft ones, which cannot be had
+    within = {
+        pair: cannot.pop(pair)
+        for pair in list(cannot)
+        if len({group[i] for i in pair}) == 1
+    }
+    assert all(
+        weight < 1 for weight in within.values()
+    )  # soft ones, which cannot be had
     size, expected, hard = Counter(group), ({}, {}), (set(), set())
     for kind, links, kept in zip((must, cannot), expected, hard, strict=True):
         total, known = Counter(), set()
@@ -148,7 +168,10 @@ def test_the_closure_is_what_all_clusterings_that_satisfy_the_pairs_share(constr
                 links[i, j] = total[ends] / n_pairs
                 kept |= {(i, j)} if ends in known else set()
     closed = constraints.closure()
-    flags = (closed.must_link, closed.must_link_hard), (closed.cannot_link, closed.cannot_link_hard)
+    flags = (
+        (closed.must_link, closed.must_link_hard),
+        (closed.cannot_link, closed.cannot_link_hard),
+    )
     assert [set(map(tuple, pairs[its].tolist())) for pairs, its in flags] == list(hard)
     assert_in_form(closed)
     for links, kind in zip(weighted(closed), expected, strict=True):

@@ -78,7 +78,9 @@ def test_nothing_is_allowed():
         assert PairwiseConstraints(0, nothing).shape == (0,)
 
 
-@pytest.mark.parametrize("make", [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix])
+@pytest.mark.parametrize(
+    "make", [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix]
+)
 def test_sparse_matrices_hold_weights(make):
     for dtype in (bool, np.int32, np.float32, np.float64):
         dense = np.zeros((5, 5), dtype=dtype)
@@ -86,7 +88,10 @@ def test_sparse_matrices_hold_weights(make):
         matrix = make(dense)
         before = matrix.copy()
         constraints = PairwiseConstraints(5, must_link=matrix)
-        assert weighted(constraints)[0] == {(0, 2): float(dense[2, 0]), (1, 3): float(dense[3, 1])}
+        assert weighted(constraints)[0] == {
+            (0, 2): float(dense[2, 0]),
+            (1, 3): float(dense[3, 1]),
+        }
         assert_array_equal(matrix.toarray(), before.toarray())
         with pytest.raises(ValueError, match=r"cannot_link holds the pair \(4, 4\)"):
             PairwiseConstraints(5, cannot_link=matrix)
@@ -97,7 +102,9 @@ def test_stored_zeros_are_no_pairs_and_the_matrix_is_left_alone():
     matrix = sp.coo_array((entries, ([0, 1, 1], [1, 2, 2])), shape=(3, 3))
     by_rows = sp.csr_array((entries, [1, 2, 2], [0, 1, 3, 3]), shape=(3, 3))
     constraints = PairwiseConstraints(3, matrix, by_rows)
-    assert weighted(constraints) == [{(1, 2): 3.0}] * 2  # entries of one place add up in SciPy
+    assert (
+        weighted(constraints) == [{(1, 2): 3.0}] * 2
+    )  # entries of one place add up in SciPy
     assert matrix.nnz == by_rows.nnz == 3
 
 
@@ -107,21 +114,49 @@ class Bad:
 
 
 BAD_PAIRS = {
-    "an index past the end": ([(0, 1), (7, 2)], ValueError, "index 7.*n_samples=5.*Pairwise.*=$"),
+    "an index past the end": (
+        [(0, 1), (7, 2)],
+        ValueError,
+        "index 7.*n_samples=5.*Pairwise.*=$",
+    ),
     "an index at the end": ([(5, 0)], ValueError, "index 5, but n_samples=5"),
-    "a huge index": (np.array([[2**64 - 1, 0]], dtype=np.uint64), ValueError, f"{2**64 - 1}"),
+    "a huge index": (
+        np.array([[2**64 - 1, 0]], dtype=np.uint64),
+        ValueError,
+        f"{2**64 - 1}",
+    ),
     "a huge Python index": ([(10**400, 0)], ValueError, "too large.*int"),
     "a negative index": ([(0, -1)], ValueError, "whole numbers from 0, got -1"),
     "half an index": ([(0, 1.5)], ValueError, "whole numbers from 0, got 1.5"),
-    "no number for an index": ([(0, np.nan)], ValueError, "whole numbers from 0, got nan"),
+    "no number for an index": (
+        [(0, np.nan)],
+        ValueError,
+        "whole numbers from 0, got nan",
+    ),
     "an infinite index": ([(0, np.inf)], ValueError, "whole numbers from 0, got inf"),
     "a negative weight": ([(0, 1, -2)], ValueError, r"weights.*-2.0 .*\(0, 1\)"),
-    "no number for a weight": ([(0, 1, np.nan)], ValueError, r"weights.*nan .*\(0, 1\)"),
-    "one pair, not in a list": ((0, 1), ValueError, r"pairs \(a, b\), or .*got 0 \(int\)"),
+    "no number for a weight": (
+        [(0, 1, np.nan)],
+        ValueError,
+        r"weights.*nan .*\(0, 1\)",
+    ),
+    "one pair, not in a list": (
+        (0, 1),
+        ValueError,
+        r"pairs \(a, b\), or .*got 0 \(int\)",
+    ),
     "one column": ([[0], [1]], ValueError, r"pairs \(a, b\), or .*got \[0\]"),
-    "four columns": ([[0, 1, 2, 3]], ValueError, r"\(a, b, weight\).*got \[0, 1, 2, 3\]"),
+    "four columns": (
+        [[0, 1, 2, 3]],
+        ValueError,
+        r"\(a, b, weight\).*got \[0, 1, 2, 3\]",
+    ),
     "three dimensions": (np.zeros((2, 2, 2)), TypeError, r"numbers, got array"),
-    "a dense matrix": (np.eye(5), ValueError, r"or be a sparse matrix, got shape \(5, 5\)"),
+    "a dense matrix": (
+        np.eye(5),
+        ValueError,
+        r"or be a sparse matrix, got shape \(5, 5\)",
+    ),
     "a number": (3, TypeError, r"pairs \(a, b\).*got 3 \(int\)"),
     "a word": ("01", TypeError, r"got '01' \(str\)"),
     "a dictionary": ({0: 1}, TypeError, r"pairs \(a, b\), or .*got \{0: 1\} \(dict\)"),
@@ -131,17 +166,37 @@ BAD_PAIRS = {
     "any object": (Bad(), TypeError, r"got <bad> \(Bad\)"),
     "words": ([("a", "b")], TypeError, r"numbers, got 'a' \(str\)\. Pairw.*from_ids"),
     "truths": ([(True, False)], TypeError, r"numbers, got True \(bool\)\.$"),
-    "a truth among objects": (np.array([[0, True]], dtype=object), TypeError, "True .bool"),
+    "a truth among objects": (
+        np.array([[0, True]], dtype=object),
+        TypeError,
+        "True .bool",
+    ),
     "nothing among numbers": ([(0, None)], TypeError, r"numbers, got None \(N"),
     "objects": ([(Bad(), 1)], TypeError, r"numbers, got <bad> \(Bad\)"),
     "complex numbers": ([(0, 1j)], TypeError, r"numbers, got 1j \(complex\)"),
     "dates": (np.array([[0, 1]], dtype="M8[s]"), TypeError, "numbers.*datetime64"),
     "constraints": (PairwiseConstraints(5), TypeError, ""),
-    "a matrix of another size": (sp.eye_array(4), ValueError, r"\(5, 5\).*got \(4, 4\).*Pairw"),
+    "a matrix of another size": (
+        sp.eye_array(4),
+        ValueError,
+        r"\(5, 5\).*got \(4, 4\).*Pairw",
+    ),
     "a matrix that is not square": (sp.csr_array((5, 4)), ValueError, r"got \(5, 4\)"),
-    "complex entries": (sp.eye_array(5, dtype=complex), TypeError, "numbers.*complex128"),
-    "a negative entry": (sp.csr_array(-np.eye(5)), ValueError, r"weights.*-1.0 .*\(0, 0\)"),
-    "an entry that is none": (sp.csr_array(np.eye(5) * np.nan), ValueError, "weights.*nan"),
+    "complex entries": (
+        sp.eye_array(5, dtype=complex),
+        TypeError,
+        "numbers.*complex128",
+    ),
+    "a negative entry": (
+        sp.csr_array(-np.eye(5)),
+        ValueError,
+        r"weights.*-1.0 .*\(0, 0\)",
+    ),
+    "an entry that is none": (
+        sp.csr_array(np.eye(5) * np.nan),
+        ValueError,
+        "weights.*nan",
+    ),
 }
 
 
@@ -179,7 +234,9 @@ def test_labels_tell_which_pairs_are_alike():
         assert len(constraints) == 6
         assert constraints.must_link.tolist() == [[0, 3], [2, 5]]
         assert constraints.cannot_link.tolist() == [[0, 2], [0, 5], [2, 3], [3, 5]]
-        assert constraints.satisfaction(np.arange(6) % 3) == 1  # 0 and 3 are alike, 2 and 5 too
+        assert (
+            constraints.satisfaction(np.arange(6) % 3) == 1
+        )  # 0 and 3 are alike, 2 and 5 too
 
 
 def test_labels_may_tell_nothing():
@@ -206,7 +263,11 @@ BAD_LABELS = {
         ValueError,
         r"labels.*\(n_samples,\).*\[\[0\], \[1, 2\]\]",
     ),
-    "one label": (lambda: PairwiseConstraints.from_labels(3), ValueError, r"labels.*3 \(int\)"),
+    "one label": (
+        lambda: PairwiseConstraints.from_labels(3),
+        ValueError,
+        r"labels.*3 \(int\)",
+    ),
     "sparse labels": (
         lambda: PairwiseConstraints.from_labels(sp.csr_array([[0, 1]])),
         ValueError,
@@ -237,16 +298,23 @@ def test_bad_labels(call, error, says):
 
 def test_ids_stand_for_samples():
     expected = PairwiseConstraints(4, [(0, 2, 1), (1, 3, 0.5)], [(0, 3, 2)])
-    for ids in (list("wxyz"), tuple("wxyz"), np.array(list("wxyz")), dict.fromkeys("wxyz")):
+    for ids in (
+        list("wxyz"),
+        tuple("wxyz"),
+        np.array(list("wxyz")),
+        dict.fromkeys("wxyz"),
+    ):
         constraints = PairwiseConstraints.from_ids(
             ids, [("y", "w"), ["x", "z", 0.5], ("x", "x")], {("z", "w", 2)}
         )
         assert constraints == expected
-    assert PairwiseConstraints.from_ids([7, "a", (1, 2)], [((1, 2), 7)]) == PairwiseConstraints(
-        3, [(0, 2)]
-    )
+    assert PairwiseConstraints.from_ids(
+        [7, "a", (1, 2)], [((1, 2), 7)]
+    ) == PairwiseConstraints(3, [(0, 2)])
     numbers = np.array([30, 10, 20])
-    constraints = PairwiseConstraints.from_ids(numbers, np.array([[20, 30]]), [[10, 20]])
+    constraints = PairwiseConstraints.from_ids(
+        numbers, np.array([[20, 30]]), [[10, 20]]
+    )
     assert constraints == PairwiseConstraints(3, [(0, 2)], [(1, 2)])
     table = np.array([["w", "z", 2.5]], dtype=object)
     constraints = PairwiseConstraints.from_ids(["w", "z"], table)
@@ -265,8 +333,16 @@ BAD_IDS = {
         TypeError,
         r"ids.*hashable.*\[\['a'\], \['b'\]\]",
     ),
-    "an id for a sequence": (lambda: PairwiseConstraints.from_ids("ab"), TypeError, "ids.*'ab'"),
-    "a number of ids": (lambda: PairwiseConstraints.from_ids(3), TypeError, r"ids.*3 \(int\)"),
+    "an id for a sequence": (
+        lambda: PairwiseConstraints.from_ids("ab"),
+        TypeError,
+        "ids.*'ab'",
+    ),
+    "a number of ids": (
+        lambda: PairwiseConstraints.from_ids(3),
+        TypeError,
+        r"ids.*3 \(int\)",
+    ),
     "an unknown id": (
         lambda: PairwiseConstraints.from_ids("a b".split(), [("a", "c")]),
         ValueError,
@@ -332,7 +408,9 @@ def test_bad_ids(call, error, says):
     assert_plain(caught)
 
 
-@pytest.mark.parametrize("kind", [list, tuple, np.array, lambda ids: dict.fromkeys(ids)])
+@pytest.mark.parametrize(
+    "kind", [list, tuple, np.array, lambda ids: dict.fromkeys(ids)]
+)
 def test_contradictions_are_told_by_ids(kind):
     ids = [f"P-{i}" for i in range(6)]
     known = PairwiseConstraints.from_ids(
@@ -346,5 +424,7 @@ def test_contradictions_are_told_by_ids(kind):
         (2, "P-1, P-0, P-2 are a cycle"),
         (3, "P-0, P-1, P-2, P-3 need"),
     ):
-        with pytest.raises(ValueError, match=f"n_clusters={k} is too small: samples .*{says}"):
+        with pytest.raises(
+            ValueError, match=f"n_clusters={k} is too small: samples .*{says}"
+        ):
             PairwiseConstraints.from_ids(kind(ids), None, apart).check(k)

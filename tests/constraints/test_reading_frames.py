@@ -16,7 +16,9 @@ def test_pandas():
         assert PairwiseConstraints.from_ids(ids, together, apart) == expected
     dates = pd.date_range("2020-01-01", periods=3)
     pairs = pd.DataFrame({"one": [dates[2]], "other": [dates[0]]})
-    assert PairwiseConstraints.from_ids(dates, pairs) == PairwiseConstraints(3, [(0, 2)])
+    assert PairwiseConstraints.from_ids(dates, pairs) == PairwiseConstraints(
+        3, [(0, 2)]
+    )
     levels = pd.MultiIndex.from_product([["a", "b"], [1, 2]])
     constraints = PairwiseConstraints.from_ids(levels, [(("b", 2), ("a", 1))])
     assert constraints == PairwiseConstraints(4, [(0, 3)])
@@ -38,7 +40,11 @@ def test_pandas():
         assert PairwiseConstraints.from_labels(series) == labels
         assert labels.satisfaction(series) == 1
     mask = pd.Series([True, False, True], index=[2, 1, 0])
-    assert expected[mask] == expected[pd.Series([0, 2])] == PairwiseConstraints(2, [(0, 1)])
+    assert (
+        expected[mask]
+        == expected[pd.Series([0, 2])]
+        == PairwiseConstraints(2, [(0, 1)])
+    )
 
 
 def test_polars():

@@ -41,7 +41,9 @@ def test_clusters_of_one_size_are_an_assignment_to_seats(digits):
     seats = np.repeat(P, 50, axis=1)
     found = labels_of_sizes(P, 50, 50)
     assert_array_equal(np.bincount(found), np.full(6, 50))
-    assert_allclose(total(P, found), seats[linear_sum_assignment(seats, maximize=True)].sum())
+    assert_allclose(
+        total(P, found), seats[linear_sum_assignment(seats, maximize=True)].sum()
+    )
 
 
 def test_labels_of_a_fit_stay_where_they_can():

@@ -58,9 +58,13 @@ def make_witness(by_id):
             for (pairs, weights), known in zip(kinds, by_id, strict=True):
                 own = [
                     (frozenset((ids[i], ids[j])), weight)
-                    for (i, j), weight in zip(pairs.tolist(), weights.tolist(), strict=True)
+                    for (i, j), weight in zip(
+                        pairs.tolist(), weights.tolist(), strict=True
+                    )
                 ]
-                inside = {pair: weight for pair, weight in known.items() if pair <= set(ids)}
+                inside = {
+                    pair: weight for pair, weight in known.items() if pair <= set(ids)
+                }
                 assert len(own) == len(inside)
                 assert dict(own) == inside
             self.n_pairs_ = constraints.n_pairs
@@ -133,26 +137,41 @@ def test_cross_validation_splits_the_constraints(routing, witness):
     options = {"cv": KFold(3), "params": {"constraints": CONSTRAINTS}}
     with config_context(enable_metadata_routing=routing):
         results = cross_validate(
-            witness, X, scoring=score, return_estimator=True, error_score="raise", **options
+            witness,
+            X,
+            scoring=score,
+            return_estimator=True,
+            error_score="raise",
+            **options,
         )
         expected = [CONSTRAINTS[train].n_pairs for train, _ in KFold(3).split(X)]
         assert [fitted.n_pairs_ for fitted in results["estimator"]] == expected
         assert min(expected) > 20
-        scores = cross_val_score(witness, X, scoring=score, error_score="raise", **options)
+        scores = cross_val_score(
+            witness, X, scoring=score, error_score="raise", **options
+        )
         assert_array_equal(scores, [20, 20, 20])
         assert_array_equal(cross_val_predict(witness, X, **options), IDS % 2)
         pipeline = in_pipeline(witness)
         name = "constraints" if routing else "clf__constraints"
         options["params"] = {name: CONSTRAINTS}
         results = cross_validate(
-            pipeline, X, scoring=score, return_estimator=True, error_score="raise", **options
+            pipeline,
+            X,
+            scoring=score,
+            return_estimator=True,
+            error_score="raise",
+            **options,
         )
         assert [fitted["clf"].n_pairs_ for fitted in results["estimator"]] == expected
 
 
 @pytest.mark.parametrize("routing", [False, True])
 def test_pipelines_hand_the_constraints_on(routing, witness):
-    pipeline, name = in_pipeline(witness), "constraints" if routing else "clf__constraints"
+    pipeline, name = (
+        in_pipeline(witness),
+        "constraints" if routing else "clf__constraints",
+    )
     with config_context(enable_metadata_routing=routing):
         pipeline.fit(X, **{name: CONSTRAINTS})
         assert pipeline["clf"].n_pairs_ == CONSTRAINTS.n_pairs
@@ -163,14 +182,18 @@ def test_pipelines_hand_the_constraints_on(routing, witness):
 
 
 def test_constraints_as_y_reach_the_scorer(witness):
-    scores = cross_val_score(witness, X, CONSTRAINTS, scoring=score, cv=4, error_score="raise")
+    scores = cross_val_score(
+        witness, X, CONSTRAINTS, scoring=score, cv=4, error_score="raise"
+    )
     assert_array_equal(scores, [15, 15, 15, 15])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_other_processes_and_threads_get_their_folds(backend, witness):
-    search = GridSearchCV(witness, GRID, scoring=score, cv=3, n_jobs=2, error_score="raise")
+    search = GridSearchCV(
+        witness, GRID, scoring=score, cv=3, n_jobs=2, error_score="raise"
+    )
     with joblib.parallel_config(backend):
         search.fit(X, constraints=CONSTRAINTS)
     assert search.best_estimator_.n_pairs_ == CONSTRAINTS.n_pairs
@@ -210,7 +233,9 @@ def test_shuffle_and_resample(witness):
 def test_folds_of_components_keep_every_must_link_pair():
     constraints = PairwiseConstraints(N, CONSTRAINTS.must_link[::3])
     folds = GroupKFold(4).split(X, groups=constraints.components())
-    kept = [(constraints[train].n_pairs, constraints[test].n_pairs) for train, test in folds]
+    kept = [
+        (constraints[train].n_pairs, constraints[test].n_pairs) for train, test in folds
+    ]
     assert all(train + test == constraints.n_pairs for train, test in kept)
     assert sum(test for _, test in kept) == constraints.n_pairs
 

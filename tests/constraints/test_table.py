@@ -23,7 +23,10 @@ MUST, CANNOT = {(0, 2): 0.5, (1, 2): 1.0}, {(0, 3): 2.0, (1, 3): 0.25}
 
 
 def hard_pairs(known):
-    kinds = (known.must_link, known.must_link_hard), (known.cannot_link, known.cannot_link_hard)
+    kinds = (
+        (known.must_link, known.must_link_hard),
+        (known.cannot_link, known.cannot_link_hard),
+    )
     return [list(map(tuple, pairs[hard].tolist())) for pairs, hard in kinds]
 
 
@@ -56,7 +59,12 @@ def test_tables_come_in_many_forms():
         assert known.index is None
     assert from_table(signed_matrix()) == from_table(ROWS, n_samples=4)
     frame = pd.DataFrame(index=IDS)
-    for table in (NAMED, pd.DataFrame(NAMED), np.array(NAMED, dtype=object), signed_matrix()):
+    for table in (
+        NAMED,
+        pd.DataFrame(NAMED),
+        np.array(NAMED, dtype=object),
+        signed_matrix(),
+    ):
         for ids in (IDS, frame, frame.index):
             named = from_table(table, ids=ids)
             assert named == from_table(ROWS, n_samples=4)
@@ -83,8 +91,16 @@ def test_tables_of_polars():
         ([(0, 1, "ML", np.inf), (2, 3, "CL", 1)], None, [[(0, 1)], []]),
         ([(0, 1, 0.2), (2, 3, -1)], True, [[(0, 1)], [(2, 3)]]),
         ([(0, 1, 3), (2, 3, -1), (0, 2, np.inf)], False, [[(0, 2)], []]),
-        ([(0, 1, 0.2), (2, 3, -1), (0, 3, 4)], [True, True, False], [[(0, 1)], [(2, 3)]]),
-        ([(0, 1, 1, True), (2, 3, 1, False), (0, 2, -0.1, True)], None, [[(0, 1)], [(0, 2)]]),
+        (
+            [(0, 1, 0.2), (2, 3, -1), (0, 3, 4)],
+            [True, True, False],
+            [[(0, 1)], [(2, 3)]],
+        ),
+        (
+            [(0, 1, 1, True), (2, 3, 1, False), (0, 2, -0.1, True)],
+            None,
+            [[(0, 1)], [(0, 2)]],
+        ),
         ([(0, 1, 5), (1, 0, np.inf)], None, [[(0, 1)], []]),
     ],
 )
@@ -96,15 +112,29 @@ def test_which_pairs_are_hard(rows, hard, expected):
 
 
 def test_lists_of_pairs_follow_the_same_rule():
-    known = PairwiseConstraints(5, [(0, 1), (1, 2, 0.1), (3, 4, 7)], [(0, 4, np.inf), (1, 4)])
+    known = PairwiseConstraints(
+        5, [(0, 1), (1, 2, 0.1), (3, 4, 7)], [(0, 4, np.inf), (1, 4)]
+    )
     assert hard_pairs(known) == [[(0, 1), (3, 4)], [(0, 4)]]
-    assert weighted(known) == [{(0, 1): 1, (1, 2): 0.1, (3, 4): 7}, {(0, 4): 3, (1, 4): 1}]
-    assert hard_pairs(PairwiseConstraints.from_labels([0, 0, 1])) == [[(0, 1)], [(0, 2), (1, 2)]]
+    assert weighted(known) == [
+        {(0, 1): 1, (1, 2): 0.1, (3, 4): 7},
+        {(0, 4): 3, (1, 4): 1},
+    ]
+    assert hard_pairs(PairwiseConstraints.from_labels([0, 0, 1])) == [
+        [(0, 1)],
+        [(0, 2), (1, 2)],
+    ]
 
 
 def test_what_is_hard_stays_so():
-    known = from_table([(0, 1, np.inf), (1, 2, 1), (2, 3, -1), (0, 3, -np.inf)], n_samples=4)
-    for same in (copy.copy(known), pickle.loads(pickle.dumps(known)), known[[0, 1, 2, 3]]):
+    known = from_table(
+        [(0, 1, np.inf), (1, 2, 1), (2, 3, -1), (0, 3, -np.inf)], n_samples=4
+    )
+    for same in (
+        copy.copy(known),
+        pickle.loads(pickle.dumps(known)),
+        known[[0, 1, 2, 3]],
+    ):
         assert same == known
         assert hard_pairs(same) == [[(0, 1)], [(0, 3)]]
     assert hard_pairs(known[[3, 2, 1]]) == [[], []]  # though no other pair is left
@@ -113,7 +143,9 @@ def test_what_is_hard_stays_so():
     assert hard_pairs(known.closure()) == [[(0, 1)], [(0, 3), (1, 3)]]
     assert known.closure().must_link.tolist() == [[0, 1], [0, 2], [1, 2]]
     assert_array_equal(known.components(), [0, 0, 1, 2])
-    assert known != from_table([(0, 1, 1), (1, 2, 1), (2, 3, -1), (0, 3, -3)], n_samples=4)
+    assert known != from_table(
+        [(0, 1, 1), (1, 2, 1), (2, 3, -1), (0, 3, -3)], n_samples=4
+    )
     for part, _ in folds_of_pairs(known, 2, np.random.default_rng(0)):
         for kept, all_hard in zip(hard_pairs(part), hard_pairs(known), strict=True):
             assert set(kept) <= set(all_hard)
@@ -127,7 +159,9 @@ def test_contradictions_among_hard_pairs_are_told_by_names():
     # what is believed may contradict what is known
     assert from_table([*hard, ("eve", "ann", -1)], ids=IDS).check(1) == "feasible"
     apart = [(a, b, -np.inf) for i, a in enumerate(IDS) for b in IDS[:i]]
-    with pytest.raises(ValueError, match="samples ann, bob, eve, kim need a cluster each"):
+    with pytest.raises(
+        ValueError, match="samples ann, bob, eve, kim need a cluster each"
+    ):
         from_table(apart, ids=IDS).check(3)
 
 
@@ -141,12 +175,18 @@ def fit(pairs, **options):
 def test_hard_pairs_are_kept_and_soft_ones_weighed():
     """A setosa and a versicolor; a pair of the same row of the factor has the same membership."""
     for weight in (1e-9, 0.5, 0.99):
-        for rows in ([(0, 60, weight), (1, 2, 1.0)], [(0, 60, weight)], [(0, 60, weight)] * 2):
+        for rows in (
+            [(0, 60, weight), (1, 2, 1.0)],
+            [(0, 60, weight)],
+            [(0, 60, weight)] * 2,
+        ):
             labels = fit(from_table(rows, n_samples=150)).labels_
             assert labels[0] != labels[60]
     soft = fit(from_table([(0, 60, 1), (1, 2, np.inf)], n_samples=150))
     assert soft.labels_[0] != soft.labels_[60]
-    assert soft.violated_must_link_.tolist() == [[0, 60]]  # without a warning: it may be wrong
+    assert soft.violated_must_link_.tolist() == [
+        [0, 60]
+    ]  # without a warning: it may be wrong
     P = soft.membership_
     assert_array_equal(P[1], P[2])
     for rows in ([(0, 60, 1)], [(0, 60, np.inf), (1, 70, 1)], [(0, 60, 0.1, True)]):

@@ -15,10 +15,24 @@ pytest.importorskip("nmfcluster.dask")
 from nmfcluster.dask import blocks
 from nmfcluster.dask.blocks import BlockedTable, KnownRows, TableSummary, clean_block
 
-TYPES = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
+TYPES = [
+    np.int8,
+    np.int16,
+    np.int32,
+    np.int64,
+    np.uint8,
+    np.uint16,
+    np.uint32,
+    np.uint64,
+]
 FLOATS = [np.float32, np.float64]
 # label numbers: as they come, with gaps, more than are counted, the largest
-PLAIN, GAPS, MANY, HUGE = [0, 1, 2], [0, 5, 90], [3, 2**21, 2**31 - 1], [1, 2**40 + 1, 2**62]
+PLAIN, GAPS, MANY, HUGE = (
+    [0, 1, 2],
+    [0, 5, 90],
+    [3, 2**21, 2**31 - 1],
+    [1, 2**40 + 1, 2**62],
+)
 
 
 @st.composite
@@ -42,7 +56,9 @@ def tables(draw):
 
 def literal(table):
     """Return the labels, the sizes, and the distinct rows with their counts, of a whole table."""
-    whole = np.array([[-1 if v != v or v < 0 else int(v) for v in row] for row in table.tolist()])
+    whole = np.array(
+        [[-1 if v != v or v < 0 else int(v) for v in row] for row in table.tolist()]
+    )
     known = [np.unique(column[column >= 0]) for column in whole.T]
     sizes = [
         np.array([(column == label).sum() for label in labels], dtype=int)
@@ -80,10 +96,17 @@ def assert_same_rows(distinct, rows, counts):
 
 
 @settings(max_examples=20)
-@given(tables(), st.lists(st.integers(0, 50), max_size=4), st.randoms(use_true_random=False))
+@given(
+    tables(),
+    st.lists(st.integers(0, 50), max_size=4),
+    st.randoms(use_true_random=False),
+)
 def test_summaries_of_blocks_merge_into_that_of_the_table(table, ends, random):
     counted = np.array([random.random() < 0.7 for _ in range(table.shape[1])])
-    parts = [TableSummary.of_block(block, first, counted, 100) for block, first in cut(table, ends)]
+    parts = [
+        TableSummary.of_block(block, first, counted, 100)
+        for block, first in cut(table, ends)
+    ]
     random.shuffle(parts)
     while len(parts) > 1:  # any of them, in any order
         together = [parts.pop() for _ in range(random.randint(2, len(parts)))]
@@ -104,7 +127,8 @@ def test_summaries_of_blocks_merge_into_that_of_the_table(table, ends, random):
 def test_too_many_distinct_rows_are_not_kept_but_sizes_are(table, ends, most):
     counted = np.ones(table.shape[1], dtype=bool)
     parts = [
-        TableSummary.of_block(block, first, counted, most) for block, first in cut(table, ends)
+        TableSummary.of_block(block, first, counted, most)
+        for block, first in cut(table, ends)
     ]
     found = TableSummary.merged(parts, most)
     _, known, sizes, rows, counts = literal(table)
@@ -173,10 +197,18 @@ def test_what_stands_for_not_seen():
 @pytest.mark.parametrize(
     ("bad", "kind", "says"),
     [
-        (1.5, np.float64, r"integers as labels.*got 1\.5 \(float\) in row 41, partition 1"),
+        (
+            1.5,
+            np.float64,
+            r"integers as labels.*got 1\.5 \(float\) in row 41, partition 1",
+        ),
         (-np.inf, np.float64, r"got -inf \(float\) in row 41, partition 1"),
         (1e300, np.float64, r"got 1e\+300 \(float\) in row 41, partition 1"),
-        (2**63, np.uint64, r"labels.* up to 2\*\*63 - 1, got 9223372036854775808 .*row 41, "),
+        (
+            2**63,
+            np.uint64,
+            r"labels.* up to 2\*\*63 - 1, got 9223372036854775808 .*row 41, ",
+        ),
     ],
 )
 def test_what_is_no_label_is_named_by_its_place_in_the_table(bad, kind, says):
@@ -187,7 +219,9 @@ def test_what_is_no_label_is_named_by_its_place_in_the_table(bad, kind, says):
 
 
 def test_strings_are_no_labels():
-    with pytest.raises(TypeError, match=r"got dtype <U1 in the block of row 40: give every string"):
+    with pytest.raises(
+        TypeError, match=r"got dtype <U1 in the block of row 40: give every string"
+    ):
         clean_block(np.array([["a"], ["b"]]), 40)
     with pytest.raises(TypeError, match=r"got dtype object in the block of row 0"):
         clean_block(np.array([[1], [None]], dtype=object))
@@ -202,7 +236,9 @@ def test_codes_of_blocks_are_those_of_the_table(table, ends):
     whole, *_ = literal(table)
     codes, categories = encode(whole, "X")
     known = blocked(table)
-    found = np.concatenate([known.codes(block, first) for block, first in cut(table, ends)])
+    found = np.concatenate(
+        [known.codes(block, first) for block, first in cut(table, ends)]
+    )
     assert found.dtype == np.int32
     assert_array_equal(found, codes)
     for own, other in zip(known.known, categories, strict=True):
@@ -230,7 +266,9 @@ def test_a_label_that_is_new_is_said(pool):
 def test_rows_are_found_among_the_distinct_ones():
     rows = np.unique(np.random.default_rng(0).integers(-1, 5, size=(200, 4)), axis=0)
     wanted = np.random.default_rng(1).integers(len(rows), size=500)
-    assert_array_equal(KnownRows(None, rows.astype(np.int32), {}).positions(rows[wanted]), wanted)
+    assert_array_equal(
+        KnownRows(None, rows.astype(np.int32), {}).positions(rows[wanted]), wanted
+    )
 
 
 def test_rows_of_one_key_are_told_apart(monkeypatch):
@@ -251,7 +289,9 @@ def test_rows_of_one_key_are_told_apart(monkeypatch):
 def test_a_row_that_is_new_is_said():
     rows = np.array([[0, 1], [1, 1], [2, 0]])
     for known in (rows, rows[:1]):
-        with pytest.raises(RuntimeError, match=r"same labels .* read, but a label row is"):
+        with pytest.raises(
+            RuntimeError, match=r"same labels .* read, but a label row is"
+        ):
             KnownRows(None, known, {}).positions(np.array([[0, 1], [0, 0]]))
 
 

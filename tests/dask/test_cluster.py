@@ -28,12 +28,18 @@ pytestmark = pytest.mark.slow  # together
 # Dask closes for good what is away 15 s after it was killed: here it may have been killed again.
 STAYING = {"distributed.deploy.lost-worker-timeout": "1 hour"}
 START = 300  # seconds until a worker that was killed is back on a busy machine: Dask sees to that
-PHASES = {"summary": 0, "first pass": 2, "labels": 5}  # after so many readings of a block
+PHASES = {
+    "summary": 0,
+    "first pass": 2,
+    "labels": 5,
+}  # after so many readings of a block
 ALL, SOME = {"max_distinct": 10_000}, {"max_distinct": 300}
 
 
 def started(**options):
-    return LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, **options)
+    return LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, **options
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +68,10 @@ def table(tmp_path_factory):
 def expected(table):
     """Return what the fits give without a cluster."""
     with dask.config.set(scheduler="synchronous"):
-        return {name: results(fitted(in_blocks(table), **kept)) for name, kept in KEPT.items()}
+        return {
+            name: results(fitted(in_blocks(table), **kept))
+            for name, kept in KEPT.items()
+        }
 
 
 def in_blocks(path, rows=2_000):
@@ -91,7 +100,9 @@ def assert_same(found, expected):
 
 @pytest.mark.parametrize("name", KEPT)
 def test_a_cluster_gives_the_same_bits(client, table, expected, name):
-    assert_same(results(fitted(in_blocks(table, rows=400), **KEPT[name])), expected[name])
+    assert_same(
+        results(fitted(in_blocks(table, rows=400), **KEPT[name])), expected[name]
+    )
 
 
 def test_base_partitions_on_a_cluster_are_the_same(client):
@@ -107,12 +118,16 @@ def test_base_partitions_on_a_cluster_are_the_same(client):
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_a_worker_that_is_killed_does_not_matter(client, table, expected, tmp_path, phase):
+def test_a_worker_that_is_killed_does_not_matter(
+    client, table, expected, tmp_path, phase
+):
     X = in_blocks(table, rows=500)
     first = X.blocks[0].map_blocks(
         killing, str(tmp_path), PHASES[phase], dtype=X.dtype, meta=X._meta
     )
-    X = dask.array.concatenate([first, *(X.blocks[i] for i in range(1, X.numblocks[0]))])
+    X = dask.array.concatenate(
+        [first, *(X.blocks[i] for i in range(1, X.numblocks[0]))]
+    )
     model = fitted(X, **SOME)
     labels = model.labels_.compute()
     assert (tmp_path / "killed").exists()

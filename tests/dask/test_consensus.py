@@ -42,7 +42,11 @@ WITHOUT_FIT = [
 
 def planted(missing=0.0, sizes=(90, 60, 50), n_partitions=7, noise=0.3, seed=0):
     return make_partitions(
-        sizes, n_partitions=n_partitions, noise=noise, missing=missing, random_state=seed
+        sizes,
+        n_partitions=n_partitions,
+        noise=noise,
+        missing=missing,
+        random_state=seed,
     )[0]
 
 
@@ -78,13 +82,19 @@ def as_floats(table):
 KINDS = {
     "complete": (lambda table: np.maximum(table, 0), {}),
     "weights": (lambda table: table, {"weights": [1, 2, 0.5, 3, 1, 1, 2]}),
-    "weight_of_0": (lambda table: np.maximum(table, 0), {"weights": [1, 0, 1, 1, 2, 0, 1]}),
+    "weight_of_0": (
+        lambda table: np.maximum(table, 0),
+        {"weights": [1, 0, 1, 1, 2, 0, 1]},
+    ),
     "gaps": (lambda table: np.where(table < 0, -3, table * 7 + 2), {}),
     "huge": (lambda table: np.where(table < 0, -1, table * 2**60 + 5), {}),
     "uint64": (lambda table: np.maximum(table, 0).astype(np.uint64), {}),
     "bool": (lambda table: table > 0, {"n_clusters": 2}),
     "float": (as_floats, {}),
-    "starts": (lambda table: table, {"n_init": 5, "n_jobs": 2, "tol": 1e-3, "max_iter": 300}),
+    "starts": (
+        lambda table: table,
+        {"n_init": 5, "n_jobs": 2, "tol": 1e-3, "max_iter": 300},
+    ),
 }
 
 
@@ -115,7 +125,11 @@ def test_blocks_without_rows_are_passed_over():
 
 def test_a_random_state_is_drawn_from_as_in_memory():
     table = planted()
-    local = in_memory(n_clusters=3).set_params(random_state=np.random.RandomState(5)).fit(table)
+    local = (
+        in_memory(n_clusters=3)
+        .set_params(random_state=np.random.RandomState(5))
+        .fit(table)
+    )
     model = by_blocks(n_clusters=3).set_params(random_state=np.random.RandomState(5))
     assert_the_same(model.fit(in_blocks(table)), local)
 
@@ -167,7 +181,9 @@ def test_drawn_rows_with_a_weight_of_0():
 
 
 def test_more_rows_may_not_be_fewer_than_clusters():
-    with pytest.raises(ValueError, match="max_distinct=2 must be at least n_clusters=3"):
+    with pytest.raises(
+        ValueError, match="max_distinct=2 must be at least n_clusters=3"
+    ):
         by_blocks(n_clusters=3, max_distinct=2).fit(in_blocks(planted()))
 
 
@@ -186,7 +202,10 @@ def test_new_samples_are_read_as_by_the_estimator_in_memory(most):
         assert_array_equal(local.transform(new), fitted.transform(new))
         assert_array_equal(local.predict(new), fitted.predict(new))
     for rows in (40, 70):
-        labels, shares = model.predict(in_blocks(new, rows)), model.transform(in_blocks(new, rows))
+        labels, shares = (
+            model.predict(in_blocks(new, rows)),
+            model.transform(in_blocks(new, rows)),
+        )
         assert isinstance(labels, da.Array)
         assert (labels.shape, shares.shape) == ((200,), (200, 3))
         assert_array_equal(labels.compute(), local.predict(new))
@@ -208,7 +227,9 @@ def test_fit_predict_is_lazy_too():
     X = in_blocks(planted())
     found = by_blocks(n_clusters=3).fit_predict(X)
     assert isinstance(found, da.Array)
-    assert_array_equal(found.compute(), by_blocks(n_clusters=3).fit(X).labels_.compute())
+    assert_array_equal(
+        found.compute(), by_blocks(n_clusters=3).fit(X).labels_.compute()
+    )
 
 
 # --- what is read, and how often ------------------------------------------------------------------
@@ -246,8 +267,12 @@ def test_a_table_that_changes_is_noticed(most):
         turns.append(0)
         return block + (len(turns) > 4) * 9  # the second reading
 
-    X = in_blocks(table, 50, 7).map_blocks(turning, dtype=table.dtype, meta=np.empty((0, 0), int))
-    with pytest.raises(RuntimeError, match="X must hold the same labels whenever it is read"):
+    X = in_blocks(table, 50, 7).map_blocks(
+        turning, dtype=table.dtype, meta=np.empty((0, 0), int)
+    )
+    with pytest.raises(
+        RuntimeError, match="X must hold the same labels whenever it is read"
+    ):
         by_blocks(n_clusters=3, max_distinct=most).fit(X).labels_.compute()
 
 
@@ -256,9 +281,15 @@ def test_rows_that_change_are_noticed():
 
     def turning(block):
         turns.append(0)
-        return block if len(turns) <= 4 else np.random.default_rng(0).permuted(block, axis=0)
+        return (
+            block
+            if len(turns) <= 4
+            else np.random.default_rng(0).permuted(block, axis=0)
+        )
 
-    X = in_blocks(table, 50, 7).map_blocks(turning, dtype=table.dtype, meta=np.empty((0, 0), int))
+    X = in_blocks(table, 50, 7).map_blocks(
+        turning, dtype=table.dtype, meta=np.empty((0, 0), int)
+    )
     model = by_blocks(n_clusters=3).fit(X)
     with pytest.raises(RuntimeError, match="but a label row is new"):
         model.labels_.compute()
@@ -301,7 +332,9 @@ def test_samples_in_no_partition_are_in_no_cluster(weights):
     assert adjusted_rand_score(local.labels_, labels) > 0.9
     assert_allclose(drawn.membership_.compute()[lost], 1 / 3)
     assert_array_equal(drawn.confidence_.compute()[lost], 0)
-    assert_array_equal(np.bincount(labels[labels >= 0]), np.sort(np.bincount(labels + 1)[1:])[::-1])
+    assert_array_equal(
+        np.bincount(labels[labels >= 0]), np.sort(np.bincount(labels + 1)[1:])[::-1]
+    )
 
 
 def test_an_empty_partition_is_named():
@@ -311,7 +344,9 @@ def test_an_empty_partition_is_named():
         by_blocks(n_clusters=3).fit(in_blocks(table, 40))
     weights = [1, 1, 1, 1, 0, 1, 1]  # of no weight, it may be: as in memory
     local = in_memory(n_clusters=3, weights=weights).fit(table)
-    assert_the_same(by_blocks(n_clusters=3, weights=weights).fit(in_blocks(table, 40)), local)
+    assert_the_same(
+        by_blocks(n_clusters=3, weights=weights).fit(in_blocks(table, 40)), local
+    )
 
 
 def test_a_fit_that_fails_leaves_the_one_before():
@@ -357,7 +392,9 @@ def test_it_is_a_clusterer_with_the_parameters_of_the_one_in_memory():
     own, other = model.get_params(), in_memory(n_clusters=3).get_params()
     assert set(own) - set(other) == {"max_distinct", "n_passes"}  # of blocks
     shared = own.keys() & other.keys()
-    assert {name: own[name] for name in shared} == {name: other[name] for name in shared}
+    assert {name: own[name] for name in shared} == {
+        name: other[name] for name in shared
+    }
     for name in own:
         assert f"{name} : " in type(model).__doc__
 
@@ -382,5 +419,7 @@ def test_stored_models_predict_and_tell_labels_as_before(most):
 
 def test_labels_are_no_features_to_choose_from():
     labels = np.repeat(planted(noise=0, n_partitions=3), 2, axis=1)
-    found = choose_n_clusters(by_blocks(n_clusters=2), in_blocks(labels), [2, 3, 4], random_state=0)
+    found = choose_n_clusters(
+        by_blocks(n_clusters=2), in_blocks(labels), [2, 3, 4], random_state=0
+    )
     assert (found.method, found.n_clusters_) == ("eigengap", 3)

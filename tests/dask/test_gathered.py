@@ -20,7 +20,10 @@ ESTIMATORS = {
     "consensus": (nmfcluster.NMFConsensus(n_estimators=3, **QUICK), X),
     "partitions": (nmfcluster.NMFConsensus(affinity="partitions", **QUICK), TABLE),
     "constraints": (nmfcluster.SSNMFClusterer(**QUICK), X),
-    "precomputed": (nmfcluster.SSNMFClusterer(affinity="precomputed", **QUICK), X @ X.T),
+    "precomputed": (
+        nmfcluster.SSNMFClusterer(affinity="precomputed", **QUICK),
+        X @ X.T,
+    ),
     "fusion": (nmfcluster.SimilarityFusionNMF(affinity="rbf", **QUICK), X),
     "metaclusters": (nmfcluster.NMFMetaCluster(n_estimators=3, **QUICK), X),
 }
@@ -32,7 +35,9 @@ NAMED = (
 )
 
 
-@pytest.mark.parametrize("name", ["partitions", "constraints", "fusion", "metaclusters"])
+@pytest.mark.parametrize(
+    "name", ["partitions", "constraints", "fusion", "metaclusters"]
+)
 def test_a_small_array_is_gathered_with_a_warning(name):
     model, table = ESTIMATORS[name]
     blocks = da.from_array(table, chunks=(20, 2))
@@ -71,7 +76,9 @@ def test_a_large_array_is_refused_before_anything_is_computed():
     for model, _ in ESTIMATORS.values():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            with pytest.raises(ValueError, match="X must be in memory, got a Dask coll") as told:
+            with pytest.raises(
+                ValueError, match="X must be in memory, got a Dask coll"
+            ) as told:
                 model.fit(large)
         assert "more than the 1024 MiB" in str(told.value)
         assert "X.compute() gathers it" in str(told.value)
@@ -79,7 +86,9 @@ def test_a_large_array_is_refused_before_anything_is_computed():
 
 
 def test_large_partitions_beside_features_are_refused():
-    with pytest.raises(ValueError, match="partitions must be in memory, got a Dask collection"):
+    with pytest.raises(
+        ValueError, match="partitions must be in memory, got a Dask collection"
+    ):
         nmfcluster.NMFConsensus(**QUICK).fit(X, partitions=uncomputed(2**26 + 1, 2))
 
 

@@ -34,7 +34,11 @@ WAYS = {
     "features": {"max_features": 0.5, "max_samples": 0.2, "n_clusters": (2, 9)},
     "mini_batches": {"estimator": MiniBatchKMeans(n_init=1), "max_samples": 120},
     "no_predict": {
-        **{"estimator": AgglomerativeClustering(), "max_samples": 50, "max_features": 3},
+        **{
+            "estimator": AgglomerativeClustering(),
+            "max_samples": 50,
+            "max_features": 3,
+        },
     },
     "several": {
         "estimator": [KMeans(n_init=1), AgglomerativeClustering(), GaussianMixture()],
@@ -64,7 +68,9 @@ def test_labels_are_those_in_memory(way):
     labels = made.labels.compute()
     assert labels.dtype == made.labels.dtype == np.int8
     assert_array_equal(labels, wanted.labels)
-    assert [type(one) for one in made.estimators] == [type(one) for one in wanted.estimators]
+    assert [type(one) for one in made.estimators] == [
+        type(one) for one in wanted.estimators
+    ]
     found = made.predict(in_blocks(NEW, 33)).compute()
     for t in range(found.shape[1]):
         assert_array_equal(found[:, t], labels_of_new(wanted, t))
@@ -79,7 +85,10 @@ def test_labels_do_not_depend_on_the_blocks():
 
 
 def test_float32_stays_float32_and_integers_are_features_too():
-    for table, dtype in ((X.astype(np.float32), np.float32), (np.rint(X).astype(int), np.float64)):
+    for table, dtype in (
+        (X.astype(np.float32), np.float32),
+        (np.rint(X).astype(int), np.float64),
+    ):
         made = nd.base_partitions(in_blocks(table), max_samples=100, **COMMON)
         assert made.estimators[0].cluster_centers_.dtype == dtype
         wanted = in_memory(table.astype(dtype), max_samples=100)
@@ -89,7 +98,11 @@ def test_float32_stays_float32_and_integers_are_features_too():
 @pytest.mark.parametrize(("n_clusters", "dtype"), [(128, np.int8), (129, np.int16)])
 def test_labels_are_of_the_smallest_type_that_holds_them(n_clusters, dtype):
     made = nd.base_partitions(
-        in_blocks(X), n_estimators=2, n_clusters=n_clusters, random_state=0, max_samples=300
+        in_blocks(X),
+        n_estimators=2,
+        n_clusters=n_clusters,
+        random_state=0,
+        max_samples=300,
     )
     assert made.labels.dtype == dtype
     labels = made.labels.compute()
@@ -99,7 +112,9 @@ def test_labels_are_of_the_smallest_type_that_holds_them(n_clusters, dtype):
 
 def test_samples_that_are_no_multiple_of_anything_are_drawn_as_in_memory():
     few = X[:7]
-    made = nd.base_partitions(in_blocks(few, 3), n_clusters=2, **COMMON)  # fewer than max_samples
+    made = nd.base_partitions(
+        in_blocks(few, 3), n_clusters=2, **COMMON
+    )  # fewer than max_samples
     assert_array_equal(made.labels.compute(), in_memory(few, n_clusters=2).labels)
 
 
@@ -129,7 +144,12 @@ def test_runs_that_found_only_noise_are_left_out():
             labels = super().fit_predict(X)
             return labels - 9 if self.n_clusters == 3 else labels
 
-    options = {"n_estimators": 6, "n_clusters": (2, 4), "random_state": 0, "max_samples": 100}
+    options = {
+        "n_estimators": 6,
+        "n_clusters": (2, 4),
+        "random_state": 0,
+        "max_samples": 100,
+    }
     with pytest.warns(UserWarning, match="of 6 base runs found only noise"):
         wanted = base_partitions(X, Picky(n_init=1), predict_unseen=True, **options)
     with pytest.warns(UserWarning, match="of 6 base runs found only noise"):
@@ -148,7 +168,11 @@ def test_new_samples_must_have_as_many_columns():
 def test_features_lead_to_the_planted_clusters():
     blobs, y = make_blobs(900, centers=np.eye(3) * 20, random_state=0)
     made = nd.base_partitions(
-        in_blocks(blobs, 200), n_estimators=8, n_clusters=(3, 6), max_samples=200, random_state=0
+        in_blocks(blobs, 200),
+        n_estimators=8,
+        n_clusters=(3, 6),
+        max_samples=200,
+        random_state=0,
     )
     labels = nd.NMFConsensus(3, random_state=0).fit_predict(made.labels).compute()
     assert len(set(zip(y, labels, strict=True))) == 3
@@ -161,6 +185,10 @@ def test_blocks_of_pairs_are_labelled_by_the_nearest_sample():
     local = base_partitions(D, base, **COMMON)
     assert_array_equal(blocks.labels.compute(), local.labels)
     new = np.abs(NEW[:, None] - X[:80]).sum(axis=2)
-    assert_array_equal(blocks.predict(in_blocks(new, 30, 80)).compute(), local.predict(new))
-    with pytest.raises(ValueError, match="X must be square, of the distances of all samples"):
+    assert_array_equal(
+        blocks.predict(in_blocks(new, 30, 80)).compute(), local.predict(new)
+    )
+    with pytest.raises(
+        ValueError, match="X must be square, of the distances of all samples"
+    ):
         nd.base_partitions(in_blocks(D, 30, 80), base, max_samples=20, **COMMON)

@@ -18,9 +18,15 @@ da = pytest.importorskip("dask.array")
 nd = pytest.importorskip("nmfcluster.dask")
 
 X = np.abs(make_blobs(120, n_features=4, centers=3, random_state=0)[0])
-NEW = np.abs(make_blobs(130, n_features=4, centers=4, cluster_std=3.0, random_state=1)[0])
-TABLE = make_partitions((50, 40, 30), n_partitions=6, noise=0.2, missing=0.1, random_state=0)[0]
-NEW_TABLE = make_partitions((60, 40, 30), n_partitions=6, noise=0.4, missing=0.2, random_state=1)[0]
+NEW = np.abs(
+    make_blobs(130, n_features=4, centers=4, cluster_std=3.0, random_state=1)[0]
+)
+TABLE = make_partitions(
+    (50, 40, 30), n_partitions=6, noise=0.2, missing=0.1, random_state=0
+)[0]
+NEW_TABLE = make_partitions(
+    (60, 40, 30), n_partitions=6, noise=0.4, missing=0.2, random_state=1
+)[0]
 QUICK = {"n_clusters": 3, "random_state": 0}
 
 MODELS = {
@@ -30,12 +36,20 @@ MODELS = {
     ),
     "constraints": (nmfcluster.SSNMFClusterer(**QUICK), X, NEW),
     "fusion": (
-        *(nmfcluster.SimilarityFusionNMF(affinity=["rbf", "nearest_neighbors"], **QUICK), X, NEW),
+        *(
+            nmfcluster.SimilarityFusionNMF(
+                affinity=["rbf", "nearest_neighbors"], **QUICK
+            ),
+            X,
+            NEW,
+        ),
     ),
     "metaclusters": (nmfcluster.NMFMetaCluster(n_estimators=4, **QUICK), X, NEW),
     "a pipeline": (
         *(
-            make_pipeline(StandardScaler(), nmfcluster.NMFConsensus(n_estimators=4, **QUICK)),
+            make_pipeline(
+                StandardScaler(), nmfcluster.NMFConsensus(n_estimators=4, **QUICK)
+            ),
             X,
             NEW,
         ),
@@ -70,7 +84,10 @@ def test_float32_stays_float32():
 
 
 def test_models_of_others_will_do():
-    model, blocks = KMeans(3, n_init=1, random_state=0).fit(X), da.from_array(NEW, chunks=(50, 4))
+    model, blocks = (
+        KMeans(3, n_init=1, random_state=0).fit(X),
+        da.from_array(NEW, chunks=(50, 4)),
+    )
     assert_array_equal(nd.predict(model, blocks).compute(), model.predict(NEW))
     assert_allclose(nd.transform(model, blocks).compute(), model.transform(NEW))
     few = PCA(2).fit(X)
@@ -88,7 +105,9 @@ def test_nothing_is_computed_before_it_is_asked_for(counted):
     assert calls[2:] == [30]
 
 
-@pytest.mark.parametrize("function", [nd.predict, nd.transform], ids=["predict", "transform"])
+@pytest.mark.parametrize(
+    "function", [nd.predict, nd.transform], ids=["predict", "transform"]
+)
 def test_what_is_no_model_or_no_table_of_its_width_is_refused(function):
     blocks, model = da.from_array(NEW, chunks=(50, 4)), KMeans(3, n_init=1).fit(X)
     with pytest.raises(NotFittedError):
@@ -103,7 +122,9 @@ def test_what_is_no_model_or_no_table_of_its_width_is_refused(function):
         function(model, NEW)
 
 
-@pytest.mark.parametrize("function", [nd.predict, nd.transform], ids=["predict", "transform"])
+@pytest.mark.parametrize(
+    "function", [nd.predict, nd.transform], ids=["predict", "transform"]
+)
 def test_missing_numbers_are_refused_when_they_are_met(function):
     lost = NEW.copy()
     lost[77] = np.nan
@@ -119,5 +140,7 @@ def test_models_that_make_something_else_are_refused():
     regression = LinearRegression().fit(held, held[:, 0] / 2)
     with pytest.raises(TypeError, match="model must predict one integer a row"):
         nd.predict(regression, X).compute()
-    with pytest.raises(TypeError, match="model must make a dense table of numbers of X"):
+    with pytest.raises(
+        TypeError, match="model must make a dense table of numbers of X"
+    ):
         nd.transform(OneHotEncoder(handle_unknown="ignore").fit(held), X)

@@ -89,12 +89,16 @@ class Blocks:
 
 @pytest.mark.parametrize(("missing", "least"), [(0.0, 0.5), (0.3, 1e-7)])
 def test_the_loss_of_a_pass_is_that_of_all_samples(missing, least):
-    codes, weights, _ = planted(missing, sizes=(25, 20, 10), n_partitions=5, least=least)
+    codes, weights, _ = planted(
+        missing, sizes=(25, 20, 10), n_partitions=5, least=least
+    )
     held = Blocks(codes, weights)
     target = first_target(*held.sample(20), held.problem)
     for _ in range(2):
         sums, target, loss, H = held.passed(target)
-        scaled = H * np.sqrt(np.diagonal(target.gram) / (H**2).sum(axis=0))  # as columns were
+        scaled = H * np.sqrt(
+            np.diagonal(target.gram) / (H**2).sum(axis=0)
+        )  # as columns were
         assert_allclose(loss, loss_of_samples(codes, weights, scaled), rtol=1e-5)
         zero = loss_of_samples(codes, weights, 0 * H)
         assert_allclose(held.problem.constant(sums), zero, rtol=1e-7)
@@ -125,13 +129,17 @@ def mean_profile(held, weights, target):
     return np.array(profile)
 
 
-def test_the_profile_of_a_pass_is_the_mean_co_association_with_the_clusters(monkeypatch):
+def test_the_profile_of_a_pass_is_the_mean_co_association_with_the_clusters(
+    monkeypatch,
+):
     monkeypatch.setattr(passes, "POWERS", (0.0,))  # read as it is
     codes, weights, _ = planted(0.3)
     held = Blocks(codes, weights)
     target = first_target(*held.sample(40), held.problem)
     found, _ = improved(held.everywhere, held.problem, target, 1)
-    assert_allclose(found.profile, mean_profile(held, weights, target)[:, found.order], rtol=1e-4)
+    assert_allclose(
+        found.profile, mean_profile(held, weights, target)[:, found.order], rtol=1e-4
+    )
 
 
 # --- several --------------------------------------------------------------------------------------
@@ -173,14 +181,18 @@ def test_the_best_pass_is_kept(monkeypatch):
     profiles = []
     for _ in range(3):
         sums, target, *_ = held.passed(target)
-        profiles.append(held.problem.cluster_weights[:, None] * sums["contingency"] / sums["mass"])
+        profiles.append(
+            held.problem.cluster_weights[:, None] * sums["contingency"] / sums["mass"]
+        )
     assert len({profile.tobytes() for profile in profiles}) == 3
     for losses in ([3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [2.0, 1.0, 1.0]):
         held.calls = []
         monkeypatch.setattr(passes, "next_target", told_by_turns(losses))
         found, told = improved(held.everywhere, held.problem, first, 3)
         assert_array_equal(told, losses)
-        assert_array_equal(found.profile, profiles[int(np.argmin(losses))][:, found.order])
+        assert_array_equal(
+            found.profile, profiles[int(np.argmin(losses))][:, found.order]
+        )
         assert len(held.calls) == 4  # the reading is counted once
 
 
@@ -188,7 +200,9 @@ def test_the_reading_with_the_smallest_hard_loss_is_kept():
     codes, weights, _ = planted(0.3, sizes=(80, 12, 8), noise=0.4)
     held = Blocks(codes, weights)
     rows, H = held.sample(50)
-    found, _ = improved(held.everywhere, held.problem, first_target(rows, H, held.problem), 3)
+    found, _ = improved(
+        held.everywhere, held.problem, first_target(rows, H, held.problem), 3
+    )
     target = first_target(rows, H, held.problem)
     ends = []
     for _ in range(3):
@@ -197,7 +211,11 @@ def test_the_reading_with_the_smallest_hard_loss_is_kept():
         ends.append((loss, fit))
     profile = mean_profile(held, weights, min(ends, key=itemgetter(0))[1])
     Z = np.array(
-        [column == label for column in codes.T for label in np.unique(column[column >= 0])]
+        [
+            column == label
+            for column in codes.T
+            for label in np.unique(column[column >= 0])
+        ]
     ).T.astype(float)
     mass, hard, labels = (codes >= 0) @ weights, [], []
     for power in (0, 0.5, 1):
@@ -239,14 +257,22 @@ def test_what_is_told_of_a_row_does_not_depend_on_its_block(missing, k, monkeypa
     codes, weights, _ = planted(missing)
     held = Blocks(codes, weights)
     found, _ = improved(
-        held.everywhere, held.problem, first_target(*held.sample(50, k=k), held.problem), 2
+        held.everywhere,
+        held.problem,
+        first_target(*held.sample(50, k=k), held.problem),
+        2,
     )
-    whole = {what: found.of_block(codes, what) for what in ("labels", "membership", "confidence")}
+    whole = {
+        what: found.of_block(codes, what)
+        for what in ("labels", "membership", "confidence")
+    }
     assert_allclose(whole["membership"].sum(axis=1), 1)
     assert_array_equal(whole["labels"], whole["membership"].argmax(axis=1))
     for first, last in ((0, 1), (17, 18), (40, 57), (100, 130)):
         for what, values in whole.items():
-            assert_array_equal(found.of_block(codes[first:last], what), values[first:last])
+            assert_array_equal(
+                found.of_block(codes[first:last], what), values[first:last]
+            )
     monkeypatch.setattr(blocks, "ROWS", 11)
     for what, values in whole.items():
         assert_array_equal(found.of_block(codes, what), values)
@@ -258,9 +284,13 @@ def test_confidence_is_the_mean_co_association_with_the_rest_of_the_cluster():
     found, _ = improved(
         held.everywhere, held.problem, first_target(*held.sample(50), held.problem), 2
     )
-    labels, confidence = (found.of_block(codes, what) for what in ("labels", "confidence"))
+    labels, confidence = (
+        found.of_block(codes, what) for what in ("labels", "confidence")
+    )
     for i in range(0, len(codes), 13):
         others = np.flatnonzero((labels == labels[i]) & (np.arange(len(codes)) != i))
         both = (codes[others] >= 0) & (codes[i] >= 0)
         together = (codes[others] == codes[i]) & both
-        assert_allclose(confidence[i], (together @ weights).sum() / (both @ weights).sum())
+        assert_allclose(
+            confidence[i], (together @ weights).sum() / (both @ weights).sum()
+        )

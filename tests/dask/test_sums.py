@@ -102,7 +102,9 @@ def test_rows_do_not_depend_on_those_beside_them(missing):
     target = target_of(codes, problem)
     whole = target.rows(all_rows(codes, problem), problem)
     for part in (slice(0, 1), slice(7, 8), slice(3, 20)):
-        assert_array_equal(target.rows(all_rows(codes[part], problem), problem), whole[part])
+        assert_array_equal(
+            target.rows(all_rows(codes[part], problem), problem), whole[part]
+        )
 
 
 def test_a_column_of_zeros_stays_so():
@@ -123,7 +125,9 @@ def test_the_factor_of_a_sample_stands_for_all(missing):
     codes, weights = planted(missing, sizes=(10, 8, 6))
     twice = np.concatenate([codes, codes])
     problem = problem_of(twice, weights)
-    rows, groups, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
+    rows, groups, counts = np.unique(
+        codes, axis=0, return_inverse=True, return_counts=True
+    )
     H = np.random.default_rng(0).uniform(size=(len(rows), 3)) * np.sqrt(counts)[:, None]
     found = first_target(problem.ensemble(problem.codes(rows), counts), H, problem)
     alone = (H / np.sqrt(counts)[:, None])[groups.ravel()]
@@ -154,7 +158,9 @@ def test_sums_are_those_of_the_samples(missing, least):
     shares = H / H.sum(axis=1, keepdims=True)
     assert_allclose(found["mass"] / 2**20, shares.sum(axis=0), rtol=1e-5)
     for c, (_, members) in enumerate(clusters(codes)):
-        assert_allclose(found["contingency"][c] / 2**20, shares[members].sum(axis=0), atol=1e-4)
+        assert_allclose(
+            found["contingency"][c] / 2**20, shares[members].sum(axis=0), atol=1e-4
+        )
         assert found["sizes"][c] == members.sum()
     assert_allclose(problem.constant(found), loss_of_zero(codes, weights), rtol=1e-8)
 
@@ -218,7 +224,9 @@ def test_sums_over_a_billion_samples_are_whole_numbers(least):
     target = target_of(codes, problem)
     H = target.rows(all_rows(codes, problem), problem)
     entry = 2**16  # steps of an entry, see the test above
-    scale = 1 / np.sqrt(weights.min()) / problem.step  # of a sample that one partition saw
+    scale = (
+        1 / np.sqrt(weights.min()) / problem.step
+    )  # of a sample that one partition saw
     assert 0 < (H / target.grid(problem)).max() <= entry
     assert scale <= 2**16
     for most in (entry * scale, entry**2, scale**2, 2.0**32 / 2, 2.0**20):

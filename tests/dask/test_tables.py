@@ -9,7 +9,9 @@ tables = pytest.importorskip("nmfcluster.dask.tables")
 
 
 def array(n_rows=20, n_columns=3, dtype=float):
-    return (np.arange(n_rows * n_columns) % 100).reshape(n_rows, n_columns).astype(dtype)
+    return (
+        (np.arange(n_rows * n_columns) % 100).reshape(n_rows, n_columns).astype(dtype)
+    )
 
 
 def test_rows_are_whole():
@@ -42,7 +44,10 @@ def test_other_tables_are_refused():
             da.from_array(array().astype(str)),
             "V must hold numbers .* of <U",
         ),
-        (da.from_array(array(dtype=object), chunks=6), "V must hold numbers .* of object"),
+        (
+            da.from_array(array(dtype=object), chunks=6),
+            "V must hold numbers .* of object",
+        ),
         (da.from_array(array(dtype=complex)), "V must hold numbers .* of complex"),
     ):
         with pytest.raises(TypeError, match=says):
@@ -51,7 +56,10 @@ def test_other_tables_are_refused():
         (X[:, 0], r"a table with rows and columns, got shape \(20,\)"),
         (X[:0], r"a table with rows and columns.*\(0, 3\)"),
         (X[:, :0], r"a table with rows and columns.*\(20, 0\)"),
-        (X[da.arange(20) > 3], r"blocks of known sizes: call V.compute_chunk_sizes\(\) first"),
+        (
+            X[da.arange(20) > 3],
+            r"blocks of known sizes: call V.compute_chunk_sizes\(\) first",
+        ),
     ):
         with pytest.raises(ValueError, match=says):
             tables.read_rows(other, "V")
@@ -60,7 +68,9 @@ def test_other_tables_are_refused():
 def test_blocks_that_are_sparse_are_refused():
     sp = pytest.importorskip("scipy.sparse")
     X = da.from_array(array()).map_blocks(sp.csr_array, meta=sp.csr_array((0, 0)))
-    with pytest.raises(TypeError, match="X must hold numbers in numpy's arrays, got csr_array"):
+    with pytest.raises(
+        TypeError, match="X must hold numbers in numpy's arrays, got csr_array"
+    ):
         tables.read_rows(X)
 
 
@@ -84,6 +94,9 @@ def test_parts_are_put_together_a_few_at_a_time(n_blocks):
         sizes.append(len(parts))
         return sum(parts)
 
-    assert tables.reduced(tables.of_blocks(X, told, 2, rows=True), merged) == 2 * array(140).sum()
+    assert (
+        tables.reduced(tables.of_blocks(X, told, 2, rows=True), merged)
+        == 2 * array(140).sum()
+    )
     assert sorted(firsts) == list(range(0, 140, 140 // n_blocks))
     assert max(sizes, default=0) <= 8

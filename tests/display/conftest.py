@@ -19,10 +19,12 @@ def _close_figures():
 
 @pytest.fixture(scope="session")
 def consensus():
-    partitions, _ = make_partitions((60, 25, 9, 2), n_partitions=15, noise=0.3, random_state=0)
-    return NMFConsensus(n_clusters=4, affinity="partitions", n_init=4, random_state=0).fit(
-        partitions
+    partitions, _ = make_partitions(
+        (60, 25, 9, 2), n_partitions=15, noise=0.3, random_state=0
     )
+    return NMFConsensus(
+        n_clusters=4, affinity="partitions", n_init=4, random_state=0
+    ).fit(partitions)
 
 
 @pytest.fixture(scope="session")
@@ -66,10 +68,17 @@ def planted():
     """Return a function that makes a shuffled chain of biclusters, and says where each one was."""
 
     def make(seed=3):
-        X, W, H = make_biclusters((50, 80), 5, overlap=0.3, twins=False, random_state=seed)
+        X, W, H = make_biclusters(
+            (50, 80), 5, overlap=0.3, twins=False, random_state=seed
+        )
         rng = np.random.RandomState(seed)
         rows, columns = rng.permutation(len(X)), rng.permutation(X.shape[1])
         chain = rng.permutation(5)
-        return X[rows][:, columns], W.T[chain][:, rows] > 0, H[chain][:, columns] > 0, chain
+        return (
+            X[rows][:, columns],
+            W.T[chain][:, rows] > 0,
+            H[chain][:, columns] > 0,
+            chain,
+        )
 
     return make

@@ -15,10 +15,16 @@ def test_a_small_table_is_shown_entry_by_entry(biclusters, table):
     display = BiclusterDisplay.from_estimator(biclusters, table)
     assert_array_equal(np.sort(display.row_order), np.arange(len(table)))
     assert_array_equal(np.sort(display.column_order), np.arange(table.shape[1]))
-    assert_array_equal(display.matrix, table[display.row_order][:, display.column_order])
+    assert_array_equal(
+        display.matrix, table[display.row_order][:, display.column_order]
+    )
     assert_array_equal(display.row_shares, biclusters.rows_[:, display.row_order])
-    assert_array_equal(display.column_shares, biclusters.columns_[:, display.column_order])
-    assert_array_equal(display.mesh_.get_array().reshape(display.matrix.shape), display.matrix)
+    assert_array_equal(
+        display.column_shares, biclusters.columns_[:, display.column_order]
+    )
+    assert_array_equal(
+        display.mesh_.get_array().reshape(display.matrix.shape), display.matrix
+    )
 
 
 def test_few_large_entries_do_not_hide_the_others(planted):
@@ -73,25 +79,51 @@ def test_the_first_row_is_on_top(biclusters, table):
 
 def test_estimators_without_biclusters_are_refused(table):
     consensus = NMFConsensus(2, n_estimators=3, random_state=0).fit(table)
-    with pytest.raises(TypeError, match=r"got NMFConsensus: from_biclusters takes the rows"):
+    with pytest.raises(
+        TypeError, match=r"got NMFConsensus: from_biclusters takes the rows"
+    ):
         BiclusterDisplay.from_estimator(consensus, table)
 
 
 def test_bad_input_is_named():
-    given = {"X": np.ones((4, 5)), "rows": np.ones((2, 4), bool), "columns": np.ones((2, 5), bool)}
+    given = {
+        "X": np.ones((4, 5)),
+        "rows": np.ones((2, 4), bool),
+        "columns": np.ones((2, 5), bool),
+    }
     for change, error, message in (
-        ({"X": np.ones((3, 4))}, ValueError, r"X must have the 4 rows and 5 col.* shape \(3, 4\)"),
-        ({"X": np.ones((5, 4))}, ValueError, r"X must have the 4 rows .* got shape \(5, 4\)"),
+        (
+            {"X": np.ones((3, 4))},
+            ValueError,
+            r"X must have the 4 rows and 5 col.* shape \(3, 4\)",
+        ),
+        (
+            {"X": np.ones((5, 4))},
+            ValueError,
+            r"X must have the 4 rows .* got shape \(5, 4\)",
+        ),
         ({"X": np.full((4, 5), np.inf)}, ValueError, "X contains infinity"),
         ({"X": np.ones(4)}, ValueError, "Expected 2D"),
         ({"X": [["a"] * 5] * 4}, ValueError, "X must hold real numbers"),
         ({"rows": np.ones(4, dtype=bool)}, ValueError, "Expected 2D"),
         ({"rows": np.ones((0, 4))}, ValueError, r"minimum of 1"),
-        ({"rows": [[1, 0], [1]]}, ValueError, "rows must be a table whose rows are of one length"),
+        (
+            {"rows": [[1, 0], [1]]},
+            ValueError,
+            "rows must be a table whose rows are of one length",
+        ),
         ({"rows": np.full((2, 4), 0.5)}, TypeError, "rows must hold booleans, got"),
         ({"rows": np.full((2, 4), 2)}, TypeError, "rows must hold booleans, got"),
-        ({"columns": [["x"] * 5] * 2}, ValueError, "columns must hold real numbers, got"),
-        ({"columns": np.ones((3, 5), bool)}, ValueError, "same clusters, got 2 and 3 of them"),
+        (
+            {"columns": [["x"] * 5] * 2},
+            ValueError,
+            "columns must hold real numbers, got",
+        ),
+        (
+            {"columns": np.ones((3, 5), bool)},
+            ValueError,
+            "same clusters, got 2 and 3 of them",
+        ),
         ({"max_cells": 0}, ValueError, "max_cells must be at least 1, got 0"),
         ({"max_cells": 2.5}, TypeError, "max_cells must be an int, got 2.5"),
     ):
@@ -101,7 +133,9 @@ def test_bad_input_is_named():
 
 
 def test_a_table_of_other_size_than_the_fit_is_refused(biclusters, table):
-    with pytest.raises(ValueError, match=r"X must have the 34 rows and 49 columns .* \(34, 48\)"):
+    with pytest.raises(
+        ValueError, match=r"X must have the 34 rows and 49 columns .* \(34, 48\)"
+    ):
         BiclusterDisplay.from_estimator(biclusters, table[:, 1:])
 
 
@@ -116,7 +150,11 @@ def test_the_frames_hold_their_biclusters(planted):
     X, rows, columns, _ = planted()
     display = BiclusterDisplay.from_biclusters(X, rows, columns)
     for cluster, frame in zip(display.clusters, display.outlines_, strict=True):
-        (left, top), width, height = frame.get_xy(), frame.get_width(), frame.get_height()
+        (left, top), width, height = (
+            frame.get_xy(),
+            frame.get_width(),
+            frame.get_height(),
+        )
         inside_rows = display.row_order[top : top + height]
         inside_columns = display.column_order[left : left + width]
         assert_array_equal(np.sort(inside_rows), np.flatnonzero(rows[cluster]))
@@ -188,13 +226,19 @@ def test_an_empty_cluster_has_no_mark():
 
 def test_clusters_are_named_where_there_is_room(planted):
     display = BiclusterDisplay.from_biclusters(*planted()[:3])
-    assert [text.get_text() for text in display.ax_.texts] == [str(c) for c in display.clusters]
+    assert [text.get_text() for text in display.ax_.texts] == [
+        str(c) for c in display.clusters
+    ]
     many = np.eye(25, dtype=bool)
     display = BiclusterDisplay.from_biclusters(np.eye(25), many, many)
     assert 5 <= len(display.ax_.texts) <= 10
     display.figure_.draw_without_rendering()
     boxes = [text.get_window_extent() for text in display.ax_.texts]
-    assert all(not one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[i + 1 :])
+    assert all(
+        not one.overlaps(other)
+        for i, one in enumerate(boxes)
+        for other in boxes[i + 1 :]
+    )
     assert display.outlines_ == []  # they would hide the table
 
 
@@ -210,7 +254,9 @@ def cells_of(order, sizes):
     ("form", "max_cells"), [(np.asarray, 5), (sp.csr_array, 16), (np.float32, 40)]
 )
 def test_cells_hold_means(biclusters, table, form, max_cells):
-    display = BiclusterDisplay.from_estimator(biclusters, form(table), max_cells=max_cells)
+    display = BiclusterDisplay.from_estimator(
+        biclusters, form(table), max_cells=max_cells
+    )
     down = cells_of(display.row_order, display.row_sizes)
     along = cells_of(display.column_order, display.column_sizes)
     assert max(len(down), len(along)) <= max_cells + 4
@@ -220,7 +266,9 @@ def test_cells_hold_means(biclusters, table, form, max_cells):
         (biclusters.rows_, display.row_shares, down),
         (biclusters.columns_, display.column_shares, along),
     ):
-        assert_allclose(shares, [[row[cell].mean() for cell in cells] for row in members])
+        assert_allclose(
+            shares, [[row[cell].mean() for cell in cells] for row in members]
+        )
 
 
 def test_a_sparse_table_is_not_made_dense():
@@ -264,7 +312,12 @@ def test_rows_go_to_the_cluster_that_adds_most(biclusters, table):
     display = BiclusterDisplay.from_estimator(biclusters, table)
     place = np.argsort(display.clusters)
     own = [
-        place[max(np.flatnonzero(biclusters.rows_[:, i]), key=lambda c: biclusters.factor_[i, c])]
+        place[
+            max(
+                np.flatnonzero(biclusters.rows_[:, i]),
+                key=lambda c: biclusters.factor_[i, c],
+            )
+        ]
         for i in display.row_order
         if biclusters.rows_[:, i].any()
     ]
@@ -276,7 +329,9 @@ def test_the_order_does_not_depend_on_that_of_the_table(biclusters, table):
     rows, columns = rng.permutation(len(table)), rng.permutation(table.shape[1])
     one = BiclusterDisplay.from_biclusters(table, biclusters.rows_, biclusters.columns_)
     other = BiclusterDisplay.from_biclusters(
-        table[rows][:, columns], biclusters.rows_[:, rows], biclusters.columns_[:, columns]
+        table[rows][:, columns],
+        biclusters.rows_[:, rows],
+        biclusters.columns_[:, columns],
     )
     assert_array_equal(one.clusters, other.clusters)
     assert_array_equal(one.row_shares, other.row_shares)

@@ -6,10 +6,14 @@ import pytest
 from nmfcluster.display.cells import divide_into_cells
 
 
-@pytest.mark.parametrize("sizes", [(1000,), (900, 60, 40), (500, 499, 1), (1,) * 40, (3, 1, 2)])
+@pytest.mark.parametrize(
+    "sizes", [(1000,), (900, 60, 40), (500, 499, 1), (1,) * 40, (3, 1, 2)]
+)
 def test_cells_respect_clusters(sizes):
     rng = np.random.RandomState(0)
-    labels = rng.permutation(np.repeat(np.arange(len(sizes)) * 2, sizes))  # numbers with gaps
+    labels = rng.permutation(
+        np.repeat(np.arange(len(sizes)) * 2, sizes)
+    )  # numbers with gaps
     confidence = rng.uniform(size=len(labels))
     for max_cells in (1, 3, 5, 17, 50, 400, 2000):
         cells, kept = divide_into_cells(labels, confidence, max_cells)

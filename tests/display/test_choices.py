@@ -36,15 +36,30 @@ def filled(ax):
 
 
 def voted(**parts):
-    told = {"candidates": NUMBERS, "n_clusters_": 3, "as_good": NUMBERS == 3, "method": "vote"}
+    told = {
+        "candidates": NUMBERS,
+        "n_clusters_": 3,
+        "as_good": NUMBERS == 3,
+        "method": "vote",
+    }
     return NumberOfClusters(**told | {"votes": VOTES} | parts)
 
 
 def test_every_criterion_has_a_dot_at_its_answer():
     display = voted().plot()
     assert isinstance(display, NumberDisplay)
-    assert [float(line.get_xdata()[0]) for line in display.lines_.values()] == [3, 3, 2, 6.5]
-    assert [line.get_marker() for line in display.lines_.values()] == ["o", "o", "o", ">"]
+    assert [float(line.get_xdata()[0]) for line in display.lines_.values()] == [
+        3,
+        3,
+        2,
+        6.5,
+    ]
+    assert [line.get_marker() for line in display.lines_.values()] == [
+        "o",
+        "o",
+        "o",
+        ">",
+    ]
     assert [line.get_ydata()[0] for line in display.lines_.values()] == [0, 1, 2, 3]
     hollow = [line.get_markerfacecolor() == "white" for line in display.lines_.values()]
     assert hollow == [False, False, True, True]
@@ -56,7 +71,12 @@ def test_every_criterion_has_a_dot_at_its_answer():
 
 def test_agreement_is_a_curve():
     heights = np.array([np.nan, 0.8, 0.99, 0.985, 0.7, 0.6])
-    parts = {"method": "stability", "votes": None, "as_good": heights > 0.97, "n_clusters_": 4}
+    parts = {
+        "method": "stability",
+        "votes": None,
+        "as_good": heights > 0.97,
+        "n_clusters_": 4,
+    }
     chosen = voted(stability=heights, stability_se=np.full(6, 0.02), **parts)
     display = NumberDisplay.from_estimator(chosen)
     curve = display.lines_["stability"]
@@ -98,7 +118,10 @@ def test_the_curves_are_those_of_the_sweep(sweep):
     assert upper.y0 > lower.y1
     assert_allclose([upper.x0, upper.x1], [lower.x0, lower.x1])
     assert display.ax_.get_xlim() == display.loss_ax_.get_xlim()
-    assert (display.ax_.get_xlabel(), display.loss_ax_.get_xlabel()) == ("", "number of clusters")
+    assert (display.ax_.get_xlabel(), display.loss_ax_.get_xlabel()) == (
+        "",
+        "number of clusters",
+    )
 
 
 @pytest.mark.parametrize("grid", [True, False], ids=["of a grid", "placed"])
@@ -119,7 +142,11 @@ def test_without_held_out_losses_there_is_one_panel():
     display = NumberDisplay(table=SWEPT).plot()
     assert display.loss_ax_ is None
     assert display.ax_.get_xlabel() == "number of clusters"
-    assert set(display.lines_) == {"recurrence", "smallest_recurrence", "reconstruction_err"}
+    assert set(display.lines_) == {
+        "recurrence",
+        "smallest_recurrence",
+        "reconstruction_err",
+    }
     assert list(display.ax_.lines[-1].get_xdata()) == [3, 3]
     assert len(display.ax_.figure.axes) == 2
 
@@ -176,11 +203,17 @@ def test_the_curve_is_that_of_the_table(search):
     assert_array_equal(display.line_.get_ydata(), display.scores)
     (band,) = display.ax_.collections
     heights = band.get_paths()[0].vertices[:, 1]
-    bounds = (display.scores - display.errors).min(), (display.scores + display.errors).max()
+    bounds = (
+        (display.scores - display.errors).min(),
+        (display.scores + display.errors).max(),
+    )
     assert_allclose([heights.min(), heights.max()], bounds)
     assert legend_of(display.ax_) == ["± 1 standard error", "as good as the best"]
     assert display.ax_.get_title() == f"chosen: n_clusters = {display.chosen}"
-    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("n_clusters", "stability")
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == (
+        "n_clusters",
+        "stability",
+    )
 
 
 def test_values_within_a_standard_error_of_the_best_are_as_good():
@@ -197,7 +230,9 @@ def test_values_within_a_standard_error_of_the_best_are_as_good():
 
 
 def test_other_scores_have_the_error_of_their_splits(blobs):
-    search = GridSearchCV(KMeans(n_init=1, random_state=0), {"n_clusters": [2, 3]}, cv=4)
+    search = GridSearchCV(
+        KMeans(n_init=1, random_state=0), {"n_clusters": [2, 3]}, cv=4
+    )
     results = search.fit(blobs).cv_results_
     display = StabilityDisplay.from_estimator(search)
     assert display.metric == display.ax_.get_ylabel() == "score"
@@ -211,7 +246,11 @@ def test_other_scores_have_the_error_of_their_splits(blobs):
 
 
 def test_of_several_parameters_the_best_candidates_are_shown():
-    params = [{"eta": eta, "affinity": name} for eta in (0.1, 1, 10) for name in ("rbf", "cosine")]
+    params = [
+        {"eta": eta, "affinity": name}
+        for eta in (0.1, 1, 10)
+        for name in ("rbf", "cosine")
+    ]
     scores = np.array([0.1, 0.3, 0.5, 0.4, np.nan, 0.2])
     model = searched(params, mean_test_score=scores)
     model.best_index_ = 2
@@ -219,7 +258,9 @@ def test_of_several_parameters_the_best_candidates_are_shown():
     assert display.param_name == "eta"  # the one with the most values
     assert display.scores.tolist() == [0.3, 0.5, 0.2]
     assert display.chosen == 1
-    marked = [line for line in display.ax_.get_lines() if list(line.get_ydata()) == [0, 1]]
+    marked = [
+        line for line in display.ax_.get_lines() if list(line.get_ydata()) == [0, 1]
+    ]
     assert [line.get_xdata()[0] for line in marked] == [1]  # its place
 
 
@@ -244,13 +285,17 @@ def test_values_are_named():
         ),
     ):
         assert names_of(values) == ticks
-    assert names_of(list(range(2, 40))) == [str(k) for k in range(2, 40, 4)]  # no room for all
+    assert names_of(list(range(2, 40))) == [
+        str(k) for k in range(2, 40, 4)
+    ]  # no room for all
 
 
 def test_what_is_no_fitted_search_is_refused():
     with pytest.raises(NotFittedError):
         StabilityDisplay.from_estimator(GridSearchCV(KMeans(), {}))
-    with pytest.raises(ValueError, match="refit of the search must be the name of a score"):
+    with pytest.raises(
+        ValueError, match="refit of the search must be the name of a score"
+    ):
         StabilityDisplay.from_estimator(searched([{"eta": 1}], mean_test_beauty=[1.0]))
     nothing = searched([{"eta": 1}], mean_test_score=[np.nan])
     with pytest.raises(ValueError, match="score must have a finite value to show"):

@@ -35,7 +35,9 @@ def test_cells_hold_the_mean_over_pairs(consensus, max_cells):
     cells = cells_of(display)
     assert len(cells) < max_cells + 4
     np.testing.assert_allclose(
-        display.matrix, dense_mean(consensus.consensus_matrix(), display.order, cells), atol=1e-12
+        display.matrix,
+        dense_mean(consensus.consensus_matrix(), display.order, cells),
+        atol=1e-12,
     )
 
 
@@ -75,7 +77,9 @@ def test_axes_count_samples_and_edges_are_exact(consensus):
     assert display.ax_.get_xlim() == (0, 96)
     assert display.ax_.get_ylim() == (96, 0)
     edges = display.mesh_.get_coordinates()[0, :, 0]
-    np.testing.assert_array_equal(edges, np.concatenate([[0], np.cumsum(display.cell_sizes)]))
+    np.testing.assert_array_equal(
+        edges, np.concatenate([[0], np.cumsum(display.cell_sizes)])
+    )
 
 
 def test_many_samples_take_few_cells():
@@ -92,7 +96,9 @@ def test_many_samples_take_few_cells():
     assert np.diff(places).min() > 200  # names do not overlap
 
 
-@pytest.mark.parametrize(("storage", "max_cells"), [(np.asarray, 400), (sp.csr_matrix, 9)])
+@pytest.mark.parametrize(
+    ("storage", "max_cells"), [(np.asarray, 400), (sp.csr_matrix, 9)]
+)
 def test_a_precomputed_similarity_is_averaged(storage, max_cells):
     X, _ = make_blobs(40, centers=3, random_state=0)
     kernel = 5 * rbf_kernel(X)
@@ -100,7 +106,9 @@ def test_a_precomputed_similarity_is_averaged(storage, max_cells):
     display = ConsensusMatrixDisplay.from_estimator(model, max_cells=max_cells)
     cells = cells_of(display)
     assert len(cells) <= max_cells
-    np.testing.assert_allclose(display.matrix, dense_mean(kernel, display.order, cells), rtol=1e-10)
+    np.testing.assert_allclose(
+        display.matrix, dense_mean(kernel, display.order, cells), rtol=1e-10
+    )
     assert display.colorbar_.ax.get_ylabel().endswith("similarity")
     off_diagonal = display.matrix[~np.eye(len(cells), dtype=bool)]
     assert display.mesh_.get_clim() == (0, pytest.approx(off_diagonal.max()))
@@ -115,7 +123,9 @@ def test_partitions_are_ordered_by_any_labels():
     assert display.names == ["cat", "dog"]
     assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["cat", "dog"]
     together = np.mean([c[:, None] == c for c in partitions.T[:3]], axis=0)
-    np.testing.assert_allclose(display.matrix, together[np.ix_(display.order, display.order)])
+    np.testing.assert_allclose(
+        display.matrix, together[np.ix_(display.order, display.order)]
+    )
 
 
 def test_samples_in_no_cluster_come_last_by_any_labels():
@@ -130,7 +140,10 @@ def test_samples_in_no_cluster_come_last_by_any_labels():
 def test_partitions_and_an_estimator_of_them_give_one_picture(consensus):
     one = ConsensusMatrixDisplay.from_estimator(consensus, max_cells=30)
     other = ConsensusMatrixDisplay.from_partitions(
-        consensus.partitions_, consensus.labels_, weights=consensus.weights_, max_cells=30
+        consensus.partitions_,
+        consensus.labels_,
+        weights=consensus.weights_,
+        max_cells=30,
     )
     np.testing.assert_allclose(one.matrix, other.matrix)
 
@@ -141,10 +154,14 @@ def test_the_consensus_of_the_runs_is_shown(outside, biclusters):
     np.testing.assert_allclose(display.matrix, C, equal_nan=True)
     assert display.value_name == "co-association"
     labels = biclusters.labels_[display.order]
-    assert (labels[-outside:] == -1).all()  # samples in no cluster come last, and are named
+    assert (
+        labels[-outside:] == -1
+    ).all()  # samples in no cluster come last, and are named
     assert (labels[:-outside] >= 0).all()
     assert [text.get_text() for text in display.ax_.get_yticklabels()][-1] == "none"
-    assert display.ax_.get_legend() is not None  # rows of zeros are never seen with others
+    assert (
+        display.ax_.get_legend() is not None
+    )  # rows of zeros are never seen with others
 
 
 def test_without_a_sample_in_no_cluster_none_is_named():

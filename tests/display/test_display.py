@@ -17,7 +17,10 @@ plt = pytest.importorskip("matplotlib.pyplot")
 
 CLASSES = [getattr(display, name) for name in display.__all__]
 METHODS = [
-    getattr(owner, name) for owner in CLASSES for name in dir(owner) if name.startswith("from_")
+    getattr(owner, name)
+    for owner in CLASSES
+    for name in dir(owner)
+    if name.startswith("from_")
 ]
 
 of_estimators = pytest.mark.parametrize(
@@ -25,7 +28,9 @@ of_estimators = pytest.mark.parametrize(
     [owner for owner in CLASSES if hasattr(owner, "from_estimator")],
     ids=lambda owner: owner.__name__,
 )
-each_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__qualname__)
+each_method = pytest.mark.parametrize(
+    "method", METHODS, ids=lambda method: method.__qualname__
+)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +38,9 @@ def data(consensus, biclusters, sweep, table):
     """Return the data that every method draws, by the name of the method."""
     X = np.eye(12)[:, :3] + np.arange(12)[:, None] % 3
     models = [
-        SimilarityFusionNMF(3, eta=eta, affinity=["rbf", "cosine"], n_init=1, random_state=0).fit(X)
+        SimilarityFusionNMF(
+            3, eta=eta, affinity=["rbf", "cosine"], n_init=1, random_state=0
+        ).fit(X)
         for eta in (0.1, 1.0)
     ]
     search = GridSearchCV(
@@ -43,10 +50,17 @@ def data(consensus, biclusters, sweep, table):
         cv=FullSampleSplit(),
     ).fit(X)
     return {
-        "BiclusterDisplay.from_biclusters": (table, biclusters.rows_, biclusters.columns_),
+        "BiclusterDisplay.from_biclusters": (
+            table,
+            biclusters.rows_,
+            biclusters.columns_,
+        ),
         "BiclusterDisplay.from_estimator": (biclusters, table),
         "ConsensusMatrixDisplay.from_estimator": (consensus,),
-        "ConsensusMatrixDisplay.from_partitions": (consensus.partitions_, consensus.labels_),
+        "ConsensusMatrixDisplay.from_partitions": (
+            consensus.partitions_,
+            consensus.labels_,
+        ),
         "NumberDisplay.from_estimator": (sweep,),
         "SourceWeightsDisplay.from_estimator": (models[0],),
         "SourceWeightsDisplay.from_estimators": (models,),
@@ -104,7 +118,9 @@ def test_other_objects_are_refused(owner, data):
 def test_what_is_no_axes_is_refused_by_name(method, data):
     _, several = plt.subplots(2)
     for wrong in (3, "ax", several, several[0].figure, True):
-        with pytest.raises(TypeError, match="ax must be one matplotlib Axes, or None, got"):
+        with pytest.raises(
+            TypeError, match="ax must be one matplotlib Axes, or None, got"
+        ):
             method(*data[method.__qualname__], ax=wrong)
     assert len(plt.get_fignums()) == 1
 
@@ -112,8 +128,16 @@ def test_what_is_no_axes_is_refused_by_name(method, data):
 def test_constructors_name_what_they_cannot_draw():
     places = {"param_name": "k", "values": [2, 3]}
     for kind, given, says in (
-        (display.StabilityDisplay, places | {"scores": None}, "scores must be .*, got None"),
-        (display.StabilityDisplay, places | {"scores": [0.5]}, "scores must be one number a value"),
+        (
+            display.StabilityDisplay,
+            places | {"scores": None},
+            "scores must be .*, got None",
+        ),
+        (
+            display.StabilityDisplay,
+            places | {"scores": [0.5]},
+            "scores must be one number a value",
+        ),
     ):
         with pytest.raises((TypeError, ValueError), match=says):
             kind(**given).plot()

@@ -23,16 +23,28 @@ def test_colours_do_not_repeat_below_twenty_clusters():
 EYES = {
     "all cones": np.eye(3),
     "no long": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
-    "no middle": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
-    "no short": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+    "no middle": [
+        [0.367, 0.861, -0.228],
+        [0.280, 0.673, 0.047],
+        [-0.012, 0.043, 0.969],
+    ],
+    "no short": [
+        [1.256, -0.077, -0.179],
+        [-0.078, 0.931, 0.148],
+        [0.005, 0.691, 0.304],
+    ],
 }
-XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+XYZ = np.array(
+    [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+)
 
 
 @pytest.mark.parametrize("eye", EYES)
 def test_colour_blind_readers_tell_seven_clusters_apart(eye):
     colours = [colour_of(i) for i in range(7)]
-    rgb = np.array([[int(c[at : at + 2], 16) / 255 for at in (1, 3, 5)] for c in colours])
+    rgb = np.array(
+        [[int(c[at : at + 2], 16) / 255 for at in (1, 3, 5)] for c in colours]
+    )
     seen = np.clip(((rgb + 0.055) / 1.055) ** 2.4 @ np.array(EYES[eye]).T, 0, 1)
     x, y, z = np.cbrt(seen @ XYZ.T / XYZ.sum(axis=1)).T
     lab = np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=1)

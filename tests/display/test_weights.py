@@ -44,36 +44,46 @@ def test_the_bars_are_the_weights_and_the_losses_stand_beside(models):
     assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == list(NAMES)
     first, *_, last = (bar.get_y() for bar in display.bars_)
     bottom, top = display.ax_.get_ylim()
-    assert abs(first - top) < abs(last - top)  # in the order of the sources, from the top
+    assert abs(first - top) < abs(
+        last - top
+    )  # in the order of the sources, from the top
     assert bottom > top
     assert display.lines_ == []
     assert display.values is None
     *numbers, head = texts_of(display)
     assert head == "loss"
-    assert_allclose([float(number) for number in numbers], models[2].source_losses_, rtol=5e-3)
+    assert_allclose(
+        [float(number) for number in numbers], models[2].source_losses_, rtol=5e-3
+    )
 
 
 def test_sources_that_agree_have_a_cell_of_their_own(models):
     correlations = np.array([[1.0, 0.6, 0.9], [0.6, 1.0, -0.004], [0.9, -0.004, 1.0]])
     scores = np.array([[0.0, 50.0, 4.0], [50.0, 0.0, -0.3], [4.0, -0.3, 0.0]])
     agreement = {"agreement": (correlations, scores)}
-    display = SourceWeightsDisplay(names=NAMES, weights=np.ones(3) / 3, **agreement).plot()
+    display = SourceWeightsDisplay(
+        names=NAMES, weights=np.ones(3) / 3, **agreement
+    ).plot()
     blue = np.ma.filled(display.cells_.get_array(), 0)
     assert_array_equal(blue, [[0, 0.6, 0], [0.6, 0, 0], [0, 0, 0]])
     written = [text.get_text() for text in display.cells_.axes.texts]
     assert written == ["0.60", "0.90", "0.60", "0.00", "0.90", "0.00"]
     assert display.cells_.axes.get_ylim() == display.ax_.get_ylim()
-    assert SourceWeightsDisplay.from_estimator(models[0]).cells_ is None  # criterion="kl"
+    assert (
+        SourceWeightsDisplay.from_estimator(models[0]).cells_ is None
+    )  # criterion="kl"
 
 
 def test_the_agreement_of_a_model_is_shown_beside_its_weights(stack):
-    telling, noise = stack.parsing[:2]
+    telling, noise = stack.sources[:2]
     model = SimilarityFusionNMF(2).fit(similarities=[telling, noise, telling + noise])
     display = SourceWeightsDisplay.from_estimator(model)
     agree = model.agreement_.scores > 5
     assert_array_equal(np.ma.getmaskarray(display.cells_.get_array()), ~agree)
     assert agree.sum() == 4
-    assert display.plot(display.ax_).cells_ is None  # there is room for the weights alone
+    assert (
+        display.plot(display.ax_).cells_ is None
+    )  # there is room for the weights alone
 
 
 def test_sources_that_say_nothing_are_shown_without_a_bar():
@@ -81,12 +91,16 @@ def test_sources_that_say_nothing_are_shown_without_a_bar():
     display = SourceWeightsDisplay(names=["a", "b"], **nothing).plot()
     assert [bar.get_width() for bar in display.bars_] == [0, 0]
     assert np.ma.getmaskarray(display.cells_.get_array()).all()
-    one = SourceWeightsDisplay(names=["a"], weights=np.ones(1), agreement=(np.eye(1), np.eye(1)))
+    one = SourceWeightsDisplay(
+        names=["a"], weights=np.ones(1), agreement=(np.eye(1), np.eye(1))
+    )
     assert one.plot().cells_ is None  # with which other one should it agree?
 
 
 def test_weights_can_be_shown_without_losses():
-    display = SourceWeightsDisplay(names=["a", "b"], weights=np.array([0.25, 0.75])).plot()
+    display = SourceWeightsDisplay(
+        names=["a", "b"], weights=np.array([0.25, 0.75])
+    ).plot()
     assert texts_of(display) == []
     (line,) = display.ax_.get_lines()
     assert line.get_xdata()[0] == 0.5  # equal weights
@@ -105,7 +119,9 @@ def test_the_lines_are_the_weights_in_the_order_of_the_values(models):
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("eta", "weight")
     for chosen, place in ((1.0, [2, 2]), (np.inf, [3, 3]), (None, None)):
         drawn = SourceWeightsDisplay.from_estimators(models, chosen=chosen)
-        marked = [line for line in drawn.ax_.get_lines() if list(line.get_ydata()) == [0, 1]]
+        marked = [
+            line for line in drawn.ax_.get_lines() if list(line.get_ydata()) == [0, 1]
+        ]
         assert [list(line.get_xdata()) for line in marked] == ([place] if place else [])
 
 
@@ -132,5 +148,7 @@ def test_bad_sources_are_named(models, stack):
     with pytest.raises(ValueError, match=r"chosen must be the eta .*, got 7"):
         draw(models, chosen=7)
     renamed = SimilarityStack(stack, names=["a", "b", "c"])
-    with pytest.raises(ValueError, match=r"same sources, got .*'telling', 'noise', 'flat'"):
+    with pytest.raises(
+        ValueError, match=r"same sources, got .*'telling', 'noise', 'flat'"
+    ):
         draw([models[0], fitted(renamed, eta=3)])

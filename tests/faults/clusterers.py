@@ -33,7 +33,9 @@ class Raising(Failing):
 class Harmful(Failing):
     """Does nothing in the process of the tests."""
 
-    def __init__(self, n_clusters=3, random_state=None, fails=True, parent=None, mark=None):
+    def __init__(
+        self, n_clusters=3, random_state=None, fails=True, parent=None, mark=None
+    ):
         super().__init__(n_clusters, random_state, fails)
         self.parent = parent
         self.mark = mark

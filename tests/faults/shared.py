@@ -15,7 +15,9 @@ from sklearn.datasets import make_blobs
 
 from nmfcluster import NMFConsensus, NMFMetaCluster, SimilarityFusionNMF, SSNMFClusterer
 
-FEATURES, CLASSES = make_blobs(60, centers=10 * np.eye(3), cluster_std=1.0, random_state=0)
+FEATURES, CLASSES = make_blobs(
+    60, centers=10 * np.eye(3), cluster_std=1.0, random_state=0
+)
 MODELS = {
     "consensus": NMFConsensus(3, n_estimators=6, random_state=0),
     "constrained": SSNMFClusterer(3, random_state=0),
@@ -28,7 +30,9 @@ DATA = {name: FEATURES - FEATURES.min() for name in MODELS}
 def found(model, X):
     """Return what a fitted model holds, as bytes."""
     arrays = [model.labels_, model.membership_, model.loss_curve_]
-    return [array.tobytes() for array in (*arrays, model.predict(X), model.transform(X))]
+    return [
+        array.tobytes() for array in (*arrays, model.predict(X), model.transform(X))
+    ]
 
 
 @contextmanager

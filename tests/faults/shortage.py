@@ -23,8 +23,14 @@ LARGE = {
         NMFConsensus(150, affinity="precomputed", n_init=16),
         np.full((1200, 1200), 0.1) + np.eye(1200),
     ),
-    "constrained": (SSNMFClusterer(3, affinity="rbf"), np.linspace(0, 1, 9000).reshape(3000, 3)),
-    "fusion": (SimilarityFusionNMF(3, affinity="rbf"), np.linspace(0, 1, 9000).reshape(3000, 3)),
+    "constrained": (
+        SSNMFClusterer(3, affinity="rbf"),
+        np.linspace(0, 1, 9000).reshape(3000, 3),
+    ),
+    "fusion": (
+        SimilarityFusionNMF(3, affinity="rbf"),
+        np.linspace(0, 1, 9000).reshape(3000, 3),
+    ),
     "metaclusters": (
         NMFMetaCluster(30, n_estimators=64, max_iter=5),
         np.linspace(0, 1, 900_000).reshape(300, 3000),
@@ -66,14 +72,18 @@ def run_out_of_memory():
 
 
 def run_out_of_disk():
-    X = np.random.RandomState(0).uniform(size=(20_000, 8))  # large enough to be put into a file
+    X = np.random.RandomState(0).uniform(
+        size=(20_000, 8)
+    )  # large enough to be put into a file
     options = {"n_estimators": 3, "n_init": 1, "max_iter": 20, "tol": 1e-2}
     estimator.COARSE = 300  # samples, of more of which a part is fitted first
     model = NMFConsensus(3, random_state=0, **options)
     expected = clone(model).fit(X).labels_
     model.set_params(n_jobs=2)
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["JOBLIB_TEMP_FOLDER"] = os.path.join(__file__, "below")  # which is no folder
+        os.environ["JOBLIB_TEMP_FOLDER"] = os.path.join(
+            __file__, "below"
+        )  # which is no folder
         tell("consensus", model, X)
         os.environ["JOBLIB_TEMP_FOLDER"] = folder
         limited(resource.RLIMIT_FSIZE, 2**16)

@@ -80,7 +80,10 @@ def sent(monkeypatch):
 
 
 # of graphs there is a start from each
-GRAPHS = [(name, "nearest_neighbors", columns) for name, columns in (("a", [0, 1]), ("b", [1, 2]))]
+GRAPHS = [
+    (name, "nearest_neighbors", columns)
+    for name, columns in (("a", [0, 1]), ("b", [1, 2]))
+]
 
 
 @pytest.fixture
@@ -131,9 +134,15 @@ def n_bytes(X):
 @pytest.mark.parametrize(
     "work",
     [
-        lambda X: NMFMetaCluster(2, n_estimators=24, max_iter=3, tol=-1, random_state=0).fit(X),
-        lambda X: base_partitions(X, KMeans(n_init=1, max_iter=2), n_estimators=12, n_clusters=2),
-        lambda X: StabilityScorer(12)(KMeans(2, n_init=1, max_iter=2, random_state=0), X),
+        lambda X: NMFMetaCluster(
+            2, n_estimators=24, max_iter=3, tol=-1, random_state=0
+        ).fit(X),
+        lambda X: base_partitions(
+            X, KMeans(n_init=1, max_iter=2), n_estimators=12, n_clusters=2
+        ),
+        lambda X: StabilityScorer(12)(
+            KMeans(2, n_init=1, max_iter=2, random_state=0), X
+        ),
     ],
     ids=["runs", "base partitions", "stability"],
 )
@@ -150,7 +159,9 @@ def test_the_data_are_sent_once(work, data, on_dask, sent, traffic, monkeypatch)
 def test_what_cannot_be_pickled_is_named(on_dask):
     unfit = Slow(fails=threading.Lock().acquire)
     for estimator in (unfit, Unsendable()):
-        with pytest.raises(TypeError, match=r"must be picklable, .* base clusterer.*lock"):
+        with pytest.raises(
+            TypeError, match=r"must be picklable, .* base clusterer.*lock"
+        ):
             base_partitions(X, estimator, n_estimators=4)
 
 
@@ -209,9 +220,13 @@ def test_a_worker_that_is_killed_is_not_missed(kill, sent, recwarn):
 
 
 def test_what_is_lost_with_all_workers_is_sent_again(kill, sent):
-    expected = base_partitions(X, Slow(fails=False), n_estimators=10, random_state=0).labels
+    expected = base_partitions(
+        X, Slow(fails=False), n_estimators=10, random_state=0
+    ).labels
     kill(2)
-    with pytest.warns(UserWarning, match="lost a worker with what it held, and is sent all again"):
+    with pytest.warns(
+        UserWarning, match="lost a worker with what it held, and is sent all again"
+    ):
         result = base_partitions(X, Slow(), n_estimators=10, random_state=0)
     np.testing.assert_array_equal(result.labels, expected)
     assert sent == [("attempted", 10)] * 3
@@ -220,7 +235,9 @@ def test_what_is_lost_with_all_workers_is_sent_again(kill, sent):
 @pytest.mark.filterwarnings("ignore:The cluster lost a worker")
 def test_calls_that_kill_their_workers_are_an_error_with_its_cure(fragile):
     model = NMFConsensus(3, estimator=Fatal(), n_estimators=2, random_state=0)
-    with pytest.raises(RuntimeError, match=r"If they ran out of memory, .*memory_limit"):
+    with pytest.raises(
+        RuntimeError, match=r"If they ran out of memory, .*memory_limit"
+    ):
         model.fit(X)
     assert not hasattr(model, "labels_")
 
@@ -240,6 +257,8 @@ def test_a_second_loss_is_an_error(error, n_times, on_dask, monkeypatch):
         raise error
 
     monkeypatch.setattr(parallel, "_by_client", lost)
-    with pytest.raises(RuntimeError, match=f"{type(error).__name__}: .*start the fit again"):
+    with pytest.raises(
+        RuntimeError, match=f"{type(error).__name__}: .*start the fit again"
+    ):
         base_partitions(X)
     assert len(tried) == n_times

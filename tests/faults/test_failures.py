@@ -21,12 +21,16 @@ X = DATA["consensus"]
 
 
 def consensus(estimator, **options):
-    return NMFConsensus(3, estimator=estimator, n_estimators=4, random_state=0, **options)
+    return NMFConsensus(
+        3, estimator=estimator, n_estimators=4, random_state=0, **options
+    )
 
 
 def assert_fails_without_a_trace(model, error, match=None):
     """Then it fits as if nothing had been."""
-    expected = found(clone(model).set_params(estimator__fails=False, n_jobs=1).fit(X), X)
+    expected = found(
+        clone(model).set_params(estimator__fails=False, n_jobs=1).fit(X), X
+    )
     attributes = dict(vars(model))
     with threadpool_limits(3):
         before = threadpool_info()
@@ -34,7 +38,9 @@ def assert_fails_without_a_trace(model, error, match=None):
             model.fit(X)
         assert vars(model).keys() == attributes.keys()
         assert all(vars(model)[name] is value for name, value in attributes.items())
-        assert comes_true(lambda: threadpool_info() == before)  # other base runs have ended
+        assert comes_true(
+            lambda: threadpool_info() == before
+        )  # other base runs have ended
         if "labels_" in attributes:
             assert found(model, X) == expected
         assert found(model.set_params(estimator__fails=False).fit(X), X) == expected
@@ -60,7 +66,9 @@ def test_a_base_run_that_raises(n_jobs, backend):
         if backend == "threading" or n_jobs == 1:  # no worker has to be started anew
             assert_fails_without_a_trace(fitted(model), ArithmeticError, told)
             with pytest.raises(ArithmeticError, match=told):
-                base_partitions(X, Raising(), n_estimators=3, n_clusters=3, n_jobs=n_jobs)
+                base_partitions(
+                    X, Raising(), n_estimators=3, n_clusters=3, n_jobs=n_jobs
+                )
 
 
 @pytest.mark.slow
@@ -68,11 +76,15 @@ def test_a_base_run_that_raises(n_jobs, backend):
 def test_a_worker_that_is_killed(tmp_path):
     killed = Killed(parent=os.getpid(), mark=str(tmp_path / "mark"))
     with joblib.parallel_config("loky"):
-        assert_fails_without_a_trace(consensus(killed, n_jobs=2), RuntimeError, "terminated")
+        assert_fails_without_a_trace(
+            consensus(killed, n_jobs=2), RuntimeError, "terminated"
+        )
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no process interrupts another here")
+@pytest.mark.skipif(
+    not hasattr(signal, "SIGKILL"), reason="no process interrupts another here"
+)
 def test_an_interrupt_while_workers_are_in_base_runs(tmp_path):
     interrupting = Interrupting(parent=os.getpid(), mark=str(tmp_path / "mark"))
     model = fitted(consensus(interrupting, n_jobs=2))
@@ -84,7 +96,13 @@ def of_shortage(what):
     pytest.importorskip("resource", reason="nothing is limited here")
     paths = [str(Path(file).parents[1]) for file in (nmfcluster.__file__, __file__)]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(Path(__file__).with_name("shortage.py")), what],
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            str(Path(__file__).with_name("shortage.py")),
+            what,
+        ],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,
         text=True,
@@ -95,7 +113,9 @@ def of_shortage(what):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory is not told here")
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/statm"), reason="memory is not told here"
+)
 def test_a_fit_for_which_memory_is_too_little():
     told = of_shortage("memory")
     assert [name for name, _, _ in told] == [*MODELS]

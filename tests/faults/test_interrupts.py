@@ -27,7 +27,12 @@ class Watch:
     """In place of `iterate`: counts the updates of every batch, interrupts after some of them."""
 
     def __init__(self, iterate):
-        self.iterate, self.interrupt_after, self.pause, self.over = iterate, None, 0.0, False
+        self.iterate, self.interrupt_after, self.pause, self.over = (
+            iterate,
+            None,
+            0.0,
+            False,
+        )
         self.counts, self.lock = {}, threading.Lock()
 
     def __call__(self, steps, *rest):
@@ -50,7 +55,9 @@ class Watch:
         with self.lock:
             self.counts[batch] += 1
             if sum(self.counts.values()) == self.interrupt_after:
-                signal.raise_signal(signal.SIGINT)  # handled by the main thread, whoever raises it
+                signal.raise_signal(
+                    signal.SIGINT
+                )  # handled by the main thread, whoever raises it
         assert not self.over, "the test has ended, and this batch goes on"
         time.sleep(self.pause)
 
@@ -63,7 +70,9 @@ class Watch:
 def watch(monkeypatch):
     watch = Watch(run.iterate)
     monkeypatch.setattr(run, "iterate", watch)
-    monkeypatch.setattr(run, "_BATCH", 1)  # a batch a start, so that jobs have some to share
+    monkeypatch.setattr(
+        run, "_BATCH", 1
+    )  # a batch a start, so that jobs have some to share
     with heeding_interrupts():
         yield watch
         watch.over = True
@@ -81,7 +90,9 @@ def held(model):
 @pytest.mark.slow
 def test_an_interrupt_at_an_update_leaves_no_trace(public_estimator, make_input, watch):
     X, _ = make_input(public_estimator)
-    n_jobs = 1 + crc32(repr(public_estimator).encode()) % 2  # one of them, always the same
+    n_jobs = (
+        1 + crc32(repr(public_estimator).encode()) % 2
+    )  # one of them, always the same
     undisturbed = clone(public_estimator).set_params(random_state=0, n_init=4)
     undisturbed.fit(X)
     expected, n_updates = found(undisturbed, X), sum(watch.counts.values())
@@ -105,11 +116,17 @@ def test_an_interrupt_at_an_update_leaves_no_trace(public_estimator, make_input,
         assert threadpool_info() == before
 
 
-def test_no_batch_goes_on_after_an_interrupt(public_estimator, make_input, watch, monkeypatch):
+def test_no_batch_goes_on_after_an_interrupt(
+    public_estimator, make_input, watch, monkeypatch
+):
     """A batch that another thread works on makes the update that it is at, and no other one."""
-    monkeypatch.setattr("nmfcluster.meta.runs._SMALL", 0)  # runs on toys share threads, too
+    monkeypatch.setattr(
+        "nmfcluster.meta.runs._SMALL", 0
+    )  # runs on toys share threads, too
     X, _ = make_input(public_estimator)
-    model = clone(public_estimator).set_params(random_state=0, n_init=6, n_jobs=2, **ENDLESS)
+    model = clone(public_estimator).set_params(
+        random_state=0, n_init=6, n_jobs=2, **ENDLESS
+    )
     if "n_estimators" in model.get_params():
         model.set_params(n_estimators=6)
     watch.pause, watch.interrupt_after = 1e-3, 10 + drawn(model, 50)
@@ -119,10 +136,14 @@ def test_no_batch_goes_on_after_an_interrupt(public_estimator, make_input, watch
     before = watch.n_updates()
     # the first start of a fusion runs alone: it says what the next are computed from
     at_a_time = 1 if "criterion" in model.get_params() else 2
-    assert sum(count > 0 for count in before.values()) == at_a_time, "as many were to run at a time"
+    assert sum(count > 0 for count in before.values()) == at_a_time, (
+        "as many were to run at a time"
+    )
     time.sleep(0.1)
     after = watch.n_updates()
-    assert {batch for batch, count in after.items() if count > before.get(batch, 0) + 1} == set()
+    assert {
+        batch for batch, count in after.items() if count > before.get(batch, 0) + 1
+    } == set()
     assert comes_true(lambda: threading.active_count() <= threads)
     assert watch.n_updates() == after
 
@@ -139,7 +160,9 @@ def test_an_interrupt_is_no_score(n_jobs, watch):
         with pytest.raises(KeyboardInterrupt):
             scorer(model, FEATURES)
         watch.interrupt_after = None
-        assert comes_true(lambda: threadpool_info() == before)  # copies in threads have ended
+        assert comes_true(
+            lambda: threadpool_info() == before
+        )  # copies in threads have ended
         assert scorer(model, FEATURES) == expected
 
 
@@ -159,7 +182,9 @@ class Interruption:
 
     def at_line(self, frame, event, arg):
         code = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-        if event == "line" and "with " not in code:  # Python has no signals as a lock is let go
+        if (
+            event == "line" and "with " not in code
+        ):  # Python has no signals as a lock is let go
             self.left -= 1
             if self.left == 0:
                 raise KeyboardInterrupt

@@ -36,13 +36,20 @@ def test_numpy_that_raises_does_not_matter(public_estimator, make_input):
         X = X * 10  # kernels of distant samples, products of small numbers
     model = clone(public_estimator).set_params(random_state=0, n_init=2)
     expected = found(model.fit(X), X)
-    tiny = X if public_estimator.get_params().get("affinity") == "partitions" else X * 1e-300
+    tiny = (
+        X
+        if public_estimator.get_params().get("affinity") == "partitions"
+        else X * 1e-300
+    )
     of_tiny = [model.predict(tiny).tobytes(), model.transform(tiny).tobytes()]
     for n_jobs in [None] if hasattr(model, "estimators_") else [1, 2]:
         model.set_params(n_jobs=n_jobs)
         with np.errstate(all="raise"):
             assert found(model.fit(X), X) == expected
-            assert [model.predict(tiny).tobytes(), model.transform(tiny).tobytes()] == of_tiny
+            assert [
+                model.predict(tiny).tobytes(),
+                model.transform(tiny).tobytes(),
+            ] == of_tiny
             assert set(np.geterr().values()) == {"raise"}
 
 
@@ -57,7 +64,9 @@ def test_a_share_that_underflows_is_next_to_0():
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_overflow_is_told_with_its_cause_and_nothing_else(n_jobs):
     X = (FEATURES - FEATURES.min()).astype(np.float32)
-    model = NMFMetaCluster(3, n_estimators=2, sparsity=1e100, n_jobs=n_jobs, random_state=0)
+    model = NMFMetaCluster(
+        3, n_estimators=2, sparsity=1e100, n_jobs=n_jobs, random_state=0
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match="float32 cannot hold the losses"):
@@ -93,7 +102,10 @@ def test_settings_of_python_do_not_matter(options, environment):
 def test_eight_fits_at_once_find_what_each_finds_alone(expected):
     names = [*MODELS] * 2
     together = threading.Barrier(len(names))
-    models = [clone(MODELS[name]).set_params(n_jobs=1 + i // 4) for i, name in enumerate(names)]
+    models = [
+        clone(MODELS[name]).set_params(n_jobs=1 + i // 4)
+        for i, name in enumerate(names)
+    ]
     for model in models:  # base runs are in this process, too
         if "estimator" in model.get_params():
             model.set_params(n_jobs=None)
@@ -128,7 +140,8 @@ def of_child(name):
 
 
 needs_fork = pytest.mark.skipif(
-    "fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork here"
+    "fork" not in multiprocessing.get_all_start_methods(),
+    reason="there is no fork here",
 )
 
 

@@ -21,7 +21,12 @@ def literal_factor(r):
     u = r / np.sqrt(r.sum() or 1)
     for _ in range(50):
         others = [sum(u[:i]) + sum(u[i + 1 :]) for i in range(len(u))]
-        u = np.array([np.sqrt(a * b / c) if b else 0 for a, b, c in zip(u, r, others, strict=True)])
+        u = np.array(
+            [
+                np.sqrt(a * b / c) if b else 0
+                for a, b, c in zip(u, r, others, strict=True)
+            ]
+        )
     return u
 
 

@@ -68,7 +68,14 @@ def blobs(sizes, n_views, *, sep, width=3, seed=0):
 
 
 def assert_same_fit(one, other):
-    for name in ("labels_", "membership_", "weights_", "source_losses_", "core_", "loss_curve_"):
+    for name in (
+        "labels_",
+        "membership_",
+        "weights_",
+        "source_losses_",
+        "core_",
+        "loss_curve_",
+    ):
         assert_array_equal(getattr(one, name), getattr(other, name))
 
 

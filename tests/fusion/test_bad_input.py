@@ -19,7 +19,9 @@ BOTH = np.stack([A, B], axis=-1)
 
 
 def model(**parameters):
-    return SimilarityFusionNMF(**{"n_clusters": 2, "n_init": 1, "random_state": 0} | parameters)
+    return SimilarityFusionNMF(
+        **{"n_clusters": 2, "n_init": 1, "random_state": 0} | parameters
+    )
 
 
 def sources(name, says, similarities, error=ValueError, X=None, **parameters):
@@ -157,7 +159,9 @@ NEW = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("new", "says"), [case[1:] for case in NEW], ids=[c[0] for c in NEW])
+@pytest.mark.parametrize(
+    ("new", "says"), [case[1:] for case in NEW], ids=[c[0] for c in NEW]
+)
 def test_new_similarities_must_be_those_to_the_objects_of_fit(fitted, new, says):
     for method in (fitted.predict, fitted.transform):
         with pytest.raises(ValueError, match=re.compile(says, re.S)) as caught:
@@ -198,13 +202,19 @@ def test_a_part_needs_the_columns_of_all_objects():
 @pytest.mark.parametrize("method", ["predict", "transform"])
 def test_nothing_can_be_asked_before_fit(method):
     for affinity in ("precomputed", "rbf"):
-        with pytest.raises(NotFittedError, match="SimilarityFusionNMF instance is not fitted"):
+        with pytest.raises(
+            NotFittedError, match="SimilarityFusionNMF instance is not fitted"
+        ):
             getattr(model(affinity=affinity), method)(A)
 
 
 def test_a_kernel_that_is_negative_between_new_samples_and_old():
     def kernel(X, Y):
-        return np.ones((len(X), len(Y))) if len(X) == len(Y) else -np.ones((len(X), len(Y)))
+        return (
+            np.ones((len(X), len(Y)))
+            if len(X) == len(Y)
+            else -np.ones((len(X), len(Y)))
+        )
 
     model_of_ones = model(n_clusters=1, affinity=kernel, criterion="kl").fit(X)
     with pytest.raises(
@@ -225,12 +235,18 @@ def score(estimator, X, y=None):
     [
         ([A, B], {}, "have to be passed as arrays"),
         (X, {"similarities": [A, B]}, "X should be a square kernel matrix"),
-        (A, {"similarities": [A, B]}, "Cross-validation splits X alone: .*SimilarityStack"),
+        (
+            A,
+            {"similarities": [A, B]},
+            "Cross-validation splits X alone: .*SimilarityStack",
+        ),
     ],
     ids=["a list as X", "a list besides features", "a list besides a similarity"],
 )
 def test_cross_validation_cannot_split_lists(X, given, says):
-    search = GridSearchCV(model(), {"eta": [0.1, 1]}, scoring=score, cv=2, error_score="raise")
+    search = GridSearchCV(
+        model(), {"eta": [0.1, 1]}, scoring=score, cv=2, error_score="raise"
+    )
     with pytest.raises(ValueError, match=says):
         search.fit(X, **given)
 
@@ -238,5 +254,7 @@ def test_cross_validation_cannot_split_lists(X, given, says):
 def test_cross_validation_splits_a_stack():
     labels = cross_val_predict(model(), SimilarityStack([A, B]), cv=2)
     assert labels.shape == (20,)
-    search = GridSearchCV(model(), {"eta": [0.1, 1]}, scoring=score, cv=2, error_score="raise")
+    search = GridSearchCV(
+        model(), {"eta": [0.1, 1]}, scoring=score, cv=2, error_score="raise"
+    )
     assert search.fit(BOTH).best_score_ == 10

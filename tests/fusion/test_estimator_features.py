@@ -30,7 +30,9 @@ KERNELS = {
     "a list": {"affinity": ["rbf", "nearest_neighbors", laplacian_kernel]},
     "triples": {"affinity": VIEWS},
     "paths": {"affinity": [path_kernel, partial(path_kernel, scale=2.0), "rbf"]},
-    "named columns": {"affinity": [("v", "rbf", ["a", "b"]), ("w", RBF(2.0), "f"), "rbf"]},
+    "named columns": {
+        "affinity": [("v", "rbf", ["a", "b"]), ("w", RBF(2.0), "f"), "rbf"]
+    },
 }
 
 
@@ -52,7 +54,9 @@ def test_features_are_their_kernels_as_a_stack(kernels):
     assert_array_equal(fitted.transform(new), expected.transform(maker.transform(new)))
 
 
-@pytest.mark.parametrize(("library", "max_samples"), [(pd.DataFrame, 40), (pl.DataFrame, None)])
+@pytest.mark.parametrize(
+    ("library", "max_samples"), [(pd.DataFrame, 40), (pl.DataFrame, None)]
+)
 def test_views_can_be_columns_of_a_data_frame(library, max_samples, require_names):
     X, _ = features()
     named = [("one", "rbf", NAMES[:3]), ("two", "rbf", NAMES[3:])]
@@ -68,20 +72,31 @@ def test_views_can_be_columns_of_a_data_frame(library, max_samples, require_name
 def test_sparse_features():
     X, _ = features()
     X[X < 1] = 0
-    options = {"affinity": ["cosine", ("v", "nearest_neighbors", [0, 1, 2, 3])], "max_samples": 50}
+    options = {
+        "affinity": ["cosine", ("v", "nearest_neighbors", [0, 1, 2, 3])],
+        "max_samples": 50,
+    }
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # rows of zeros are similar to none
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # rows of zeros are similar to none
         fitted = default_model(**options).fit(sp.csr_matrix(X))
         expected = default_model(**options).fit(X)
     assert_array_equal(fitted.labels_, expected.labels_)
     assert_allclose(fitted.membership_, expected.membership_, atol=1e-6)
-    assert_allclose(fitted.transform(sp.coo_array(X[:5])), expected.transform(X[:5]), atol=1e-6)
+    assert_allclose(
+        fitted.transform(sp.coo_array(X[:5])), expected.transform(X[:5]), atol=1e-6
+    )
 
 
 def test_float32_features():
     X, _ = features()
     fitted = default_model(affinity=VIEWS).fit(X.astype(np.float32))
-    assert fitted.membership_.dtype == fitted.transform(X[:2].astype(np.float32)).dtype == "f4"
+    assert (
+        fitted.membership_.dtype
+        == fitted.transform(X[:2].astype(np.float32)).dtype
+        == "f4"
+    )
     assert_array_equal(fitted.labels_, default_model(affinity=VIEWS).fit(X).labels_)
 
 
@@ -120,7 +135,10 @@ def test_nested_rings_at_any_eta(eta):
 def test_kernels_can_be_negative(kernel):
     """What is negative counts as 0; the printed criteria refuse it, and say so."""
     X, y = features()
-    X, views = X - X.mean(axis=0), [(name, kernel, columns) for name, _, columns in VIEWS]
+    X, views = (
+        X - X.mean(axis=0),
+        [(name, kernel, columns) for name, _, columns in VIEWS],
+    )
     fitted = default_model(affinity=views).fit(X)
     assert_array_equal(fitted.weights_, [0.5, 0.5])
     assert adjusted_rand_score(y, fitted.labels_) > 0.8
@@ -130,9 +148,13 @@ def test_kernels_can_be_negative(kernel):
         assert S.min() < -0.4
     fitted = default_model(weights=[1, 1]).fit(correlations)
     assert adjusted_rand_score(y, fitted.labels_) > 0.8
-    positive = default_model(weights=[1, 1]).fit([np.maximum(S, 0) for S in correlations])
+    positive = default_model(weights=[1, 1]).fit(
+        [np.maximum(S, 0) for S in correlations]
+    )
     assert_allclose(fitted.membership_, positive.membership_, atol=1e-4)
-    with pytest.raises(ValueError, match=r"criterion='agreement' takes .*numpy\.maximum\(S, 0\)"):
+    with pytest.raises(
+        ValueError, match=r"criterion='agreement' takes .*numpy\.maximum\(S, 0\)"
+    ):
         default_model(criterion="kl").fit(correlations)
 
 
@@ -146,10 +168,15 @@ def test_kernels_can_be_negative(kernel):
 def test_classes_from_two_views(load, n, views, floor):
     X, y = load(return_X_y=True)
     X, y = StandardScaler().fit_transform(X[:n]), y[:n]
-    affinity = [(name, "nearest_neighbors", view) for name, view in zip("ab", views, strict=True)]
+    affinity = [
+        (name, "nearest_neighbors", view)
+        for name, view in zip("ab", views, strict=True)
+    ]
     fitted = default_model(n_clusters=len(set(y)), affinity=affinity).fit(X)
     assert adjusted_rand_score(y, fitted.labels_) > floor
-    alone = [clone(fitted).set_params(affinity=[view]).fit(X).labels_ for view in affinity]
+    alone = [
+        clone(fitted).set_params(affinity=[view]).fit(X).labels_ for view in affinity
+    ]
     assert adjusted_rand_score(y, fitted.labels_) > np.mean(
         [adjusted_rand_score(y, labels) for labels in alone]
     )
@@ -158,7 +185,10 @@ def test_classes_from_two_views(load, n, views, floor):
 def test_sports_news_from_two_segments(data_folder):
     """0.96 was measured, 0.93 if predicted; the segments alone have 0.91 and 0.76."""
     with np.load(data_folder / "bbcsport.npz", allow_pickle=False) as data:
-        segments, y = [normalize(sp.csr_array(data[name])) for name in ("V0", "V1")], data["y"]
+        segments, y = (
+            [normalize(sp.csr_array(data[name])) for name in ("V0", "V1")],
+            data["y"],
+        )
     widths = [segment.shape[1] for segment in segments]
     affinity = [
         ("first", "nearest_neighbors", slice(0, widths[0])),

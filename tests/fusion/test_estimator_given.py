@@ -24,13 +24,17 @@ def literal_losses(sources, M, criterion):
     losses = []
     for P in scaled(sources):
         entropy = -(P[P > 0] * np.log(P[P > 0])).sum()
-        losses.append(literal_divergence(P, M) + (criterion == "cross_entropy") * entropy)
+        losses.append(
+            literal_divergence(P, M) + (criterion == "cross_entropy") * entropy
+        )
     return np.array(losses)
 
 
 @pytest.mark.parametrize(("criterion", "symmetric", "eta"), MODES)
 @pytest.mark.usefixtures("as_given")
-def test_a_fit_is_what_the_formulas_make_of_its_factor(eta, criterion, symmetric, fusions):
+def test_a_fit_is_what_the_formulas_make_of_its_factor(
+    eta, criterion, symmetric, fusions
+):
     sources, _ = problem(cut=0.05)
     fitted = model(eta=eta, criterion=criterion, symmetric=symmetric).fit(sources)
     W, H = fitted._sources_.halves()
@@ -54,7 +58,9 @@ def test_a_fit_is_what_the_formulas_make_of_its_factor(eta, criterion, symmetric
     assert_allclose(fitted.core_, np.diag(q[order]), atol=1e-6)
     assert fitted.source_names_ == ("source0", "source1", "source2")
     assert any(fitted._sources_.fusion is fusion for fusion in fusions)
-    assert (len(fusions) == 1) == (eta == np.inf)  # weights and models are found in turn
+    assert (len(fusions) == 1) == (
+        eta == np.inf
+    )  # weights and models are found in turn
     for curve in fitted.loss_curves_:
         assert (np.diff(curve) <= 0).all()
         assert curve[-1] >= fitted.loss_
@@ -72,7 +78,9 @@ def test_criteria_differ_by_the_entropy_of_the_sources():
 def test_one_cluster_is_a_model_of_independent_objects():
     sources, _ = problem()
     fitted = model(n_clusters=1).fit(sources)
-    r = sum(w * P.sum(axis=1) for w, P in zip(fitted.weights_, scaled(sources), strict=True))
+    r = sum(
+        w * P.sum(axis=1) for w, P in zip(fitted.weights_, scaled(sources), strict=True)
+    )
     assert_array_equal(fitted.labels_, 0)
     assert_allclose(fitted.membership_, np.ones((43, 1)))
     assert_allclose(fitted.core_, [[1.0]])
@@ -95,7 +103,9 @@ def test_one_source_has_all_weight():
 def test_scale_of_a_source_does_not_matter(factor):
     sources, _ = problem()
     made = model(tol=1e-2)
-    one, other = (clone(made).fit([size * sources[0], *sources[1:]]) for size in (1, factor))
+    one, other = (
+        clone(made).fit([size * sources[0], *sources[1:]]) for size in (1, factor)
+    )
     for name in ("weights_", "source_losses_", "membership_"):
         assert_array_equal(getattr(one, name), getattr(other, name))
     new = [source[:5] for source in sources]
@@ -163,13 +173,19 @@ def test_objects_similar_to_none_are_in_no_cluster(storage, options):
     alone, others = [3, 17], np.delete(np.arange(43), [3, 17])
     for source in sources:
         source[alone] = source[:, alone] = 0
-    with pytest.warns(UserWarning, match="Nothing tells the cluster of 2 objects") as caught:
-        fitted = model(**options).fit(None, similarities=[storage(source) for source in sources])
+    with pytest.warns(
+        UserWarning, match="Nothing tells the cluster of 2 objects"
+    ) as caught:
+        fitted = model(**options).fit(
+            None, similarities=[storage(source) for source in sources]
+        )
     assert caught[0].filename == __file__
     assert_array_equal(fitted.labels_[alone], -1)
     assert_allclose(fitted.membership_[alone], np.full((2, 3), 1 / 3))
     assert_array_equal(fitted.predict(sources)[alone], -1)
-    without = model(**options).fit([source[np.ix_(others, others)] for source in sources])
+    without = model(**options).fit(
+        [source[np.ix_(others, others)] for source in sources]
+    )
     assert_allclose(fitted.loss_, without.loss_, rtol=1e-3, atol=1e-4)
     assert adjusted_rand_score(fitted.labels_[others], without.labels_) > 0.9
 
@@ -178,7 +194,9 @@ def test_a_mixture_is_sparse_if_all_sources_with_a_weight_are():
     sources, _ = problem(cut=0.2)
     stored = [sp.csr_array(sources[0]), sources[1], sp.csr_array(sources[2])]
     for weights, sparse in (([1, 1, 1], False), ([1, 0, 1], True)):
-        fused = model(eta=np.inf, weights=weights, tol=1e-2).fit(stored).fused_similarity()
+        fused = (
+            model(eta=np.inf, weights=weights, tol=1e-2).fit(stored).fused_similarity()
+        )
         assert sp.issparse(fused) == sparse
         P = sum(w * S for w, S in zip(weights, scaled(sources), strict=True))
         assert_allclose(dense(fused), 43 * P / P.sum(), rtol=1e-12)

@@ -2,7 +2,14 @@
 
 import numpy as np
 import pytest
-from fusion.shared import VIEW_1, VIEWS, assert_same_fit, default_model, features, without
+from fusion.shared import (
+    VIEW_1,
+    VIEWS,
+    assert_same_fit,
+    default_model,
+    features,
+    without,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
@@ -13,7 +20,12 @@ from nmfcluster import KernelStack
 
 @pytest.mark.parametrize(
     ("max_samples", "size", "affinity"),
-    [(40, 40, VIEWS), (0.5, 30, "precomputed"), (1.0, 60, VIEWS), (60, 60, "precomputed")],
+    [
+        (40, 40, VIEWS),
+        (0.5, 30, "precomputed"),
+        (1.0, 60, VIEWS),
+        (60, 60, "precomputed"),
+    ],
 )
 def test_a_part_of_the_objects_tells_the_others(max_samples, size, affinity):
     X, y = features()
@@ -30,7 +42,9 @@ def test_a_part_of_the_objects_tells_the_others(max_samples, size, affinity):
     assert adjusted_rand_score(y, part.labels_) > 0.85
     others = np.setdiff1d(np.arange(60), chosen)
     if size < 60:
-        assert_allclose(part.membership_[others], part.transform(objects)[others], rtol=1e-12)
+        assert_allclose(
+            part.membership_[others], part.transform(objects)[others], rtol=1e-12
+        )
         assert_array_equal(part.labels_[others], part.predict(objects)[others])
         options = {"affinity": affinity, "max_samples": max_samples, "tol": 1e9}
         seeds = [default_model(random_state=seed, **options) for seed in (1, 2)]
@@ -57,8 +71,12 @@ def test_only_similarities_to_the_part_are_looked_at():
     expected = default_model(max_samples=25).fit(whole)
     others = np.setdiff1d(np.arange(60), expected.sample_indices_)
     spoilt = whole.copy()
-    spoilt[np.ix_(others, others)] = np.random.RandomState(0).uniform(100, size=(35, 35, 2))
-    spoilt[np.ix_(expected.sample_indices_, others)] = 77  # nor the other half of the block
+    spoilt[np.ix_(others, others)] = np.random.RandomState(0).uniform(
+        100, size=(35, 35, 2)
+    )
+    spoilt[np.ix_(expected.sample_indices_, others)] = (
+        77  # nor the other half of the block
+    )
     assert_same_fit(default_model(max_samples=25).fit(spoilt), expected)
 
 

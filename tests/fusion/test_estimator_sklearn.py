@@ -40,7 +40,9 @@ def test_outputs_are_named_after_the_class(library):
 
 
 def test_tags_say_what_is_read():
-    for affinity, criterion in product(("precomputed", "rbf", ["rbf"]), ("agreement", "kl")):
+    for affinity, criterion in product(
+        ("precomputed", "rbf", ["rbf"]), ("agreement", "kl")
+    ):
         made = SimilarityFusionNMF(2, affinity=affinity, criterion=criterion)
         tags = get_tags(made).input_tags
         assert tags.sparse
@@ -50,7 +52,9 @@ def test_tags_say_what_is_read():
 
 def test_names_and_index_of_a_data_frame_are_kept():
     sources, _ = problem()
-    frame = pd.DataFrame(sources[0], columns=[f"c{i}" for i in range(43)], index=range(100, 143))
+    frame = pd.DataFrame(
+        sources[0], columns=[f"c{i}" for i in range(43)], index=range(100, 143)
+    )
     fitted = model().set_output(transform="pandas").fit(frame)
     assert_array_equal(fitted.feature_names_in_, frame.columns)
     assert list(fitted.transform(frame[:2]).index) == [100, 101]
@@ -62,7 +66,9 @@ def test_names_and_index_of_a_data_frame_are_kept():
 def test_frames_of_several_sources_keep_the_names_of_objects(kind):
     sources, _ = problem()
     names = [f"object {i}" for i in range(43)]
-    one, two = (pd.DataFrame(source, index=names, columns=names) for source in sources[:2])
+    one, two = (
+        pd.DataFrame(source, index=names, columns=names) for source in sources[:2]
+    )
     given = {
         "views": {"one": one, "two": two.iloc[::-1]},  # rows are matched by name
         "container": ViewStack([one, two]),
@@ -133,7 +139,9 @@ def test_sources_need_nothing_beside_them():
 def test_similarities_are_given_in_one_place():
     sources, _ = problem()
     for X in (sources[0], np.zeros((43, 2)), SimilarityStack(sources)):
-        with pytest.raises(ValueError, match="X, similarities and views stand for each other"):
+        with pytest.raises(
+            ValueError, match="X, similarities and views stand for each other"
+        ):
             model().fit(X, similarities=sources)
 
 
@@ -152,11 +160,18 @@ def test_a_pipeline_is_split_as_by_hand():
     cv = KFold(3, shuffle=True, random_state=0)
     predicted = cross_val_predict(pipeline, X, cv=cv)
     for train, test in cv.split(X):
-        own = [rbf_kernel(X[train, s], gamma=width(X[train, s])) for s in (VIEW_1, VIEW_2)]
-        new = [rbf_kernel(X[test, s], X[train, s], width(X[train, s])) for s in (VIEW_1, VIEW_2)]
+        own = [
+            rbf_kernel(X[train, s], gamma=width(X[train, s])) for s in (VIEW_1, VIEW_2)
+        ]
+        new = [
+            rbf_kernel(X[test, s], X[train, s], width(X[train, s]))
+            for s in (VIEW_1, VIEW_2)
+        ]
         expected = default_model().fit(None, similarities=own).predict(new)
         assert_array_equal(predicted[test], expected)
-        assert_array_equal(default_model(affinity=VIEWS).fit(X[train]).predict(X[test]), expected)
+        assert_array_equal(
+            default_model(affinity=VIEWS).fit(X[train]).predict(X[test]), expected
+        )
 
 
 @pytest.mark.filterwarnings("ignore:No two sources agree")
@@ -177,5 +192,7 @@ def test_parameters_by_stability():
         error_score="raise",
     ).fit(KernelStack(kernels).fit_transform(noisy))
     scores = search.cv_results_["mean_test_score"]
-    assert max(scores[[0, 5]]) < min(scores[1:5])  # one view is not enough, and noise is nothing
+    assert max(scores[[0, 5]]) < min(
+        scores[1:5]
+    )  # one view is not enough, and noise is nothing
     assert adjusted_rand_score(y, search.best_estimator_.labels_) > 0.9

@@ -52,7 +52,9 @@ def test_alike_is_who_is_so_in_the_sum_of_z_scores(p, seed, K):
         assert_allclose(graph.parts.sum(axis=0), graph.A.data, rtol=1e-4, atol=1e-6)
         i, j = graph.A.nonzero()
         G = graph.A.data / R[i, j]
-        assert_allclose(graph.parts, [part[i, j] * G for part in parts[used > 0]], atol=1e-4)
+        assert_allclose(
+            graph.parts, [part[i, j] * G for part in parts[used > 0]], atol=1e-4
+        )
 
 
 def test_graphs_keep_all_pairs_of_their_union_that_are_above_independence():
@@ -63,8 +65,12 @@ def test_graphs_keep_all_pairs_of_their_union_that_are_above_independence():
     R, _ = literal_told(arrays, weights)
     union = (arrays[0] > 0) | (arrays[1] > 0)
     expected = np.where(union, np.maximum(R, 0), 0)
-    [graph] = graphs_of([[residual(sp.csr_array(A), True) for A in arrays]], [(weights, None)])
-    assert_allclose(graph.A.toarray(), literal_over_roots(expected), rtol=1e-4, atol=1e-6)
+    [graph] = graphs_of(
+        [[residual(sp.csr_array(A), True) for A in arrays]], [(weights, None)]
+    )
+    assert_allclose(
+        graph.A.toarray(), literal_over_roots(expected), rtol=1e-4, atol=1e-6
+    )
     assert 0 < np.count_nonzero(expected) < np.count_nonzero(union)
 
 
@@ -73,7 +79,9 @@ def test_objects_in_blocks_of_rows_are_those_of_all_at_once():
     S, new = (rng.uniform(size=shape) for shape in ((9, 9), (300, 9)))
     old = residual(S + S.T, True)
     [whole] = graphs_of([[old.of_new(new.copy())]], [(np.ones(1), 3)])
-    blocks = ([old.of_new(new[rows].copy())] for rows in (slice(0, 120), slice(120, 300)))
+    blocks = (
+        [old.of_new(new[rows].copy())] for rows in (slice(0, 120), slice(120, 300))
+    )
     [parts] = graphs_of(blocks, [(np.ones(1), 3)])
     for one, other in zip(whole, parts, strict=True):
         assert_allclose(dense(one), dense(other), rtol=1e-6)
@@ -90,7 +98,9 @@ def test_who_is_as_alike_as_the_kth_is_kept():
 @pytest.mark.parametrize("factor", [1e-300, 1e300])
 def test_the_scale_of_a_source_does_not_matter(factor):
     S = sources_of(np.random.default_rng(3), 10)[0]
-    one, other = (told_alike([residual(T, True)], np.ones(1), 4) for T in (S.copy(), S * factor))
+    one, other = (
+        told_alike([residual(T, True)], np.ones(1), 4) for T in (S.copy(), S * factor)
+    )
     assert_allclose(one.toarray(), other.toarray(), rtol=1e-5)
 
 
@@ -115,8 +125,12 @@ def test_how_many_neighbours_are_kept():
     assert n_to_keep([whole], np.ones(1), 12) == 8  # three quarters of ten
     assert n_to_keep([whole], np.ones(1), 119) == 2
     assert n_to_keep([graph, graph], both, 2) is None
-    assert n_to_keep([graph, full], both, 2) == 10  # sparse, but with most pairs: no graph yet
-    assert n_to_keep([graph, whole], np.array([1.0, 0.0]), 2) is None  # of those that count
+    assert (
+        n_to_keep([graph, full], both, 2) == 10
+    )  # sparse, but with most pairs: no graph yet
+    assert (
+        n_to_keep([graph, whole], np.array([1.0, 0.0]), 2) is None
+    )  # of those that count
     assert n_to_keep([graph, whole], both, 2) == 10
 
 
@@ -124,7 +138,11 @@ def test_how_many_neighbours_are_kept():
 def test_over_roots(storage):
     rng = np.random.default_rng(4)
     G = sp.csr_array(rng.uniform(size=(5, 8)) * (rng.uniform(size=(5, 8)) < 0.7))
-    degrees = np.array([1e-200, 0.0, 3, 4, 5, 6, 7, 8])  # of what they were alike before
+    degrees = np.array(
+        [1e-200, 0.0, 3, 4, 5, 6, 7, 8]
+    )  # of what they were alike before
     found = over_roots(G, degrees)
-    assert_allclose(found.toarray(), literal_over_roots(G.toarray(), degrees), rtol=1e-6)
+    assert_allclose(
+        found.toarray(), literal_over_roots(G.toarray(), degrees), rtol=1e-6
+    )
     assert found.max() <= 1

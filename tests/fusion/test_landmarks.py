@@ -42,7 +42,9 @@ def test_the_model_is_that_of_two_factors(criterion):
     M = W / W.sum(axis=0) @ V.T
     there = literal_divergence(P, np.outer(P.sum(axis=1), P.sum(axis=0)))
     left = literal_divergence(P, M)
-    assert_allclose(fitted.loss_, left if criterion == "kl" else left / there, rtol=1e-4)
+    assert_allclose(
+        fitted.loss_, left if criterion == "kl" else left / there, rtol=1e-4
+    )
     both = np.block([[np.zeros((150, 150)), P], [P.T, np.zeros((40, 40))]]) / 2
     after = literal_step(both, Z)
     assert_allclose(after[:150].sum(axis=0), after[150:].sum(axis=0), rtol=1e-9)
@@ -51,7 +53,10 @@ def test_the_model_is_that_of_two_factors(criterion):
 
 @pytest.mark.usefixtures("as_given")
 def test_what_is_fitted_is_the_graph_of_the_residuals():
-    others = [rbf_kernel(view, np.random.default_rng(0).normal(size=(40, 3))) for view in VIEWS]
+    others = [
+        rbf_kernel(view, np.random.default_rng(0).normal(size=(40, 3)))
+        for view in VIEWS
+    ]
     fitted = fusion().fit(others)  # to what are no objects
     A, _ = literal_graph(others, fitted.weights_, 6, square=False)
     fused = fitted.fused_similarity().toarray()
@@ -66,7 +71,10 @@ def test_what_is_fitted_is_the_graph_of_the_residuals():
 def test_clusters_and_new_objects(criterion):
     fitted = fusion(criterion=criterion).fit(OBLONG)
     assert adjusted_rand_score(Y, fitted.labels_) > 0.95
-    assert adjusted_rand_score(fitted.predict(SimilarityStack(OBLONG)), fitted.labels_) > 0.95
+    assert (
+        adjusted_rand_score(fitted.predict(SimilarityStack(OBLONG)), fitted.labels_)
+        > 0.95
+    )
     assert_allclose(fitted.membership_.sum(axis=1), 1, rtol=1e-6)
     assert fitted.n_features_in_ == 40
     assert_array_equal(fitted.sample_indices_, np.arange(150))
@@ -127,7 +135,9 @@ def test_features_and_views(affinity):
 
 def test_noise_has_no_weight():
     noise = np.random.default_rng(0).normal(size=(150, 5))
-    fitted = fusion().fit([OBLONG[0], rbf_kernel(noise, noise[FEW], gamma=0.1), OBLONG[1]])
+    fitted = fusion().fit(
+        [OBLONG[0], rbf_kernel(noise, noise[FEW], gamma=0.1), OBLONG[1]]
+    )
     assert_array_equal(fitted.weights_, [0.5, 0, 0.5])
     assert adjusted_rand_score(Y, fitted.labels_) > 0.95
 

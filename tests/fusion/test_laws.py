@@ -18,7 +18,9 @@ from nmfcluster import SimilarityFusionNMF, SimilarityStack
 STORAGES = {
     "dense": list,
     "sparse": lambda sources: list(map(sp.csr_array, sources)),
-    "mixed": lambda sources: [sp.csr_array(S) if i % 2 else S for i, S in enumerate(sources)],
+    "mixed": lambda sources: [
+        sp.csr_array(S) if i % 2 else S for i, S in enumerate(sources)
+    ],
     "float32": lambda sources: [S.astype(np.float32) for S in sources],
 }
 
@@ -53,8 +55,13 @@ def test_the_order_of_sources_does_not_matter_to_the_bit(criterion, storage):
 @pytest.mark.parametrize("options", [{}, {"symmetric": False}, {"criterion": "kl"}])
 def test_the_number_of_jobs_does_not_matter(options):
     views = blobs([40, 40, 40], 3, sep=3)[0]
-    options = {"affinity": "nearest_neighbors", **options}  # of graphs there are most starts
-    one, two = (default_model(n_jobs=jobs, **options).fit(views=views) for jobs in (1, 2))
+    options = {
+        "affinity": "nearest_neighbors",
+        **options,
+    }  # of graphs there are most starts
+    one, two = (
+        default_model(n_jobs=jobs, **options).fit(views=views) for jobs in (1, 2)
+    )
     assert_same_fit(one, two)
     assert len(one.loss_curves_) == (2 if "criterion" in options else 5)
     for mine, theirs in zip(one.loss_curves_, two.loss_curves_, strict=True):
@@ -71,10 +78,14 @@ def test_storage_does_not_matter(symmetric):
         assert_array_equal(fitted.labels_, expected.labels_)
         assert_array_equal(fitted.weights_, expected.weights_)
         assert_allclose(fitted.source_losses_, expected.source_losses_, atol=1e-3)
-        assert_allclose(fitted.agreement_.scores, expected.agreement_.scores, rtol=1e-4, atol=1e-3)
+        assert_allclose(
+            fitted.agreement_.scores, expected.agreement_.scores, rtol=1e-4, atol=1e-3
+        )
         new = storage([S[:9] for S in sources])
         assert_allclose(
-            fitted.transform(new), expected.transform([S[:9] for S in sources]), atol=0.02
+            fitted.transform(new),
+            expected.transform([S[:9] for S in sources]),
+            atol=0.02,
         )
 
 
@@ -138,10 +149,18 @@ def test_every_form_of_the_sources_has_the_same_answer(form):
 def test_every_form_of_one_source_has_the_same_answer():
     (source, *_), _ = problem(cut=0.2)
     expected = default_model().fit([source])
-    for form in (np.asarray, sp.csc_matrix, sp.lil_array, pd.DataFrame, np.ndarray.tolist):
+    for form in (
+        np.asarray,
+        sp.csc_matrix,
+        sp.lil_array,
+        pd.DataFrame,
+        np.ndarray.tolist,
+    ):
         fitted = default_model().fit(form(source))
         assert_allclose(fitted.membership_, expected.membership_, atol=1e-5)
-        assert_allclose(fitted.transform(form(source)), expected.transform([source]), atol=1e-5)
+        assert_allclose(
+            fitted.transform(form(source)), expected.transform([source]), atol=1e-5
+        )
 
 
 @pytest.mark.parametrize(
@@ -150,10 +169,24 @@ def test_every_form_of_one_source_has_the_same_answer():
 )
 def test_what_was_handed_in_is_not_written_to(max_samples, symmetric, criterion):
     sources, _ = problem(cut=0.2)
-    handed = [sources[0].copy(), sp.csr_array(sources[1]), np.asfortranarray(sources[2])]
-    for array in [handed[0], handed[2], handed[1].data, handed[1].indices, handed[1].indptr]:
+    handed = [
+        sources[0].copy(),
+        sp.csr_array(sources[1]),
+        np.asfortranarray(sources[2]),
+    ]
+    for array in [
+        handed[0],
+        handed[2],
+        handed[1].data,
+        handed[1].indices,
+        handed[1].indptr,
+    ]:
         array.flags.writeable = False
-    options = {"max_samples": max_samples, "symmetric": symmetric, "criterion": criterion}
+    options = {
+        "max_samples": max_samples,
+        "symmetric": symmetric,
+        "criterion": criterion,
+    }
     options["eta"] = np.inf
     fitted = model(**options).fit(None, similarities=handed)
     fitted.predict(handed)
@@ -178,7 +211,14 @@ def two_of_three(symmetric):
 
 @pytest.mark.parametrize(
     ("eta", "symmetric"),
-    [(0.03, True), (0.03, False), (0.1, True), (0.3, False), (1.0, True), (30.0, False)],
+    [
+        (0.03, True),
+        (0.03, False),
+        (0.1, True),
+        (0.3, False),
+        (1.0, True),
+        (30.0, False),
+    ],
 )
 def test_weights_follow_the_losses_at_every_eta(eta, symmetric):
     sources, y = two_of_three(symmetric)
@@ -186,7 +226,9 @@ def test_weights_follow_the_losses_at_every_eta(eta, symmetric):
     losses, weights = fitted.source_losses_, fitted.weights_
     assert fitted.counted_.all()
     assert losses[0] < losses[1] < losses[2]
-    assert weights[0] > weights[1] > weights[2]  # not one value of eta is without effect
+    assert (
+        weights[0] > weights[1] > weights[2]
+    )  # not one value of eta is without effect
     shares = np.exp(-(losses - losses.min()) / eta)
     assert_allclose(weights, shares / shares.sum(), atol=1e-3)
     assert adjusted_rand_score(y, fitted.labels_) > 0.9

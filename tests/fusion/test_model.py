@@ -15,7 +15,13 @@ from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster._optim.run import Plan, StopRule
 from nmfcluster.fusion.kl_loss import FusionObjective, make_pairs
-from nmfcluster.fusion.model import Origin, _extrapolated_and_plain, em_step, fuse, fusion_nmf
+from nmfcluster.fusion.model import (
+    Origin,
+    _extrapolated_and_plain,
+    em_step,
+    fuse,
+    fusion_nmf,
+)
 
 KINDS = ["kernel", "graph", "bipartite", "blocks", "hollow", "narrow"]
 each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -81,7 +87,9 @@ def test_the_loss_never_rises(kind, seed):
     for (factors,), loss in run(objective, W, 6):
         assert_allclose(factors.sum(axis=(1, 2)), 1, rtol=1e-12)
         assert factors.min() > 0
-        losses.append(loss[0] - losses[0] + losses[3])  # the second run begins where the first did
+        losses.append(
+            loss[0] - losses[0] + losses[3]
+        )  # the second run begins where the first did
     for before, after in pairwise(losses):
         assert after <= before + 1e-12
 
@@ -97,10 +105,14 @@ def test_steps_end_where_a_general_solver_does():
         H, q = H / H.sum(axis=0), np.exp(z[12:]) / np.exp(z[12:]).sum()
         return (P * np.log(P / ((H * q) @ H.T))).sum()
 
-    least = min(minimize(value, rng.normal(size=14), method="BFGS").fun for _ in range(8))
+    least = min(
+        minimize(value, rng.normal(size=14), method="BFGS").fun for _ in range(8)
+    )
     plan = Plan(2, fusion_nmf, 4, StopRule(500, -1.0), None)
     found = fuse(objective_of(A), A, plan)
-    assert least - 1e-3 < found.best.loss <= least + 1e-9  # these stop where W is next to 0
+    assert (
+        least - 1e-3 < found.best.loss <= least + 1e-9
+    )  # these stop where W is next to 0
     W = found.best.factors[0]
     assert_allclose(literal_step(P, W), W, atol=1e-6)
 
@@ -165,7 +177,9 @@ def test_starts_on_blocks_are_the_degrees_of_objects_in_their_own(storage):
     degrees = [S[i].sum() - S[i, i] for i in range(23)]
     origin = Origin(storage(S), 3)
     for W in (origin.spectral(), origin.clustered()):
-        W = W[:, np.argmax(W[[0, 4, 11]], axis=1)] / W.sum()  # columns in the order of the blocks
+        W = (
+            W[:, np.argmax(W[[0, 4, 11]], axis=1)] / W.sum()
+        )  # columns in the order of the blocks
         expected = np.eye(3)[labels] * np.array(degrees)[:, None] / np.sum(degrees)
         assert_allclose(W, expected, atol=0.1 * expected.max())
         assert W.min() > 0
@@ -192,24 +206,31 @@ def test_objects_similar_to_themselves_alone_start_alike():
 # --- what is kept --------------------------------------------------------------------------------
 
 
-def fitted(A, k, *, relative=True, n_init=2, alone=(), before=None, n_jobs=None, **stop):
-    plan = Plan(k, fusion_nmf, n_init, StopRule(**{"max_iter": 300, "tol": 1e-6} | stop), n_jobs)
+def fitted(
+    A, k, *, relative=True, n_init=2, alone=(), before=None, n_jobs=None, **stop
+):
+    plan = Plan(
+        k, fusion_nmf, n_init, StopRule(**{"max_iter": 300, "tol": 1e-6} | stop), n_jobs
+    )
     return fuse(objective_of(A, relative), A, plan, alone, before)
 
 
 def test_the_smallest_loss_is_kept_whichever_start_has_it():
     rng = np.random.default_rng(2)
-    A, others = matrix_of("kernel", rng, 40), [matrix_of("kernel", rng, 40) for _ in range(3)]
+    A, others = (
+        matrix_of("kernel", rng, 40),
+        [matrix_of("kernel", rng, 40) for _ in range(3)],
+    )
     fusion = fitted(A, 6, n_init=9, alone=others, tol=-1.0, max_iter=30)
     ends = [curve[-1] for curve in fusion.curves]
     assert len(ends) == 5  # there are no more
     assert len(set(ends)) > 1
     assert fusion.best.loss == ends[0] == min(ends)
     W = fusion.best.factors[0]
-    assert_allclose(fusion.kl_loss.loss(W), fusion.best.loss, rtol=1e-12)
+    assert_allclose(fusion.objective.loss(W), fusion.best.loss, rtol=1e-12)
     assert_array_equal(fusion.core, np.diag(W.sum(axis=0)))
     assert_allclose(fusion.posterior(W.dtype).sum(axis=1), 1)
-    assert fusion.scale == fusion.kl_loss.constant == 1
+    assert fusion.scale == fusion.objective.constant == 1
     again = fitted(A, 6, n_init=1, before=W)  # from where it ended
     assert len(again.curves) == 1
     assert again.curves[0][0] <= fusion.best.loss + 1e-12
@@ -218,7 +239,9 @@ def test_the_smallest_loss_is_kept_whichever_start_has_it():
 def test_a_start_that_is_given_up_is_not_kept():
     rng = np.random.default_rng(4)
     A = matrix_of("blocks", rng, 30)
-    fusion = fitted(A, 3, n_init=5, alone=[matrix_of("graph", rng, 30) for _ in range(3)])
+    fusion = fitted(
+        A, 3, n_init=5, alone=[matrix_of("graph", rng, 30) for _ in range(3)]
+    )
     lengths = [len(curve) for curve in fusion.curves]
     assert fusion.best.loss < 1e-6
     assert lengths[0] > 10  # a run has ten updates, however little they gain
@@ -227,17 +250,24 @@ def test_a_start_that_is_given_up_is_not_kept():
 
 def test_the_result_does_not_depend_on_the_number_of_jobs():
     rng = np.random.default_rng(3)
-    A, others = matrix_of("kernel", rng, 40), [matrix_of("graph", rng, 40) for _ in range(3)]
+    A, others = (
+        matrix_of("kernel", rng, 40),
+        [matrix_of("graph", rng, 40) for _ in range(3)],
+    )
     one, two = (fitted(A, 4, alone=others, n_init=5, n_jobs=jobs) for jobs in (1, 2))
     assert_array_equal(one.best.factors[0], two.best.factors[0])
     for mine, theirs in zip(one.curves, two.curves, strict=True):
         assert_array_equal(mine, theirs)
 
 
-@pytest.mark.parametrize(("storage", "k"), [(np.asarray, 1), (np.asarray, 4), (sp.csr_array, 2)])
+@pytest.mark.parametrize(
+    ("storage", "k"), [(np.asarray, 1), (np.asarray, 4), (sp.csr_array, 2)]
+)
 def test_blocks_are_found_exactly(storage, k):
     labels = np.random.default_rng(k).permutation(np.arange(24) % k)
-    fusion = fitted(storage((labels[:, None] == labels) + 0.0), k, relative=False, tol=1e-9)
+    fusion = fitted(
+        storage((labels[:, None] == labels) + 0.0), k, relative=False, tol=1e-9
+    )
     assert_allclose(fusion.best.loss, 0, atol=1e-6)
     assert adjusted_rand_score(labels, fusion.best.factors[0].argmax(axis=1)) == 1
 
@@ -246,7 +276,13 @@ def extremes(n, dtype):
     far = np.exp(-np.linspace(0, 690, n * n).reshape(n, n))  # down to 1e-300
     isolated = matrix_of("kernel", np.random.default_rng(0), n)
     isolated[:3], isolated[:, :3] = 0, 0
-    yield from (np.eye(n), np.eye(n) + 1e-12, np.diag(np.eye(n)[0]), np.ones((n, n)), isolated)
+    yield from (
+        np.eye(n),
+        np.eye(n) + 1e-12,
+        np.diag(np.eye(n)[0]),
+        np.ones((n, n)),
+        isolated,
+    )
     yield from (far + far.T, isolated * 1e-30)
     if dtype == np.float64:  # 0 in float32
         yield isolated * 1e-290

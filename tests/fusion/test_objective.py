@@ -10,7 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 from nmfcluster._utils.storage import both_ways
-from nmfcluster.fusion.kl_loss import FusionObjective, gibbs_weights, make_pairs, smallest_objective
+from nmfcluster.fusion.kl_loss import (
+    FusionObjective,
+    gibbs_weights,
+    make_pairs,
+    smallest_objective,
+)
 
 EQUAL = np.full(4, 0.25)
 
@@ -19,10 +24,15 @@ EQUAL = np.full(4, 0.25)
 @given(st.integers(0, 10**6), st.integers(2, 3), st.floats(0.05, 20))
 def test_weights_are_those_that_a_general_solver_finds(seed, n_sources, eta):
     rng = np.random.default_rng(seed)
-    losses, prior = rng.uniform(-3, 3, size=n_sources), rng.dirichlet(np.ones(n_sources))
+    losses, prior = (
+        rng.uniform(-3, 3, size=n_sources),
+        rng.dirichlet(np.ones(n_sources)),
+    )
 
     def value(a):
-        return a @ losses + eta * float(np.sum(a * np.log(np.maximum(a, 1e-300) / prior)))
+        return a @ losses + eta * float(
+            np.sum(a * np.log(np.maximum(a, 1e-300) / prior))
+        )
 
     best = minimize(
         value,
@@ -35,7 +45,9 @@ def test_weights_are_those_that_a_general_solver_finds(seed, n_sources, eta):
     weights = gibbs_weights(losses, eta, prior)
     assert value(weights) <= best.fun + 1e-9
     assert_allclose(weights, best.x, atol=2e-4)
-    assert_allclose(smallest_objective(losses, eta, prior), value(weights), rtol=1e-9, atol=1e-9)
+    assert_allclose(
+        smallest_objective(losses, eta, prior), value(weights), rtol=1e-9, atol=1e-9
+    )
 
 
 def test_weights_at_the_limits_of_eta():
@@ -46,9 +58,13 @@ def test_weights_at_the_limits_of_eta():
         assert_allclose(smallest_objective(losses, tiny, EQUAL), 1)
     for huge in (1e9, 1e300, np.inf):
         assert_allclose(gibbs_weights(losses, huge, EQUAL), 0.25, rtol=1e-8)
-        assert_allclose(smallest_objective(losses, huge, EQUAL), losses.mean(), rtol=1e-8)
+        assert_allclose(
+            smallest_objective(losses, huge, EQUAL), losses.mean(), rtol=1e-8
+        )
     assert_allclose(
-        gibbs_weights(losses + 1e6, 0.5, EQUAL), gibbs_weights(losses, 0.5, EQUAL), rtol=1e-9
+        gibbs_weights(losses + 1e6, 0.5, EQUAL),
+        gibbs_weights(losses, 0.5, EQUAL),
+        rtol=1e-9,
     )
 
 
@@ -77,10 +93,14 @@ def test_the_loss_is_the_divergence_from_the_model(storage):
     P, M = A / A.sum(), W @ (W / W.sum(axis=0)).T
     r = P.sum(axis=1)
     there, left = literal_divergence(P, np.outer(r, r)), literal_divergence(P, M)
-    nats, share = (FusionObjective(make_pairs(storage(A)), rel, 0.0) for rel in (False, True))
+    nats, share = (
+        FusionObjective(make_pairs(storage(A)), rel, 0.0) for rel in (False, True)
+    )
     assert_allclose(nats.loss(W), left, rtol=1e-10)
     assert_allclose(share.loss(W), left / there, rtol=1e-10)
-    assert_allclose([nats.there, nats.constant, share.constant], [there, there, 1], rtol=1e-10)
+    assert_allclose(
+        [nats.there, nats.constant, share.constant], [there, there, 1], rtol=1e-10
+    )
 
 
 def test_the_graph_of_objects_and_landmarks_has_the_loss_of_both_factors():
@@ -92,7 +112,9 @@ def test_the_graph_of_objects_and_landmarks_has_the_loss_of_both_factors():
     objective = FusionObjective(make_pairs(both_ways(sp.csr_array(S))), True, np.log(2))
     P = S / S.sum()
     there = literal_divergence(P, np.outer(P.sum(axis=1), P.sum(axis=0)))
-    assert_allclose(objective.loss(both), literal_divergence(P, W @ H.T) / there, rtol=1e-9)
+    assert_allclose(
+        objective.loss(both), literal_divergence(P, W @ H.T) / there, rtol=1e-9
+    )
     assert_allclose(objective.there, there, rtol=1e-9)
 
 

@@ -55,10 +55,14 @@ def test_pairs_are_those_of_the_matrix_scaled_to_sum_to_1(storage, n, k):
     assert pairs.shape == (n, n)
     assert_allclose(pairs.margin, P.sum(axis=1), rtol=1e-12)
     told = P[P > 0]
-    assert_allclose(pairs.entropy, math.fsum(-told * np.log(told)), rtol=1e-11, atol=1e-15)
+    assert_allclose(
+        pairs.entropy, math.fsum(-told * np.log(told)), rtol=1e-11, atol=1e-15
+    )
     expected = math.fsum(-told * np.log(M[P > 0]))
     assert_allclose(pairs.cross_entropy(W, H), expected, rtol=1e-11, atol=1e-15)
-    assert_allclose(cross_entropy(STORAGES[storage](A), W, H), expected, rtol=1e-11, atol=1e-15)
+    assert_allclose(
+        cross_entropy(STORAGES[storage](A), W, H), expected, rtol=1e-11, atol=1e-15
+    )
     assert_allclose(pairs.ratio_product(W, H), (P / M) @ W, rtol=1e-11)
 
 
@@ -112,7 +116,9 @@ def test_matrices_are_not_written_to():
 
 def test_sparse_pairs_of_many_objects_need_no_more_than_their_entries():
     n = 50_000  # a matrix of all pairs would take 20 GB
-    ring = sp.csr_array(sp.diags_array([np.ones(n - 1)] * 2, offsets=[-1, 1]) + sp.eye_array(n))
+    ring = sp.csr_array(
+        sp.diags_array([np.ones(n - 1)] * 2, offsets=[-1, 1]) + sp.eye_array(n)
+    )
     pairs, W = make_pairs(ring), np.full((n, 2), 0.5 / n)
     size = 3 * n - 2
     assert_allclose(pairs.cross_entropy(W, 2 * W), 2 * np.log(n))
@@ -126,7 +132,9 @@ def test_sparse_pairs_of_many_objects_need_no_more_than_their_entries():
 
 @settings(max_examples=5)
 @given(st.integers(0, 10**6), st.booleans())
-def test_the_share_that_is_left_is_the_smallest_over_how_many_pairs_are_of_the_model(seed, square):
+def test_the_share_that_is_left_is_the_smallest_over_how_many_pairs_are_of_the_model(
+    seed, square
+):
     rng = np.random.default_rng(seed)
     n, p, k = (8, 8, 2) if square else (9, 6, 3)
     labels, columns = np.arange(n) % k, np.arange(p) % k
@@ -145,10 +153,16 @@ def test_the_share_that_is_left_is_the_smallest_over_how_many_pairs_are_of_the_m
 def test_what_is_left_at_the_ends():
     labels = np.arange(12) % 3
     blocks = sp.csr_array((labels[:, None] == labels).astype(float))
-    W, other = (np.maximum(np.eye(3)[y], 1e-18) / 12 for y in (labels, np.arange(12) // 4))
+    W, other = (
+        np.maximum(np.eye(3)[y], 1e-18) / 12 for y in (labels, np.arange(12) // 4)
+    )
     assert_allclose(left_unexplained(blocks, W, 3 * W), 0, atol=1e-9)
-    assert_allclose(left_unexplained(blocks, other, 3 * other), 1, atol=0.01)  # pairs of no chance
-    independent = sp.csr_array(np.outer(np.arange(1, 13), np.arange(1, 13)).astype(float))
+    assert_allclose(
+        left_unexplained(blocks, other, 3 * other), 1, atol=0.01
+    )  # pairs of no chance
+    independent = sp.csr_array(
+        np.outer(np.arange(1, 13), np.arange(1, 13)).astype(float)
+    )
     assert left_unexplained(independent, W, 3 * W) == 1  # there is nothing to explain
     assert left_unexplained(sp.csr_array((12, 12)), W, 3 * W) == 1
 
@@ -159,4 +173,6 @@ def test_what_pairs_tell_of_clusters(storage):
     S = rng.normal(size=(7, 5)) * (rng.uniform(size=(7, 5)) < 0.7)
     W, H = rng.uniform(0.1, 1, size=(7, 3)), rng.dirichlet(np.ones(5), size=3).T
     W /= W.sum()
-    assert_allclose(told_of_clusters(storage(S), W, H), literal_told_of_clusters(S, W, H))
+    assert_allclose(
+        told_of_clusters(storage(S), W, H), literal_told_of_clusters(S, W, H)
+    )

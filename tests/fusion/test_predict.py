@@ -5,7 +5,13 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fusion.literal import dense, literal_factor, literal_largest, literal_residual, literal_scaled
+from fusion.literal import (
+    dense,
+    literal_factor,
+    literal_largest,
+    literal_residual,
+    literal_scaled,
+)
 from fusion.shared import blobs, default_model, fitted_model, model, problem
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
@@ -33,11 +39,18 @@ def literal_rows(fitted, sources, new, K):
         u = literal_factor(literal_scaled(S, True).sum(axis=1))
         own = new[i].sum(axis=1, keepdims=True)
         rows = new[i] / np.sqrt(np.where(own > 0, own, 1) * S.sum(axis=0))
-        told = told + w * (rows - np.outer(rows.sum(axis=1) / u.sum(), u)) / literal_residual(S)[2]
+        told = (
+            told
+            + w
+            * (rows - np.outer(rows.sum(axis=1) / u.sum(), u))
+            / literal_residual(S)[2]
+        )
         by = by + w * (own > 0)
     kept = literal_largest(told / np.sqrt(np.where(by > 0, by, 1)), K)
     sums = kept.sum(axis=1, keepdims=True)
-    degrees = np.maximum(fitted._sources_.mixed.degrees, kept)  # o would have been a neighbour
+    degrees = np.maximum(
+        fitted._sources_.mixed.degrees, kept
+    )  # o would have been a neighbour
     return kept / np.sqrt(np.where(sums > 0, sums, 1) * degrees)
 
 
@@ -71,7 +84,9 @@ def test_new_objects_are_placed_by_their_rows_of_the_fused_graph(options):
         (None, {"symmetric": False}),
     ],
 )
-def test_new_objects_are_placed_by_the_mixture_of_the_printed_criteria(max_samples, options):
+def test_new_objects_are_placed_by_the_mixture_of_the_printed_criteria(
+    max_samples, options
+):
     sources, new = problem()[0], new_objects()
     fitted = model(max_samples=max_samples, **options).fit(sources)
     chosen = fitted.sample_indices_
@@ -81,7 +96,9 @@ def test_new_objects_are_placed_by_the_mixture_of_the_printed_criteria(max_sampl
     assert_allclose(fitted.transform(new), expected, rtol=1e-9)
     labels = fitted.predict(new)
     assert labels[4] == -1
-    assert_array_equal(np.delete(labels, 4), np.delete(expected, 4, axis=0).argmax(axis=1))
+    assert_array_equal(
+        np.delete(labels, 4), np.delete(expected, 4, axis=0).argmax(axis=1)
+    )
 
 
 @pytest.mark.parametrize("kind", ["kernels", "graphs"])
@@ -93,11 +110,15 @@ def test_held_out_objects_are_clustered_as_the_fitted_ones_are(kind, options):
     for seed in range(3):
         views, y = blobs([120, 70, 50], 3, sep=3, seed=seed)
         views.append(np.random.default_rng(seed).normal(size=(240, 3)))
-        first, rest = [[view[rows] for view in views] for rows in (slice(140), slice(140, None))]
+        first, rest = [
+            [view[rows] for view in views] for rows in (slice(140), slice(140, None))
+        ]
         fitted = default_model(affinity=affinity, **options).fit(views=first)
         clusters = fitted.labels_, fitted.predict(first), fitted.predict(rest)
         truth = y[:140], y[:140], y[140:]
-        scores.append([adjusted_rand_score(*pair) for pair in zip(truth, clusters, strict=True)])
+        scores.append(
+            [adjusted_rand_score(*pair) for pair in zip(truth, clusters, strict=True)]
+        )
     of_fit, again, held_out = np.mean(scores, axis=0)
     assert of_fit > 0.95
     assert min(again, held_out) > of_fit - 0.03
@@ -129,7 +150,9 @@ def test_new_objects_that_a_source_has_not_seen(storage, made):
     new = [storage(lost[:, :, s]) for s in range(3)]
     assert_allclose(fitted.transform(new), fitted.transform(zero), rtol=1e-6)
     assert fitted.predict(new)[2] == -1
-    assert_allclose(fitted.transform(new)[[0, 3]], fitted.transform(whole)[[0, 3]], rtol=1e-6)
+    assert_allclose(
+        fitted.transform(new)[[0, 3]], fitted.transform(whole)[[0, 3]], rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("made", [model, default_model])
@@ -137,7 +160,9 @@ def test_rows_are_placed_on_their_own(made):
     sources, _ = problem()
     fitted = made().fit(sources)
     whole = fitted.transform(sources)
-    alone = [fitted.transform([source[[o]] for source in sources])[0] for o in range(43)]
+    alone = [
+        fitted.transform([source[[o]] for source in sources])[0] for o in range(43)
+    ]
     assert_allclose(alone, whole, rtol=1e-6)
     assert np.mean(fitted.predict(sources) == fitted.labels_) > 0.9
 
@@ -146,8 +171,12 @@ def test_sources_of_new_objects_have_the_names_and_order_of_fit():
     sources, _ = problem()
     fitted = model().fit(SimilarityStack(sources, names=["a", "b", "c"]))
     whole = fitted.transform(SimilarityStack(sources, names=["a", "b", "c"]))
-    assert_array_equal(fitted.transform(sources), whole)  # without names they go by their order
-    with pytest.raises(ValueError, match=r"X must have the sources of fit, in their order, .*'c'"):
+    assert_array_equal(
+        fitted.transform(sources), whole
+    )  # without names they go by their order
+    with pytest.raises(
+        ValueError, match=r"X must have the sources of fit, in their order, .*'c'"
+    ):
         fitted.predict(SimilarityStack(sources[::-1], names=["c", "b", "a"]))
 
 
@@ -155,8 +184,12 @@ def test_similarities_whose_sums_overflow_are_refused():
     fitted = fitted_model()
     huge = [np.full((2, 43), 1.7e308) for _ in range(3)]
     sizes = [S.sum() for S in problem()[0]]
-    tiny = model().fit([S / 1e3 / size for S, size in zip(problem()[0], sizes, strict=True)])
-    with pytest.raises(ValueError, match="X must not hold similarities whose sums are too large"):
+    tiny = model().fit(
+        [S / 1e3 / size for S, size in zip(problem()[0], sizes, strict=True)]
+    )
+    with pytest.raises(
+        ValueError, match="X must not hold similarities whose sums are too large"
+    ):
         tiny.predict(huge)
     assert (fitted.predict([row / 1e10 for row in huge]) >= 0).all()
 
@@ -166,13 +199,20 @@ def test_similarities_whose_sums_overflow_are_refused():
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_objects_similar_to_none_are_in_no_cluster_and_change_nothing(storage, symmetric):
+def test_objects_similar_to_none_are_in_no_cluster_and_change_nothing(
+    storage, symmetric
+):
     sources, _ = problem()
     alone, others = [3, 17], np.delete(np.arange(43), [3, 17])
     for source in sources:
         source[alone] = source[:, alone] = 0
-    fitted, without = default_model(symmetric=symmetric), default_model(symmetric=symmetric)
-    with pytest.warns(UserWarning, match="Nothing tells the cluster of 2 objects") as caught:
+    fitted, without = (
+        default_model(symmetric=symmetric),
+        default_model(symmetric=symmetric),
+    )
+    with pytest.warns(
+        UserWarning, match="Nothing tells the cluster of 2 objects"
+    ) as caught:
         fitted.fit(None, similarities=[storage(source) for source in sources])
     assert caught[0].filename == __file__
     assert_array_equal(fitted.labels_[alone], -1)
@@ -220,7 +260,9 @@ def test_other_sources_tell_what_one_has_not_seen(storage, symmetric):
     views, y = blobs([60, 40, 30], 3, sep=4)
     sources = [rbf_kernel(view, gamma=0.1) for view in views]
     rng = np.random.default_rng(0)
-    for source, lost in zip(sources, np.split(rng.permutation(130)[:120], 3), strict=True):
+    for source, lost in zip(
+        sources, np.split(rng.permutation(130)[:120], 3), strict=True
+    ):
         source[lost] = source[:, lost] = np.nan
     fitted = default_model(symmetric=symmetric)
     with warnings.catch_warnings():
@@ -229,5 +271,8 @@ def test_other_sources_tell_what_one_has_not_seen(storage, symmetric):
     assert_allclose(fitted.weights_, 1 / 3)
     assert (fitted.labels_ >= 0).all()
     assert adjusted_rand_score(y, fitted.labels_) > 0.9
-    assert adjusted_rand_score(y, fitted.predict([storage(source) for source in sources])) > 0.9
+    assert (
+        adjusted_rand_score(y, fitted.predict([storage(source) for source in sources]))
+        > 0.9
+    )
     assert_allclose(dense(fitted.fused_similarity()).sum(), 130, rtol=1e-5)

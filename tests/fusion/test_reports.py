@@ -44,7 +44,9 @@ def shares(told):
     return told / told.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize(("storage", "symmetric"), [(np.asarray, True), (sp.csr_array, False)])
+@pytest.mark.parametrize(
+    ("storage", "symmetric"), [(np.asarray, True), (sp.csr_array, False)]
+)
 @pytest.mark.usefixtures("as_given")
 def test_contributions_to_a_mixture(storage, symmetric):
     sources = problem(cut=0.1)[0]
@@ -62,15 +64,21 @@ def test_contributions_to_a_mixture(storage, symmetric):
 @pytest.mark.usefixtures("as_given")
 def test_contributions_to_the_fused_graph():
     """Every source has its part of every entry, which can be negative: they add up to the graph."""
-    fitted = default_model(n_clusters=2, weights=[1, 0, 3]).fit(None, similarities=SOURCES)
+    fitted = default_model(n_clusters=2, weights=[1, 0, 3]).fit(
+        None, similarities=SOURCES
+    )
     W, H = fitted._sources_.halves()
     R, parts = literal_told(SOURCES, fitted.weights_)
     A, _ = literal_graph(SOURCES, fitted.weights_, 6)
     told = [
-        literal_told_of_clusters(np.where(A > 0, part / np.where(A > 0, R, 1), 0) * A, W, H)
+        literal_told_of_clusters(
+            np.where(A > 0, part / np.where(A > 0, R, 1), 0) * A, W, H
+        )
         for part in parts
     ]
-    assert_allclose(fitted.source_contributions(), shares(told)[fitted._order_], atol=1e-3)
+    assert_allclose(
+        fitted.source_contributions(), shares(told)[fitted._order_], atol=1e-3
+    )
 
 
 @pytest.mark.usefixtures("as_given")
@@ -95,7 +103,9 @@ def three_groups(n=90):
 
 def test_clusters_are_told_by_the_views_that_show_them():
     one, two, y = three_groups()
-    fitted = SimilarityFusionNMF(3, affinity="nearest_neighbors").fit({"one": one, "two": two})
+    fitted = SimilarityFusionNMF(3, affinity="nearest_neighbors").fit(
+        {"one": one, "two": two}
+    )
     assert adjusted_rand_score(y, fitted.labels_) > 0.9
     shares = fitted.source_contributions()
     assert_allclose(shares.sum(axis=1), 1, rtol=1e-6)
@@ -115,7 +125,11 @@ def test_unexplained_sources_contribute_nothing():
 
 def test_ranked_sources():
     one, two, _ = three_groups()
-    views = {"noise": np.random.RandomState(1).normal(size=(90, 5)), "part": two, "all": one}
+    views = {
+        "noise": np.random.RandomState(1).normal(size=(90, 5)),
+        "part": two,
+        "all": one,
+    }
     fitted = SimilarityFusionNMF(3).fit(views)
     ranked = fitted.rank_sources()
     assert [source.name for source in ranked] == ["all", "part", "noise"]

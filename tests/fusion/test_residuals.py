@@ -23,7 +23,9 @@ each_storage = pytest.mark.parametrize("storage", STORAGES)
 
 def source_of(rng, n, p=None, density=1.0, signed=False):
     """Draw a source, symmetric unless p is given, with a scale of its own."""
-    S = rng.uniform(-0.5 if signed else 0.05, 1, size=(n, p or n)) * 10.0 ** rng.integers(-3, 4)
+    S = rng.uniform(
+        -0.5 if signed else 0.05, 1, size=(n, p or n)
+    ) * 10.0 ** rng.integers(-3, 4)
     S = S if p else S + S.T
     pattern = rng.uniform(size=S.shape) < density
     return S * (pattern if p else np.triu(pattern) | np.triu(pattern).T)
@@ -73,13 +75,20 @@ def test_a_constant_says_nothing(storage):
 
 def test_lone_pairs_of_a_sparse_source_say_nothing():
     S = np.zeros((9, 9))
-    S[[0, 1, 2, 4], [1, 2, 3, 5]] = [1, 2, 1, 9]  # a path of four, and a pair; three are alone
+    S[[0, 1, 2, 4], [1, 2, 3, 5]] = [
+        1,
+        2,
+        1,
+        9,
+    ]  # a path of four, and a pair; three are alone
     R = residual(sp.csr_array(S + S.T), True)
     assert_array_equal(R.seen, np.arange(9) < 4)
     expected = literal_residual((S + S.T)[:4, :4])[0]
     assert_allclose(explicit(R)[:4, :4], expected, atol=1e-6)
     assert_array_equal(explicit(R)[4:], 0)
-    assert_array_equal(residual(S + S.T, True).seen, np.arange(9) < 6)  # a dense one measured all
+    assert_array_equal(
+        residual(S + S.T, True).seen, np.arange(9) < 6
+    )  # a dense one measured all
 
 
 def test_next_to_nothing_and_what_is_negative_count_as_0():
@@ -108,7 +117,9 @@ def test_new_objects_are_judged_by_the_sums_of_the_old(storage):
     u = literal_factor(scaled.sum(axis=1))
     for given_as in (np.array, sp.csr_array):
         found = R.of_new(given_as(new))
-        assert_allclose(explicit(found), N - np.outer(N.sum(axis=1) / u.sum(), u), atol=1e-6)
+        assert_allclose(
+            explicit(found), N - np.outer(N.sum(axis=1) / u.sum(), u), atol=1e-6
+        )
         assert_array_equal(found.seen, [True, True, False, True])
 
 
@@ -183,6 +194,9 @@ def test_copies_are_alike_inside_of_clusters_too(storage):
     found = agreement(residuals)
     assert found.correlations[0, 1] > 0.95
     expected = np.eye(7, dtype=bool)
-    for group in ([0, 2, 3], [4, 5, 6]):  # what is constant in clusters differs by rounding alone
+    for group in (
+        [0, 2, 3],
+        [4, 5, 6],
+    ):  # what is constant in clusters differs by rounding alone
         expected[np.ix_(group, group)] = True
     assert_array_equal(copies(residuals, found), expected)

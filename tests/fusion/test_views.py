@@ -35,7 +35,9 @@ def frames():
 @pytest.mark.usefixtures("as_given")
 def test_views_are_their_kernels(affinity, few, kernel, monkeypatch):
     monkeypatch.setattr("nmfcluster.stack.readers._FEW", few)
-    kernels = KernelStack([("one", kernel, VIEW_1), ("two", kernel, VIEW_2)], normalize="auto")
+    kernels = KernelStack(
+        [("one", kernel, VIEW_1), ("two", kernel, VIEW_2)], normalize="auto"
+    )
     expected = SimilarityFusionNMF(3).fit(kernels.fit_transform(X))
     fitted = SimilarityFusionNMF(3, affinity=affinity).fit(TABLES)
     assert_same_fit(fitted, expected)
@@ -46,17 +48,26 @@ def test_views_are_their_kernels(affinity, few, kernel, monkeypatch):
 
 def test_ways_to_give_views():
     expected = SimilarityFusionNMF(3).fit(TABLES)
-    for given in (ViewStack(TABLES), {name: sp.csr_matrix(V) for name, V in TABLES.items()}):
-        assert_allclose(SimilarityFusionNMF(3).fit(given).weights_, expected.weights_, rtol=1e-5)
+    for given in (
+        ViewStack(TABLES),
+        {name: sp.csr_matrix(V) for name, V in TABLES.items()},
+    ):
+        assert_allclose(
+            SimilarityFusionNMF(3).fit(given).weights_, expected.weights_, rtol=1e-5
+        )
     for views in (TABLES, ViewStack(TABLES), list(TABLES.values())):
         assert_same_fit(SimilarityFusionNMF(3).fit(views=views), expected)
 
 
 @pytest.mark.usefixtures("as_given")
 def test_a_kernel_a_view():
-    kernels = KernelStack([("one", "rbf", VIEW_1), ("two", "nearest_neighbors", VIEW_2)])
+    kernels = KernelStack(
+        [("one", "rbf", VIEW_1), ("two", "nearest_neighbors", VIEW_2)]
+    )
     own = SimilarityFusionNMF(3, affinity=["rbf", "nearest_neighbors"], normalize=False)
-    assert_same_fit(own.fit(TABLES), SimilarityFusionNMF(3).fit(kernels.fit_transform(X)))
+    assert_same_fit(
+        own.fit(TABLES), SimilarityFusionNMF(3).fit(kernels.fit_transform(X))
+    )
 
 
 def test_frames_are_matched_by_their_index():

@@ -12,7 +12,12 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from nmfcluster import SimilarityFusionNMF, SimilarityStack
-from nmfcluster.fusion.agreement_graph import candidates, check_joined, shares_of_votes, weights_of
+from nmfcluster.fusion.agreement_graph import (
+    candidates,
+    check_joined,
+    shares_of_votes,
+    weights_of,
+)
 from nmfcluster.fusion.residuals import Agreement
 
 NOBODY = "No two sources agree in more than what chance would make of independent ones"
@@ -43,9 +48,21 @@ def test_copies_share_one_vote():
         (5, [(0, 1), (1, 4), (2, 3)], [], None, [{0, 1, 4}]),  # the largest group
         (4, [(0, 2), (1, 3)], [], None, [{0, 2}, {1, 3}, {0, 1, 2, 3}]),
         (2, [], [], None, [{0}, {1}, {0, 1}]),  # nobody
-        (3, [], [(0, 2)], None, [{0, 2}, {1}, {0, 1, 2}]),  # a source and its copy are one
+        (
+            3,
+            [],
+            [(0, 2)],
+            None,
+            [{0, 2}, {1}, {0, 1, 2}],
+        ),  # a source and its copy are one
         (4, [(2, 3)], [(0, 1)], None, [{2, 3}]),
-        (3, [(0, 1)], [], {0, 2}, [{0}, {2}, {0, 2}]),  # what says nothing is no candidate
+        (
+            3,
+            [(0, 1)],
+            [],
+            {0, 2},
+            [{0}, {2}, {0, 2}],
+        ),  # what says nothing is no candidate
         (3, [], [], {1}, [{1}]),
         (1, [], [], None, [{0}]),
     ],
@@ -77,7 +94,9 @@ def test_sources_that_agree_count_alike_and_others_not_at_all():
     constant = 1 + 0.05 * np.random.default_rng(0).uniform(size=(90, 90))
     sources = [rbf_kernel(v, gamma=0.1) for v in (noise(90, 4), a, noise(90, 1, 8), b)]
     fitted, told = told_by(
-        lambda: SimilarityFusionNMF(3).fit(similarities=[*sources, constant + constant.T])
+        lambda: SimilarityFusionNMF(3).fit(
+            similarities=[*sources, constant + constant.T]
+        )
     )
     assert not told
     assert_array_equal(fitted.weights_, [0, 0.5, 0, 0.5, 0])
@@ -96,7 +115,9 @@ def test_sources_that_agree_count_alike_and_others_not_at_all():
 
 @pytest.mark.parametrize("sizes", [(300, 50, 20), (150, 20, 20)], ids=str)
 @pytest.mark.parametrize("width", [1, 4])
-def test_of_one_real_source_and_noise_the_real_one_is_taken_with_a_warning(sizes, width):
+def test_of_one_real_source_and_noise_the_real_one_is_taken_with_a_warning(
+    sizes, width
+):
     (a,), y = blobs(sizes, 1, sep=20, width=5)
     views = {"noise": noise(len(y), width), "a": a}
     fitted, told = told_by(lambda: SimilarityFusionNMF(3).fit(views))
@@ -150,7 +171,10 @@ def test_groups_that_do_not_agree():
     assert adjusted_rand_score(y, fitted.labels_) > 0.8
     fitted, told = told_by(lambda: made.fit({"a": a, "d": d, "b": b, "e": e}))
     assert len(told) == 1
-    assert "fall into groups that do not agree with each other, and none is larger" in told[0]
+    assert (
+        "fall into groups that do not agree with each other, and none is larger"
+        in told[0]
+    )
     assert "those of ['d', 'e']" in told[0]  # which stand out more
     assert adjusted_rand_score(other, fitted.labels_) == 1
 
@@ -166,7 +190,8 @@ def test_near_copies_have_one_vote_together_and_are_named():
     fitted, told = told_by(lambda: SimilarityFusionNMF(2, affinity="rbf").fit(views))
     assert len(told) == 1
     assert (
-        "1 pair of sources are next to equal, such as 'noise' and 'again', and share one" in told[0]
+        "1 pair of sources are next to equal, such as 'noise' and 'again', and share one"
+        in told[0]
     )
     assert_array_equal(fitted.weights_, [0, 0.5, 0.5, 0])
     assert adjusted_rand_score(y, fitted.labels_) > 0.9
@@ -174,7 +199,9 @@ def test_near_copies_have_one_vote_together_and_are_named():
     fitted, told = told_by(lambda: SimilarityFusionNMF(2, affinity="rbf").fit(views))
     assert "'a' and 'again'" in told[0]
     assert_allclose(fitted.weights_, [0.25, 0.25, 0.5])
-    fitted, told = told_by(lambda: SimilarityFusionNMF(2, affinity="rbf").fit({"a": a, "again": a}))
+    fitted, told = told_by(
+        lambda: SimilarityFusionNMF(2, affinity="rbf").fit({"a": a, "again": a})
+    )
     assert_allclose(fitted.weights_, 0.5)
     assert len(told) == 1  # nobody else could agree
 
@@ -185,7 +212,9 @@ def test_views_of_the_same_clear_clusters_are_no_copies(affinity, sizes):
     """Inside of clusters they differ, however little there is."""
     (a, b), y = blobs(sizes, 2, sep=40)
     views = {"a": a, "noise": noise(len(y), 2), "b": b}
-    fitted, told = told_by(lambda: SimilarityFusionNMF(len(sizes), affinity=affinity).fit(views))
+    fitted, told = told_by(
+        lambda: SimilarityFusionNMF(len(sizes), affinity=affinity).fit(views)
+    )
     assert not told
     assert_array_equal(fitted.weights_, [0.5, 0, 0.5])
     assert adjusted_rand_score(y, fitted.labels_) == 1
@@ -202,9 +231,13 @@ def test_a_source_that_says_nothing_is_no_candidate():
 
 @pytest.mark.filterwarnings("ignore:SimilarityFusionNMF found 1 cluster")
 @pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("S", [np.ones((20, 20)), np.eye(20)], ids=["constant", "identity"])
+@pytest.mark.parametrize(
+    "S", [np.ones((20, 20)), np.eye(20)], ids=["constant", "identity"]
+)
 def test_where_no_source_says_anything_there_is_one_cluster(S, symmetric):
-    fitted, told = told_by(lambda: SimilarityFusionNMF(2, symmetric=symmetric).fit([S, 3 * S]))
+    fitted, told = told_by(
+        lambda: SimilarityFusionNMF(2, symmetric=symmetric).fit([S, 3 * S])
+    )
     assert told[0].startswith("No source says anything beyond independence")
     assert_array_equal(fitted.labels_, 0)
     assert_allclose(fitted.membership_, 0.5)
@@ -224,12 +257,20 @@ def test_where_no_source_says_anything_there_is_one_cluster(S, symmetric):
 @pytest.mark.parametrize("criterion", ["agreement", "kl"])
 def test_weights_of_the_user(criterion, eta):
     (a, b), y = blobs([40, 30], 2, sep=5)
-    sources = {"a": rbf_kernel(a), "noise": rbf_kernel(noise(70, 2)), "b": rbf_kernel(b)}
+    sources = {
+        "a": rbf_kernel(a),
+        "noise": rbf_kernel(noise(70, 2)),
+        "b": rbf_kernel(b),
+    }
     made = SimilarityFusionNMF(2, criterion=criterion, eta=eta)
     fits = [
         made.set_params(weights=weights).fit(similarities=sources)
         and (made.weights_, made.labels_, made.source_losses_)
-        for weights in ([3, 0, 1], {"b": 0.25, "a": 0.75}, np.array([0.75, 0, 0.25], np.float32))
+        for weights in (
+            [3, 0, 1],
+            {"b": 0.25, "a": 0.75},
+            np.array([0.75, 0, 0.25], np.float32),
+        )
     ]
     assert_allclose(weights_of([1e308, 0, 1e308], ("a", "noise", "b")), [0.5, 0, 0.5])
     weights, labels, losses = fits[0]
@@ -252,7 +293,10 @@ def test_weights_of_the_user(criterion, eta):
     ("given", "says"),
     [
         ({"c": 1}, r"weights name the source 'c'; there are \['a', 'b'\]"),
-        ([1, 2, 3], r"one number for each of the sources \['a', 'b'\].*got \[1, 2, 3\]"),
+        (
+            [1, 2, 3],
+            r"one number for each of the sources \['a', 'b'\].*got \[1, 2, 3\]",
+        ),
         ([[1, 2]], "one number for each"),
         (["x", "y"], "one number for each"),
         ([1, -1], r"finite, at least 0, and not all 0, got \[1, -1\]"),
@@ -283,7 +327,9 @@ def test_groups_of_objects_that_no_source_joins():
 
 
 @pytest.mark.parametrize("first", [60, 3], ids=["halves", "a tiny group"])
-@pytest.mark.parametrize("form", ["arrays", "similarities", "sparse", "frames", "landmarks"])
+@pytest.mark.parametrize(
+    "form", ["arrays", "similarities", "sparse", "frames", "landmarks"]
+)
 def test_no_form_of_the_data_lets_such_groups_pass(form, first):
     (a, b, c, d), _ = blobs([50, 40, 30], 4, sep=5)
     early, late = np.arange(120) < first, np.arange(120) >= first
@@ -298,13 +344,17 @@ def test_no_form_of_the_data_lets_such_groups_pass(form, first):
         }
         options["affinity"] = "rbf"
     elif form == "arrays":
-        given = {name: np.where(rows[name][:, None], view, np.nan) for name, view in views.items()}
+        given = {
+            name: np.where(rows[name][:, None], view, np.nan)
+            for name, view in views.items()
+        }
         options["affinity"] = "rbf"
     else:
         kernels = {name: rbf_kernel(view, gamma=0.1) for name, view in views.items()}
         lost = np.nan if form == "similarities" else 0.0
         given = {
-            name: np.where(np.outer(rows[name], rows[name]), K, lost) for name, K in kernels.items()
+            name: np.where(np.outer(rows[name], rows[name]), K, lost)
+            for name, K in kernels.items()
         }
         if form == "sparse":
             given = {name: sp.csr_array(K) for name, K in given.items()}

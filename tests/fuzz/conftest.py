@@ -11,6 +11,10 @@ def pytest_configure(config):
         derandomize=not thorough,
         deadline=None,
         # An example is small, and its repr makes it again; to shrink it would take minutes.
-        phases=(hypothesis.Phase.explicit, hypothesis.Phase.reuse, hypothesis.Phase.generate),
+        phases=(
+            hypothesis.Phase.explicit,
+            hypothesis.Phase.reuse,
+            hypothesis.Phase.generate,
+        ),
         suppress_health_check=list(hypothesis.HealthCheck),
     )

@@ -20,7 +20,13 @@ from nmfcluster._compat import HasMethods, Interval, StrOptions
 from nmfcluster.affinity import path_kernel
 
 #: what takes longer the larger it is
-COSTLY = {"n_estimators": 3, "n_init": 2, "max_iter": 5, "n_subsamples": 5, "n_splits": 5}
+COSTLY = {
+    "n_estimators": 3,
+    "n_init": 2,
+    "max_iter": 5,
+    "n_subsamples": 5,
+    "n_splits": 5,
+}
 #: a run for each is what was asked for: large numbers take no end of time and memory
 ENDLESS = {"n_subsamples", "n_estimators", "base_n_clusters", "n_splits"}
 #: where numbers of threads or processes are started at once
@@ -63,8 +69,21 @@ def complex_kernel(X, Y):
     return rbf_kernel(X, Y) * 1j
 
 
-CALLABLES = [rbf_kernel, linear_kernel, path_kernel, RBF(), sparse_kernel, integer_kernel]
-CALLABLES += [nan_kernel, negative_kernel, nil_kernel, asymmetric_kernel, transposed_kernel]
+CALLABLES = [
+    rbf_kernel,
+    linear_kernel,
+    path_kernel,
+    RBF(),
+    sparse_kernel,
+    integer_kernel,
+]
+CALLABLES += [
+    nan_kernel,
+    negative_kernel,
+    nil_kernel,
+    asymmetric_kernel,
+    transposed_kernel,
+]
 CALLABLES += [listed_kernel, complex_kernel]
 KERNELS = [
     ["rbf"],
@@ -88,8 +107,23 @@ VALUES = {
     ("kernels", "callable"): CALLABLES,
     ("affinity", "list"): KERNELS,
     ("kernels", "list"): KERNELS,
-    ("base_n_clusters", "tuple"): [(1, 2), (2, 4), (2, 2), (3, 2), (0, 1), (2,), (1.5, 2), ()],
-    ("base_n_clusters", "list"): [[2, 3], [1, 1], [np.int8(2), np.int64(3)], ["a", "b"], []],
+    ("base_n_clusters", "tuple"): [
+        (1, 2),
+        (2, 4),
+        (2, 2),
+        (3, 2),
+        (0, 1),
+        (2,),
+        (1.5, 2),
+        (),
+    ],
+    ("base_n_clusters", "list"): [
+        [2, 3],
+        [1, 1],
+        [np.int8(2), np.int64(3)],
+        ["a", "b"],
+        [],
+    ],
     ("weights", "array-like"): [
         [1.0, 1.0],
         np.array([0.5, 2.0]),
@@ -124,7 +158,15 @@ VALUES = {
         [1.0, 2.0],
         [["a", "b"]],
     ],
-    ("interval", "tuple"): [(0, 1), (0.1, 0.9), (0.5, 0.5), (0.9, 0.1), (np.nan, 1), ("a", 1), ()],
+    ("interval", "tuple"): [
+        (0, 1),
+        (0.1, 0.9),
+        (0.5, 0.5),
+        (0.9, 0.1),
+        (np.nan, 1),
+        ("a", 1),
+        (),
+    ],
     ("interval", "list"): [[0.2, 0.8], [True, 2], [0, 0.5, 1], [None, 1]],
     ("omega", "tuple"): [(2,), (3, 2), (2, 2), (1,), (2.5,), ("a",), (10**30,), ()],
     ("omega", "list"): [[2, 4], [np.int8(3)], [True], [[2]], []],
@@ -166,7 +208,13 @@ def bad_values(name):
         (),
         object,
     ]
-    odd += [np.int64(3), np.float32(0.5), np.timedelta64(1, "s"), np.array(2), np.array([1, 2])]
+    odd += [
+        np.int64(3),
+        np.float32(0.5),
+        np.timedelta64(1, "s"),
+        np.array(2),
+        np.array([1, 2]),
+    ]
     odd += [np.array("rbf"), np.array(["rbf"], dtype=object), np.str_("rbf"), 0.0, 2.0]
     odd += [np.bool_(True), np.datetime64("nat"), set(), range(3), len, sp.eye_array(2)]
     if name != JOBS and name not in ENDLESS:  # so many processes would be started
@@ -181,7 +229,9 @@ def values_of(name, kind):
     if name == "random_state":
         seeds = st.sampled_from([0, 1, 2**32 - 1, np.int64(5), np.uint8(7)])
         makers = st.sampled_from([np.random.RandomState, np.random.default_rng])
-        return usually(seeds, st.builds(lambda make, seed: make(seed), makers, st.integers(0, 9)))
+        return usually(
+            seeds, st.builds(lambda make, seed: make(seed), makers, st.integers(0, 9))
+        )
     if name == JOBS:
         return st.sampled_from([1, 1, 1, 1, np.int64(1), 0, 1, 1, -(10**6)])
     if isinstance(kind, Interval):
@@ -203,7 +253,18 @@ def _numbers(name, kind):
     if kind.type is Integral:
         low = kind.left if kind.left is not None else -2
         most = COSTLY.get(name, 50)
-        numbers = [low, low + 1, low + 2, 3, 5, 8, np.int64(2), np.uint8(3), np.int8(4), 50]
+        numbers = [
+            low,
+            low + 1,
+            low + 2,
+            3,
+            5,
+            8,
+            np.int64(2),
+            np.uint8(3),
+            np.int8(4),
+            50,
+        ]
         numbers += [] if name in {*COSTLY, *ENDLESS} else [2**31 - 1]
         allowed = [number for number in numbers if number <= most or name not in COSTLY]
     else:
@@ -220,7 +281,13 @@ def _numbers(name, kind):
             np.inf,
             np.float32(0.25),
         ]
-        allowed += [*ends, *(np.nextafter(end, 0.5) for end in ends), 1, 2, np.float64(2.5)]
+        allowed += [
+            *ends,
+            *(np.nextafter(end, 0.5) for end in ends),
+            1,
+            2,
+            np.float64(2.5),
+        ]
     return st.sampled_from([number for number in allowed if number in kind])
 
 

@@ -27,11 +27,17 @@ def usually(usual, other, times=5):
 
 FORMS = usually(
     st.sampled_from(tables.ARRAYS),
-    usually(st.sampled_from(tables.SPARSE), st.sampled_from(tables.FRAMES + tables.LISTS), times=1),
+    usually(
+        st.sampled_from(tables.SPARSE),
+        st.sampled_from(tables.FRAMES + tables.LISTS),
+        times=1,
+    ),
     times=1,
 )
 DTYPES = usually(
-    usually(st.just("float64"), st.sampled_from(tables.FLOATS + tables.INTEGERS), times=1),
+    usually(
+        st.just("float64"), st.sampled_from(tables.FLOATS + tables.INTEGERS), times=1
+    ),
     st.sampled_from(("object", *tables.NO_NUMBERS)),
     times=12,
 )
@@ -39,19 +45,41 @@ POWERS = usually(
     st.just(0), usually(st.integers(-12, 12), st.integers(-300, 300), times=1), times=3
 )
 FLAWED = usually(st.none(), st.sampled_from(tables.FLAWS + tables.SHAPES), times=9)
-_NOT_IN_SPARSE = {"float16": "float32", "object": "float64", "str": "float64", "bytes": "int8"}
-_NOT_IN_SPARSE |= {"words": "float64", "datetime64[D]": "float64", "timedelta64[s]": "float64"}
+_NOT_IN_SPARSE = {
+    "float16": "float32",
+    "object": "float64",
+    "str": "float64",
+    "bytes": "int8",
+}
+_NOT_IN_SPARSE |= {
+    "words": "float64",
+    "datetime64[D]": "float64",
+    "timedelta64[s]": "float64",
+}
 
 
 @st.composite
-def stored(draw, kinds, n=SIZES, p=None, forms=FORMS, dtypes=DTYPES, flaws=FLAWED, powers=POWERS):
+def stored(
+    draw,
+    kinds,
+    n=SIZES,
+    p=None,
+    forms=FORMS,
+    dtypes=DTYPES,
+    flaws=FLAWED,
+    powers=POWERS,
+):
     """Draw a `Table` of some kinds, in any form and of any type."""
     p = st.integers(1, 5) if p is None else p
     form, dtype, flaw = draw(forms), draw(dtypes), draw(flaws)
     options = {}
     if form in tables.SPARSE:
         dtype = _NOT_IN_SPARSE.get(dtype, dtype)
-        flaw = None if flaw in ("none", "masked", "vector", "number", "three axes") else flaw
+        flaw = (
+            None
+            if flaw in ("none", "masked", "vector", "number", "three axes")
+            else flaw
+        )
         names = ("wide", "messy", "readonly")
         options = {name: draw(st.booleans()) for name in names}
     return Table(
@@ -69,7 +97,9 @@ def stored(draw, kinds, n=SIZES, p=None, forms=FORMS, dtypes=DTYPES, flaws=FLAWE
 
 FEATURES = stored(("blobs", *tables.FEATURES))
 SIMILARITIES = usually(
-    stored(("rbf", "together", "blocks", "linear")), stored(tables.SIMILARITIES), times=3
+    stored(("rbf", "together", "blocks", "linear")),
+    stored(tables.SIMILARITIES),
+    times=3,
 )
 LABEL_TABLES = stored(
     tables.LABELS,
@@ -78,7 +108,9 @@ LABEL_TABLES = stored(
         st.sampled_from(tables.DTYPES),
     ),
     forms=usually(
-        st.sampled_from(("C", "readonly", "pandas range", "pandas nullable", "list", "tuple")),
+        st.sampled_from(
+            ("C", "readonly", "pandas range", "pandas nullable", "list", "tuple")
+        ),
         FORMS,
     ),
     powers=usually(st.just(0), POWERS, times=9),
@@ -94,8 +126,14 @@ def rows_like(draw, table):
     if table.kind in tables.SIMILARITIES:
         return table.but(rows=draw(st.integers(1, 3)))
     form = draw(FORMS)
-    dtype = _NOT_IN_SPARSE.get(table.dtype, table.dtype) if form in tables.SPARSE else table.dtype
-    return table.but(n=draw(st.integers(1, 4)), seed=draw(SEEDS), form=form, dtype=dtype)
+    dtype = (
+        _NOT_IN_SPARSE.get(table.dtype, table.dtype)
+        if form in tables.SPARSE
+        else table.dtype
+    )
+    return table.but(
+        n=draw(st.integers(1, 4)), seed=draw(SEEDS), form=form, dtype=dtype
+    )
 
 
 @dataclass(frozen=True)
@@ -144,7 +182,9 @@ class Pairs:
             return pd.DataFrame(table)
         if self.form == "list":
             return [tuple(row) for row in table.tolist()]
-        return table.astype({"words": str, "complex": complex}.get(self.form, table.dtype))
+        return table.astype(
+            {"words": str, "complex": complex}.get(self.form, table.dtype)
+        )
 
 
 def pairs_of(n):
@@ -156,9 +196,27 @@ def pairs_of(n):
             n=st.just(n),
             m=st.integers(0, 6),
             seed=SEEDS,
-            form=mostly("list", "array", "frame", "csr_array", "coo_matrix", "dok_array", "words"),
-            weights=mostly(None, "ones", "random", "large", "small", "zero", "negative", "nan"),
-            flaw=mostly(None, "outside", "negative", "fractions", "huge", "loops", "four columns"),
+            form=mostly(
+                "list",
+                "array",
+                "frame",
+                "csr_array",
+                "coo_matrix",
+                "dok_array",
+                "words",
+            ),
+            weights=mostly(
+                None, "ones", "random", "large", "small", "zero", "negative", "nan"
+            ),
+            flaw=mostly(
+                None,
+                "outside",
+                "negative",
+                "fractions",
+                "huge",
+                "loops",
+                "four columns",
+            ),
         ),
         times=1,
     )

@@ -15,8 +15,26 @@ import pandas as pd
 import polars as pl
 import scipy.sparse as sp
 
-FEATURES = ("blobs", "uniform", "integers", "constant", "repeated", "outlier", "equal", "zeros")
-SIMILARITIES = ("rbf", "together", "blocks", "identity", "linear", "distances", "asymmetric", "nil")
+FEATURES = (
+    "blobs",
+    "uniform",
+    "integers",
+    "constant",
+    "repeated",
+    "outlier",
+    "equal",
+    "zeros",
+)
+SIMILARITIES = (
+    "rbf",
+    "together",
+    "blocks",
+    "identity",
+    "linear",
+    "distances",
+    "asymmetric",
+    "nil",
+)
 LABELS = ("labels", "many labels", "one label")
 
 FLOATS = ("float64", "float32", "float16", "longdouble")
@@ -24,19 +42,42 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint64", "boo
 NO_NUMBERS = ("complex128", "str", "bytes", "datetime64[D]", "timedelta64[s]", "words")
 DTYPES = (*FLOATS, *INTEGERS, "object", *NO_NUMBERS)
 
-ARRAYS = ("C", "F", "strided", "reversed", "readonly", "memmap", "big-endian", "matrix", "masked")
+ARRAYS = (
+    "C",
+    "F",
+    "strided",
+    "reversed",
+    "readonly",
+    "memmap",
+    "big-endian",
+    "matrix",
+    "masked",
+)
 SPARSE = tuple(
     f"{kind}_{form}"
     for form in ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
     for kind in ("array", "matrix")
 )
 INDEXES = ("range", "shuffled", "words", "duplicate", "dates")
-FRAMES = (*(f"pandas {index}" for index in INDEXES), "pandas nullable", "pandas category")
+FRAMES = (
+    *(f"pandas {index}" for index in INDEXES),
+    "pandas nullable",
+    "pandas category",
+)
 FRAMES += ("pandas string", "pandas sparse", "pandas twice", "pandas mixed", "polars")
 LISTS = ("list", "tuple")
 VECTORS = "columns"  # a list of label vectors
 FORMS = (*ARRAYS, *SPARSE, *FRAMES, *LISTS)
-FLAWS = ("nan", "inf", "-inf", "negative", "none", "a row of nan", "a column of nan", "masked")
+FLAWS = (
+    "nan",
+    "inf",
+    "-inf",
+    "negative",
+    "none",
+    "a row of nan",
+    "a column of nan",
+    "masked",
+)
 SHAPES = ("vector", "three axes", "no rows", "no columns", "one row", "number")
 
 
@@ -181,7 +222,9 @@ def _typed(X: np.ndarray, dtype: str) -> np.ndarray:
 
 @cache
 def _folder() -> tempfile.TemporaryDirectory:
-    return tempfile.TemporaryDirectory(prefix="nmfcluster-fuzz-", ignore_cleanup_errors=True)
+    return tempfile.TemporaryDirectory(
+        prefix="nmfcluster-fuzz-", ignore_cleanup_errors=True
+    )
 
 
 _NUMBERS = itertools.count()
@@ -249,7 +292,9 @@ def _entries(X: np.ndarray, table: Table, form: str, rng: np.random.Generator) -
         return sp.coo_array((values, tuple(indices)), shape=X.shape)
     axis = 0 if form == "csr" else 1
     order = np.argsort(at[:, axis], kind="stable")
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(at[:, axis], minlength=X.shape[axis]))])
+    indptr = np.concatenate(
+        [[0], np.cumsum(np.bincount(at[:, axis], minlength=X.shape[axis]))]
+    )
     made = sp.csr_array if form == "csr" else sp.csc_array
     return made((values[order], at[order, 1 - axis], indptr), shape=X.shape)
 
@@ -284,5 +329,7 @@ def _as_frame(X: np.ndarray, kind: str, seed: int) -> Any:
         frame.columns = ["c"] * len(names)
     if kind == "mixed":
         frame.columns = [0, *names[1:]][: len(names)]
-        frame = frame.assign(when=pd.Timestamp("2020-01-01")) if seed % 3 == 0 else frame
+        frame = (
+            frame.assign(when=pd.Timestamp("2020-01-01")) if seed % 3 == 0 else frame
+        )
     return frame

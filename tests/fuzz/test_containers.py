@@ -22,9 +22,24 @@ from hypothesis import strategies as st
 
 from nmfcluster import KernelStack, PairwiseConstraints, SimilarityStack
 
-ODD_NUMBERS = (None, -1, 0, True, 2.5, np.nan, 10**30, np.int8(9), np.float32(3), "5", [3], 2**31)
+ODD_NUMBERS = (
+    None,
+    -1,
+    0,
+    True,
+    2.5,
+    np.nan,
+    10**30,
+    np.int8(9),
+    np.float32(3),
+    "5",
+    [3],
+    2**31,
+)
 KEYS = usually(
-    st.sampled_from([slice(None), slice(1, 9, 2), [0, 1], [-1, 0, 0], np.array([1]), [], ...]),
+    st.sampled_from(
+        [slice(None), slice(1, 9, 2), [0, 1], [-1, 0, 0], np.array([1]), [], ...]
+    ),
     st.sampled_from(
         [
             0,
@@ -94,7 +109,12 @@ def judge_size(part, n):
     assert part.cannot_link.max(initial=-1) < n
 
 
-@fuzz(SIZES, st.data(), usually(st.just(0), st.integers(-2, 2)), st.lists(KEYS, max_size=3))
+@fuzz(
+    SIZES,
+    st.data(),
+    usually(st.just(0), st.integers(-2, 2)),
+    st.lists(KEYS, max_size=3),
+)
 def test_pairwise_constraints(n, data, off, keys):
     must, cannot = (data.draw(pairs_of(n + off)) for _ in range(2))
     n_samples = data.draw(mostly(n, np.int64(n), *ODD_NUMBERS, weight=8))
@@ -106,16 +126,30 @@ def test_pairwise_constraints(n, data, off, keys):
 @fuzz(
     LABEL_TABLES,
     mostly(None, 0, 1, 3, 10, *ODD_NUMBERS),
-    mostly(0, None, np.random.RandomState(0), "x", -1, 0.5, 2**40, np.timedelta64(1, "s"), True),
+    mostly(
+        0,
+        None,
+        np.random.RandomState(0),
+        "x",
+        -1,
+        0.5,
+        2**40,
+        np.timedelta64(1, "s"),
+        True,
+    ),
     st.booleans(),
     st.lists(KEYS, max_size=2),
 )
 def test_constraints_from_labels(table, n_pairs, seed, column, keys):
     if column and table.form.startswith("pandas"):
         labels = table.build()
-        labels = labels.iloc[:, 0] if hasattr(labels, "iloc") and labels.shape[1] else labels
+        labels = (
+            labels.iloc[:, 0] if hasattr(labels, "iloc") and labels.shape[1] else labels
+        )
     elif column and table.form in ("list", "tuple", "C"):
-        labels = table.but(form="C", flaw="vector" if table.flaw is None else table.flaw).build()
+        labels = table.but(
+            form="C", flaw="vector" if table.flaw is None else table.flaw
+        ).build()
         labels = labels.tolist() if table.form == "list" else labels
     else:
         labels = table.build()
@@ -128,7 +162,9 @@ def test_constraints_from_labels(table, n_pairs, seed, column, keys):
 @fuzz(
     SIZES,
     st.data(),
-    st.sampled_from(["words", "numbers", "dates", "mixed", "twice", "a word", "none", "frame"]),
+    st.sampled_from(
+        ["words", "numbers", "dates", "mixed", "twice", "a word", "none", "frame"]
+    ),
 )
 def test_constraints_from_ids(n, data, kind):
     names = {
@@ -155,7 +191,9 @@ def test_constraints_from_ids(n, data, kind):
     st.lists(
         usually(
             st.lists(st.integers(-1, 8), max_size=4),
-            st.sampled_from([3, "ab", None, ["a"], [0.5], [[0]], {1, 2}, {0: 1}, np.arange(2)]),
+            st.sampled_from(
+                [3, "ab", None, ["a"], [0.5], [[0]], {1, 2}, {0: 1}, np.arange(2)]
+            ),
             times=1,
         ),
         max_size=3,
@@ -169,7 +207,9 @@ def test_constraints_from_groups(n, groups, form, given, apart):
         form, lambda g: np.array([*g, None], dtype=object)[:-1]
     )(groups)
     options = {"n_samples": n, "ids": range(n)}
-    options = {name: value for name, value in options.items() if given in (name, "both")}
+    options = {
+        name: value for name, value in options.items() if given in (name, "both")
+    }
     call = lambda: PairwiseConstraints.from_groups(groups, apart=apart, **options)  # noqa: E731
     made = judged(call, also=["groups", "group", "n_samples", "ids", "apart"])
     if made is not REFUSED:
@@ -182,12 +222,28 @@ def test_constraints_from_groups(n, groups, form, given, apart):
         st.tuples(
             mostly(0, 1, 2, 2.0, "s1", -1, 99, 0.5, None, True, weight=4),
             mostly(1, 2, 3, "s0", "s2", 10**400, [1], weight=4),
-            mostly(1, -1, 0.3, -0.3, np.inf, -np.inf, "ML", "cannot", "0.5", 0, np.nan, "x", None),
+            mostly(
+                1,
+                -1,
+                0.3,
+                -0.3,
+                np.inf,
+                -np.inf,
+                "ML",
+                "cannot",
+                "0.5",
+                0,
+                np.nan,
+                "x",
+                None,
+            ),
             mostly(1, 0.5, np.inf, True, False, 0, -1, "y", None, weight=4),
         ),
         max_size=5,
     ),
-    st.sampled_from(["list", "array", "objects", "frame", "set", "iterator", "dict", "matrix"]),
+    st.sampled_from(
+        ["list", "array", "objects", "frame", "set", "iterator", "dict", "matrix"]
+    ),
     st.booleans(),
     mostly("n_samples", "ids", "both", "none", weight=6),
     mostly(None, True, False, [True], [True, False], 1, "x", weight=4),
@@ -202,10 +258,14 @@ def test_constraints_from_a_table(n, rows, form, narrow, given, hard):
         "set": lambda: {row for row in rows if row[1] != [1]},
         "iterator": lambda: iter(rows),
         "dict": lambda: dict(enumerate(rows)),
-        "matrix": lambda: sp.csr_array(np.triu(np.resize([0.5, -2, 0, np.inf, -1], (n, n)), 1)),
+        "matrix": lambda: sp.csr_array(
+            np.triu(np.resize([0.5, -2, 0, np.inf, -1], (n, n)), 1)
+        ),
     }.get(form, lambda: rows)()
     options = {"n_samples": n, "ids": [f"s{i}" for i in range(n)]}
-    options = {name: value for name, value in options.items() if given in (name, "both")}
+    options = {
+        name: value for name, value in options.items() if given in (name, "both")
+    }
     call = lambda: PairwiseConstraints.from_table(table, hard=hard, **options)  # noqa: E731
     made = judged(call, also=["pairs", "n_samples", "ids", "hard", "cannot_link"])
     if made is not REFUSED:
@@ -216,17 +276,21 @@ def judge_stack(stack, keys):
     """Check a stack of similarities, and parts of it."""
     n, _, length = stack.shape
     assert len(stack) == n
-    assert len(stack.names) == len(stack.parsing) == length
+    assert len(stack.names) == len(stack.sources) == length
     assert stack.toarray().shape == stack.shape
     assert stack.toarray().dtype == stack.dtype in (np.float32, np.float64)
     assert stack.seen().shape == (n, length)
-    assert all(not np.isnan(part.sum()) or not np.isfinite(part).all() for part in dense(stack))
+    assert all(
+        not np.isnan(part.sum()) or not np.isfinite(part).all() for part in dense(stack)
+    )
     assert repr(stack)
     again = pickle.loads(pickle.dumps(stack))
     np.testing.assert_array_equal(again.toarray(), stack.toarray())
     judged(np.asarray, stack, also=["SimilarityStack"])
     for key in keys:
-        part = judged(stack.__getitem__, key, also=["row", "rows", "column", "SimilarityStack"])
+        part = judged(
+            stack.__getitem__, key, also=["row", "rows", "column", "SimilarityStack"]
+        )
         if part is not REFUSED:
             assert part.shape[2] == length
 
@@ -235,10 +299,18 @@ def dense(stack):
     return [part.toarray() if sp.issparse(part) else part for part in stack.filled()]
 
 
-NAMES = mostly(None, ["a", "b"], ("a",), "ab", [1], ["a", "a"], [], 3, np.array(["a", "b"]), {"a"})
+NAMES = mostly(
+    None, ["a", "b"], ("a",), "ab", [1], ["a", "a"], [], 3, np.array(["a", "b"]), {"a"}
+)
 
 
-@fuzz(st.lists(SIMILARITIES, max_size=3), SIZES, NAMES, st.data(), st.lists(KEYS, max_size=3))
+@fuzz(
+    st.lists(SIMILARITIES, max_size=3),
+    SIZES,
+    NAMES,
+    st.data(),
+    st.lists(KEYS, max_size=3),
+)
 def test_similarity_stack(sources, n, names, data, keys):
     same = data.draw(mostly(True, False))
     sources = [table.but(n=n, rows=None) if same else table for table in sources]
@@ -262,7 +334,8 @@ def test_similarity_stack(sources, n, names, data, keys):
     FEATURES,
     parameters(KernelStack, {}, fixed=("kernels",)),
     usually(
-        st.sampled_from(["linear", "cosine", "rbf", "nearest_neighbors"]), st.sampled_from(KERNELS)
+        st.sampled_from(["linear", "cosine", "rbf", "nearest_neighbors"]),
+        st.sampled_from(KERNELS),
     ),
     st.data(),
 )
@@ -287,5 +360,6 @@ def test_kernel_stack(table, given, kernels, data):
     if others is not REFUSED:
         judge_stack(others, [])
         np.testing.assert_array_equal(
-            pickle.loads(pickle.dumps(model)).transform(new.build()).toarray(), others.toarray()
+            pickle.loads(pickle.dumps(model)).transform(new.build()).toarray(),
+            others.toarray(),
         )

@@ -23,10 +23,20 @@ NO_AXES = ("ax", 3, True, np.eye(2), Figure())
 def models():
     """Return fitted estimators, and what is none."""
     X = np.random.default_rng(0).uniform(size=(12, 3)) + np.arange(12)[:, None] % 3
-    known = SSNMFClusterer(3, random_state=0).fit(X, must_link=[(0, 3)], cannot_link=[(0, 1)])
+    known = SSNMFClusterer(3, random_state=0).fit(
+        X, must_link=[(0, 3)], cannot_link=[(0, 1)]
+    )
     runs = NMFMetaCluster(3, n_estimators=3, random_state=0).fit(X)
     consensus = NMFConsensus(3, n_estimators=3, random_state=0).fit(X)
-    others = KMeans(2, n_init=1, random_state=0).fit(X), KMeans(), KMeans, None, "model", 3, X
+    others = (
+        KMeans(2, n_init=1, random_state=0).fit(X),
+        KMeans(),
+        KMeans,
+        None,
+        "model",
+        3,
+        X,
+    )
     return (consensus, runs, known), others
 
 
@@ -39,16 +49,35 @@ def drawn(draw, method, *given, **options):
     """Judge a picture in axes, or in what is none, with any number of cells."""
     defaults = getattr(method, "__kwdefaults__", None) or {}
     if "max_cells" in defaults and draw(st.booleans()):
-        options["max_cells"] = draw(usually(st.integers(1, 30), bad_values("max_cells"), times=3))
-    axes = Figure().subplots() if draw(st.integers(0, 9)) else draw(st.sampled_from(NO_AXES))
-    found = judged(functools.partial(method, ax=axes), *given, also=[*NAMES, "ax"], **options)
-    if found is not REFUSED and draw(st.integers(0, 9)) == 0:  # which takes most of the time
+        options["max_cells"] = draw(
+            usually(st.integers(1, 30), bad_values("max_cells"), times=3)
+        )
+    axes = (
+        Figure().subplots()
+        if draw(st.integers(0, 9))
+        else draw(st.sampled_from(NO_AXES))
+    )
+    found = judged(
+        functools.partial(method, ax=axes), *given, also=[*NAMES, "ax"], **options
+    )
+    if (
+        found is not REFUSED and draw(st.integers(0, 9)) == 0
+    ):  # which takes most of the time
         found.figure_.draw_without_rendering()
     return found
 
 
 NAMES = (
-    *("estimator", "estimators", "labels", "partitions", "weights", "max_cells", "rows", "columns"),
+    *(
+        "estimator",
+        "estimators",
+        "labels",
+        "partitions",
+        "weights",
+        "max_cells",
+        "rows",
+        "columns",
+    ),
     *("curves", "scores", "values"),
 )
 KINDS = [getattr(pictures, name) for name in sorted(pictures.__all__)]
@@ -66,7 +95,9 @@ def test_pictures_of_estimators(method, data, table):
     drawn(data.draw, method, model, *given)
 
 
-@fuzz(LABEL_TABLES, LABEL_TABLES, st.data(), st.booleans(), mostly(None, [1], "x", np.nan))
+@fuzz(
+    LABEL_TABLES, LABEL_TABLES, st.data(), st.booleans(), mostly(None, [1], "x", np.nan)
+)
 def test_pictures_of_partitions(table, labels, data, same, weights):
     labels = labels.but(n=table.n) if same else labels
     partitions, labels = table.build(), one_column(labels, column=True)
@@ -80,10 +111,16 @@ def test_pictures_of_partitions(table, labels, data, same, weights):
 @fuzz(FEATURES, st.data(), SEEDS, mostly("bool", "int8", "float64", "U1"))
 def test_pictures_of_biclusters(table, data, seed, dtype):
     rng = np.random.default_rng(seed)
-    k, n, p = data.draw(st.integers(0, 4)), table.n, table.p + data.draw(mostly(0, 1, weight=9))
+    k, n, p = (
+        data.draw(st.integers(0, 4)),
+        table.n,
+        table.p + data.draw(mostly(0, 1, weight=9)),
+    )
     rows, columns = (rng.integers(2, size=(k, size)).astype(dtype) for size in (n, p))
     X = table.build()
-    found = drawn(data.draw, pictures.BiclusterDisplay.from_biclusters, X, rows, columns)
+    found = drawn(
+        data.draw, pictures.BiclusterDisplay.from_biclusters, X, rows, columns
+    )
     if found is not REFUSED:
         assert found.row_sizes.sum() == n
         assert found.column_sizes.sum() == p

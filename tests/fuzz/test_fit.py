@@ -66,20 +66,26 @@ def test_consensus_of_features(table, given, data):
     X, n, new = built(table, data.draw)
     arguments = {}
     if data.draw(st.integers(0, 2)) == 0:
-        partitions = data.draw(LABEL_TABLES).but(n=data.draw(mostly(n, n + 1, weight=8)))
+        partitions = data.draw(LABEL_TABLES).but(
+            n=data.draw(mostly(n, n + 1, weight=8))
+        )
         if data.draw(st.booleans()) and partitions.form in tables.ARRAYS:
             partitions = partitions.but(form=tables.VECTORS)
         arguments = {"partitions": partitions.build()}
     model = NMFConsensus(**given)
     descends = str(model.factorization) != "tri"
     arguments |= weights(data.draw, n)
-    judge_estimator(model, X, n, arguments, new, descends=descends, foreign=foreign(model))
+    judge_estimator(
+        model, X, n, arguments, new, descends=descends, foreign=foreign(model)
+    )
     judge_storage(model, table, arguments)
 
 
 @fuzz(
     LABEL_TABLES,
-    parameters(NMFConsensus, CONSENSUS | {"affinity": "partitions"}, fixed=("affinity",)),
+    parameters(
+        NMFConsensus, CONSENSUS | {"affinity": "partitions"}, fixed=("affinity",)
+    ),
     st.data(),
 )
 def test_consensus_of_label_tables(table, given, data):
@@ -92,14 +98,18 @@ def test_consensus_of_label_tables(table, given, data):
 
 @fuzz(
     SIMILARITIES,
-    parameters(NMFConsensus, CONSENSUS | {"affinity": "precomputed"}, fixed=("affinity",)),
+    parameters(
+        NMFConsensus, CONSENSUS | {"affinity": "precomputed"}, fixed=("affinity",)
+    ),
     st.data(),
 )
 def test_consensus_of_a_similarity(table, given, data):
     X, n, new = built(table, data.draw)
     model = NMFConsensus(**given)
     arguments = weights(data.draw, n) if n % 5 == 0 else {}
-    judge_estimator(model, X, n, arguments, new, descends=str(model.factorization) != "tri")
+    judge_estimator(
+        model, X, n, arguments, new, descends=str(model.factorization) != "tri"
+    )
     judge_storage(model, table, arguments)
 
 
@@ -118,7 +128,9 @@ def constraints(draw, n):
     must, cannot = (draw(pairs_of(n)) for _ in range(2))
     if draw(st.integers(0, 3)):
         return {"must_link": build(must), "cannot_link": build(cannot)}
-    labels = draw(stored(("labels",), n=st.just(n), p=st.just(1), forms=st.just("C"))).values()
+    labels = draw(
+        stored(("labels",), n=st.just(n), p=st.just(1), forms=st.just("C"))
+    ).values()
     known = PairwiseConstraints.from_labels(labels[:, 0].astype(int))
     return {"constraints": known} | ({"must_link": build(must)} if n % 5 == 0 else {})
 
@@ -126,7 +138,9 @@ def constraints(draw, n):
 @fuzz(FEATURES, parameters(SSNMFClusterer, QUICK), st.data())
 def test_constrained_clustering_of_features(table, given, data):
     X, n, new = built(table, data.draw)
-    model = SSNMFClusterer(**{"affinity": data.draw(st.sampled_from(FEATURE_KINDS))} | given)
+    model = SSNMFClusterer(
+        **{"affinity": data.draw(st.sampled_from(FEATURE_KINDS))} | given
+    )
     arguments = constraints(data.draw, n) if data.draw(st.booleans()) else {}
     judge_estimator(model, X, n, arguments, new, foreign=foreign(model))
     judge_storage(model, table, arguments)
@@ -134,7 +148,9 @@ def test_constrained_clustering_of_features(table, given, data):
 
 @fuzz(
     SIMILARITIES,
-    parameters(SSNMFClusterer, QUICK | {"affinity": "precomputed"}, fixed=("affinity",)),
+    parameters(
+        SSNMFClusterer, QUICK | {"affinity": "precomputed"}, fixed=("affinity",)
+    ),
     st.data(),
 )
 def test_constrained_clustering_of_a_similarity(table, given, data):
@@ -148,7 +164,9 @@ def test_constrained_clustering_of_a_similarity(table, given, data):
 @fuzz(FEATURES, parameters(SimilarityFusionNMF, QUICK), st.data())
 def test_fusion_of_features(table, given, data):
     X, n, new = built(table, data.draw)
-    model = SimilarityFusionNMF(**{"affinity": data.draw(st.sampled_from(FEATURE_KINDS))} | given)
+    model = SimilarityFusionNMF(
+        **{"affinity": data.draw(st.sampled_from(FEATURE_KINDS))} | given
+    )
     judge_estimator(model, X, n, {}, new, foreign=foreign(model))
     judge_storage(model, table)
 
@@ -160,7 +178,9 @@ def test_fusion_of_features(table, given, data):
     st.sampled_from(["X", "stack", "array", "list", "stack beside"]),
 )
 def test_fusion_of_similarities(sources, n, given, form):
-    sources = [table if i and n % 8 == 0 else table.but(n=n) for i, table in enumerate(sources)]
+    sources = [
+        table if i and n % 8 == 0 else table.but(n=n) for i, table in enumerate(sources)
+    ]
     model = SimilarityFusionNMF(**given)
     if form == "X":
         X, new = (sources[0].build() for _ in range(2))
@@ -178,7 +198,10 @@ def test_fusion_of_similarities(sources, n, given, form):
     except (TypeError, ValueError):
         stack = None
     if form == "list" or stack is None:
-        arguments, new = {"similarities": build(sources)}, [] if stack is None else [stack]
+        arguments, new = (
+            {"similarities": build(sources)},
+            [] if stack is None else [stack],
+        )
         judge_estimator(model, None, n, arguments, new)
     elif form == "stack":
         judge_estimator(model, stack, n, {}, [stack])
@@ -193,8 +216,13 @@ def test_fusion_of_similarities(sources, n, given, form):
     st.sampled_from(["dict", "beside", "stack"]),
 )
 def test_fusion_of_views(tables, n, given, form):
-    tables = [table if i and n % 8 == 0 else table.but(n=n) for i, table in enumerate(tables)]
-    model, views = SimilarityFusionNMF(**given), {f"v{i}": V for i, V in enumerate(build(tables))}
+    tables = [
+        table if i and n % 8 == 0 else table.but(n=n) for i, table in enumerate(tables)
+    ]
+    model, views = (
+        SimilarityFusionNMF(**given),
+        {f"v{i}": V for i, V in enumerate(build(tables))},
+    )
     options = {"foreign": foreign(model)}
     try:
         stack = ViewStack(views)
@@ -215,7 +243,9 @@ def numeric(array):
 
 @fuzz(
     usually(FEATURES, stored(("integers", "blobs", "constant"))),
-    parameters(NMFMetaCluster, CONSENSUS, fixed=("memory",)),  # which would make folders
+    parameters(
+        NMFMetaCluster, CONSENSUS, fixed=("memory",)
+    ),  # which would make folders
     st.data(),
 )
 def test_metaclustering(table, given, data):

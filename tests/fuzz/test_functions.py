@@ -24,7 +24,21 @@ from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation
 from nmfcluster.partitions import base_partitions
 from nmfcluster.partitions.inputs import MAKING as PARTITIONS
 
-NUMBERS = (0, -1, 1e-300, 1e300, np.nan, np.inf, None, True, "x", 1j, 10**30, [1], np.float32(0.5))
+NUMBERS = (
+    0,
+    -1,
+    1e-300,
+    1e300,
+    np.nan,
+    np.inf,
+    None,
+    True,
+    "x",
+    1j,
+    10**30,
+    [1],
+    np.float32(0.5),
+)
 
 
 def drawn(draw, name, kinds, times=6):
@@ -33,12 +47,20 @@ def drawn(draw, name, kinds, times=6):
     return draw(usually(valid, bad_values(name), times=times))
 
 
-@fuzz(FEATURES, st.lists(st.sampled_from(sorted(PARTITIONS)), unique=True, max_size=3), st.data())
+@fuzz(
+    FEATURES,
+    st.lists(st.sampled_from(sorted(PARTITIONS)), unique=True, max_size=3),
+    st.data(),
+)
 def test_base_partitions(table, changed, data):
     given = {"n_estimators": 2, "n_clusters": 2, "random_state": 0}
     for name in changed:
         called = "n_clusters" if name == "base_n_clusters" else name
-        kinds = [kind for kind in PARTITIONS[name] if name != "base_n_clusters" or kind is not None]
+        kinds = [
+            kind
+            for kind in PARTITIONS[name]
+            if name != "base_n_clusters" or kind is not None
+        ]
         given[called] = drawn(data.draw, name, kinds)
     foreign = given.get("estimator") is not None
     X = table.build()
@@ -53,7 +75,16 @@ def test_base_partitions(table, changed, data):
 
 @fuzz(
     usually(FEATURES, SIMILARITIES),
-    mostly("rbf", "linear", "cosine", "nearest_neighbors", "precomputed", "no", 3, *CALLABLES),
+    mostly(
+        "rbf",
+        "linear",
+        "cosine",
+        "nearest_neighbors",
+        "precomputed",
+        "no",
+        3,
+        *CALLABLES,
+    ),
     st.lists(st.sampled_from([*sorted(MAKING), "n_jobs"]), unique=True, max_size=2),
     st.data(),
 )
@@ -99,7 +130,9 @@ def one_column(table, column):
     """Return the labels of one column, as a vector if that is asked for."""
     if not column:
         return table.build()
-    labels = table.but(form="C", flaw="vector" if table.flaw is None else table.flaw).build()
+    labels = table.but(
+        form="C", flaw="vector" if table.flaw is None else table.flaw
+    ).build()
     return labels.tolist() if table.form in tables.LISTS and np.ndim(labels) else labels
 
 
@@ -119,7 +152,11 @@ def test_scores_of_a_consensus(table):
     assert value is REFUSED or -1 - 1e-9 <= value <= 1 + 1e-9, value
 
 
-@fuzz(FEATURES, mostly(0, 1, 2, *NUMBERS, weight=6), mostly(None, 3, 5, 9, *NUMBERS, weight=6))
+@fuzz(
+    FEATURES,
+    mostly(0, 1, 2, *NUMBERS, weight=6),
+    mostly(None, 3, 5, 9, *NUMBERS, weight=6),
+)
 def test_labels_of_sizes(table, least, most):
     call = lambda: labels_of_sizes(table.build(), least, most)  # noqa: E731
     labels = judged(call, also=["membership", "min_size", "max_size"])
@@ -147,7 +184,21 @@ def test_assign(table, catalogue, min_gain, n_bootstraps):
             assert values.min() >= 0
 
 
-SIZES = (10, 1, 0, -1, 2.5, None, True, "x", np.int8(100), np.uint8(7), [3, 4], (5, 0), (5, "a"))
+SIZES = (
+    10,
+    1,
+    0,
+    -1,
+    2.5,
+    None,
+    True,
+    "x",
+    np.int8(100),
+    np.uint8(7),
+    [3, 4],
+    (5, 0),
+    (5, "a"),
+)
 SIZES += ((5, 5, 5), np.array([3, 4]), [], [[1, 2], [3]], {3, 4}, 10**30, (10**30, 3))
 SHARES = (0.2, 0.0, 1.0, 0.49, 0.5, -0.1, *NUMBERS)
 GENERATOR = np.random.default_rng(0)
@@ -180,7 +231,9 @@ def test_made_data(make, data):
         },
         make_nested_rings: {
             "n_samples": mostly(20, *SIZES, weight=4),
-            "radii": mostly((2.0, 3.5), (1,), [], (0,), (-1, 2), ("a",), 3, (1e300, 1), (np.nan,)),
+            "radii": mostly(
+                (2.0, 3.5), (1,), [], (0,), (-1, 2), ("a",), 3, (1e300, 1), (np.nan,)
+            ),
             "noise": shares,
         },
         make_partitions: {
@@ -191,7 +244,9 @@ def test_made_data(make, data):
             "missing": shares,
         },
     }[make]
-    chosen = data.draw(st.lists(st.sampled_from(sorted(options)), unique=True, max_size=3))
+    chosen = data.draw(
+        st.lists(st.sampled_from(sorted(options)), unique=True, max_size=3)
+    )
     given = {name: data.draw(options[name]) for name in chosen}
     made = judged(make, random_state=data.draw(ODD_SEEDS), **given)
     if made is not REFUSED:

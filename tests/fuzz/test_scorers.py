@@ -25,7 +25,9 @@ ESTIMATORS = [
     SSNMFClusterer(2, n_init=1, max_iter=3, affinity="precomputed"),
     NMFMetaCluster(2, n_estimators=2, n_init=1, max_iter=3),
 ]
-SEEDS = mostly(0, None, np.int64(1), "x", -1, 0.5, np.timedelta64(1, "s"), 2**40, True, weight=8)
+SEEDS = mostly(
+    0, None, np.int64(1), "x", -1, 0.5, np.timedelta64(1, "s"), 2**40, True, weight=8
+)
 
 
 @fuzz(
@@ -36,7 +38,9 @@ SEEDS = mostly(0, None, np.int64(1), "x", -1, 0.5, np.timedelta64(1, "s"), 2**40
     FORMS,
 )
 def test_stability(estimator, table, data, seed, form):
-    given = data.draw(parameters(StabilityScorer, {"n_subsamples": 3, "subsample_size": 0.5}))
+    given = data.draw(
+        parameters(StabilityScorer, {"n_subsamples": 3, "subsample_size": 0.5})
+    )
     table = table.but(form="C") if form in tables.SPARSE else table
     X = table.build()
     scorer = StabilityScorer(**given | {"random_state": seed})
@@ -60,15 +64,23 @@ def test_stability(estimator, table, data, seed, form):
 )
 def test_scores_of_held_out_pairs(estimator, table, data, seed, off):
     scorer = HeldOutPairsScorer(
-        **data.draw(parameters(HeldOutPairsScorer, {"n_splits": 2})) | {"random_state": seed}
+        **data.draw(parameters(HeldOutPairsScorer, {"n_splits": 2}))
+        | {"random_state": seed}
     )
     X = table.build()
     with contextlib.suppress(ValueError, TypeError, IndexError):
         pairs = PairwiseConstraints(np.shape(X)[0] + off, [(0, 1)], [(0, 2)])
-        names = [*names_of(type(scorer)), *names_of(type(estimator)), "estimator", "constraints"]
+        names = [
+            *names_of(type(scorer)),
+            *names_of(type(estimator)),
+            "estimator",
+            "constraints",
+        ]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = judged(scorer.__call__, clone(estimator), X, pairs, also=names, foreign=True)
+            found = judged(
+                scorer.__call__, clone(estimator), X, pairs, also=names, foreign=True
+            )
         if found is not REFUSED:
             score = found["satisfaction"] if isinstance(found, dict) else found
             assert np.isnan(score) or 0 <= score <= 1

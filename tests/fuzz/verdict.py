@@ -43,7 +43,9 @@ def fuzz(*strategies, **named):
     def decorate(test):
         @functools.wraps(test)
         def in_one_thread(*args, **kwargs):
-            with one_blas_thread():  # once: to look for the libraries takes longer than a fit
+            with (
+                one_blas_thread()
+            ):  # once: to look for the libraries takes longer than a fit
                 test(*args, **kwargs)
 
         made = given(*strategies, **named)(in_one_thread)
@@ -57,7 +59,11 @@ def fuzz(*strategies, **named):
 def snapshot(value):
     """Return all that a value holds, in a form that can be compared."""
     if isinstance(value, np.ndarray):
-        held = repr(value.tolist()) if value.dtype.hasobject else np.ma.getdata(value).tobytes()
+        held = (
+            repr(value.tolist())
+            if value.dtype.hasobject
+            else np.ma.getdata(value).tobytes()
+        )
         return type(value), value.dtype.str, value.shape, held
     if sp.issparse(value):
         names = ("data", "indices", "indptr", "row", "col", "offsets", "rows", "coords")
@@ -65,10 +71,19 @@ def snapshot(value):
             return type(value), value.shape, dict(value.items())
         if value.format != "coo":
             names = [name for name in names if name not in ("row", "col", "coords")]
-        return type(value), value.shape, [snapshot(getattr(value, name, None)) for name in names]
+        return (
+            type(value),
+            value.shape,
+            [snapshot(getattr(value, name, None)) for name in names],
+        )
     if isinstance(value, pd.DataFrame | pd.Series):
         axes = [repr(axis.tolist()) for axis in value.axes]
-        return type(value), axes, repr(getattr(value, "dtypes", None)), repr(value.values.tolist())
+        return (
+            type(value),
+            axes,
+            repr(getattr(value, "dtypes", None)),
+            repr(value.values.tolist()),
+        )
     if isinstance(value, list | tuple):
         return type(value), [snapshot(part) for part in value]
     if isinstance(value, dict):
@@ -122,7 +137,9 @@ def judge_refusal(error, names, foreign=False):
         return
     message = str(error)
     assert _CHECKS.match(modules[-1]), f"raised in {modules[-1]}: {message}"
-    named = any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", message) for name in names)
+    named = any(
+        re.search(rf"(?<!\w){re.escape(name)}(?!\w)", message) for name in names
+    )
     assert named or _STANDARD.search(message), f"no parameter is named: {message}"
     if not modules[-1].startswith("sklearn."):
         # to name a SimilarityStack is right where it is what was asked
@@ -144,7 +161,9 @@ def judge_warnings(said):
         ours = one.filename.startswith(_PACKAGE)
         bad = issubclass(one.category, RuntimeWarning | DeprecationWarning) and ours
         assert not bad, f"{one.filename}:{one.lineno}: {one.message!r}"
-        assert not issubclass(one.category, FutureWarning), f"{one.filename}: {one.message!r}"
+        assert not issubclass(one.category, FutureWarning), (
+            f"{one.filename}: {one.message!r}"
+        )
 
 
 def judge_labels(labels, n, n_clusters):
@@ -168,19 +187,26 @@ def judge_fit(model, n, descends=True, weights=None):
     """Check what every fitted clusterer says of its samples."""
     k = model.n_clusters
     judge_labels(model.labels_, n, k)
-    fixed = getattr(model, "fixed_components", None)  # these come first, whatever their size
+    fixed = getattr(
+        model, "fixed_components", None
+    )  # these come first, whatever their size
     own = model.labels_ >= 0
     counts = None if weights is None else np.asarray(weights)[own]
     sizes = np.bincount(model.labels_[own], counts, minlength=k)
     sizes = sizes[0 if fixed is None else len(fixed) :]
-    assert (np.diff(sizes) <= 0).all(), f"clusters are not numbered by their size: {sizes}"
+    assert (np.diff(sizes) <= 0).all(), (
+        f"clusters are not numbered by their size: {sizes}"
+    )
     P = model.membership_
     judge_memberships(P, n, k)
     curve = model.loss_curve_
     assert np.isfinite(curve).all(), curve
     assert len(curve) == model.n_iter_ + 1 <= model.max_iter + 1
     scale = np.abs(curve).max()
-    for name in ("core_", "factor_"):  # the loss is a difference of numbers as large as these
+    for name in (
+        "core_",
+        "factor_",
+    ):  # the loss is a difference of numbers as large as these
         scale += np.abs(getattr(model, name, np.zeros(1))).sum(dtype=float) ** 2
     rounding = 1e3 * float(np.finfo(P.dtype).eps) * max(scale, np.finfo(float).tiny)
     assert np.isfinite(model.loss_)
@@ -188,7 +214,9 @@ def judge_fit(model, n, descends=True, weights=None):
     assert model.loss_ >= 0, f"loss_ is negative by {exact}"
     if descends:
         rise = np.diff(curve).max(initial=0)
-        assert rise <= rounding, f"the loss rises by {rise} of {scale}: {curve.tolist()}"
+        assert rise <= rounding, (
+            f"the loss rises by {rise} of {scale}: {curve.tolist()}"
+        )
     weights = getattr(model, "weights_", None)
     if weights is not None:
         np.testing.assert_allclose(weights.sum(), 1, rtol=1e-6)
@@ -199,7 +227,9 @@ def judge_fit(model, n, descends=True, weights=None):
     assert strong.all(), "labels_ are not the clusters with the largest membership_"
 
 
-def judge_estimator(model, X, n, arguments=(), new=(), sums=True, descends=True, foreign=False):
+def judge_estimator(
+    model, X, n, arguments=(), new=(), sums=True, descends=True, foreign=False
+):
     """Check fit, predict, transform, clone, repr and pickle of a clusterer on one table.
 
     Parameters
@@ -222,7 +252,9 @@ def judge_estimator(model, X, n, arguments=(), new=(), sums=True, descends=True,
     before = clone(model)
     given = snapshot(model.get_params(deep=False))
     fitted = judged(model.fit, X, also=names, foreign=foreign, **dict(arguments))
-    assert snapshot(model.get_params(deep=False)) == given, "fit has changed a parameter"
+    assert snapshot(model.get_params(deep=False)) == given, (
+        "fit has changed a parameter"
+    )
     assert vars(before).keys() == vars(clone(model)).keys()
     if fitted is REFUSED:
         assert not hasattr(model, "labels_")
@@ -240,4 +272,6 @@ def judge_estimator(model, X, n, arguments=(), new=(), sums=True, descends=True,
             judge_memberships(P, len(labels), k, sums)
         if number == 0:
             again = pickle.loads(pickle.dumps(model)).predict(rows)
-            assert np.array_equal(again, labels), "a pickled model predicts other labels"
+            assert np.array_equal(again, labels), (
+                "a pickled model predicts other labels"
+            )

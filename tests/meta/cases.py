@@ -12,13 +12,17 @@ from nmfcluster.meta.solvers import hals
 
 def table(rng, n, p, k=3, noise=0.1):
     """Draw the product of two factors of which 40 % are 0, with noise."""
-    W, H = (rng.gamma(1.0, size=s) * (rng.uniform(size=s) < 0.6) for s in ((n, k), (k, p)))
+    W, H = (
+        rng.gamma(1.0, size=s) * (rng.uniform(size=s) < 0.6) for s in ((n, k), (k, p))
+    )
     return np.maximum(W @ H + noise * rng.normal(size=(n, p)), 0) + 1e-3
 
 
 def planted(rng, k, n, p):
     """Draw W and H of which a row and a column of WH are a cluster's own: no others give WH."""
-    W, H = (rng.uniform(0.2, 1, s) * (rng.uniform(size=s) < 0.5) for s in ((n, k), (k, p)))
+    W, H = (
+        rng.uniform(0.2, 1, s) * (rng.uniform(size=s) < 0.5) for s in ((n, k), (k, p))
+    )
     W[:k], H[:, :k] = np.eye(k), np.eye(k)
     return W, H
 
@@ -55,7 +59,10 @@ def multiplicative(X, F):
 def runs_of(X):
     """Return W (J, n) and H (J, p) of seven clusters that are like rows and columns of X."""
     rows, columns = np.arange(7) % X.shape[0], (np.arange(7) * 2) % X.shape[1]
-    W, H = X[:, columns].T ** 1.5, X[rows] / np.linalg.norm(X[rows], axis=1, keepdims=True)
+    W, H = (
+        X[:, columns].T ** 1.5,
+        X[rows] / np.linalg.norm(X[rows], axis=1, keepdims=True),
+    )
     return np.ascontiguousarray(W), np.ascontiguousarray(H)
 
 

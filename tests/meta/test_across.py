@@ -26,12 +26,18 @@ def planted(seed, spread=0.5, p=240, sizes=(60, 90, 70, 80)):
     tables = []
     for g, n in enumerate(sizes):
         own = H[[*range(SHARED), SHARED + g]] * np.exp(rng.normal(0, spread, p))
-        tables.append(rng.poisson(rng.dirichlet(np.full(SHARED + 1, 0.3), n) * 500 @ own))
+        tables.append(
+            rng.poisson(rng.dirichlet(np.full(SHARED + 1, 0.3), n) * 500 @ own)
+        )
     return np.concatenate(tables).astype(float), np.repeat([*"badc"], sizes), H
 
 
 def fitted(X, groups, loss="kullback-leibler", **parameters):
-    given = {"base_n_clusters": SHARED + 1, "n_estimators": 6, "random_state": 0} | parameters
+    given = {
+        "base_n_clusters": SHARED + 1,
+        "n_estimators": 6,
+        "random_state": 0,
+    } | parameters
     return NMFMetaCluster(SHARED + G, loss=loss, **given).fit(X, groups=groups)
 
 
@@ -72,9 +78,13 @@ def test_programs_do_not_depend_on_names_order_storage_or_jobs():
         assert_array_equal(other.components_, model.components_)
         assert_array_equal(other.presence_, model.presence_)
     assert_array_equal(few(X[order], groups[order]).labels_, model.labels_[order])
-    assert_allclose(few(sp.csr_array(X), groups).components_, model.components_, rtol=0, atol=1e-4)
+    assert_allclose(
+        few(sp.csr_array(X), groups).components_, model.components_, rtol=0, atol=1e-4
+    )
     renamed = few(X, np.select([groups == g for g in "abcd"], [3, 0, 1, 2]))
-    place, cosines = match_components(renamed.components_, model.components_)  # sizes can tie
+    place, cosines = match_components(
+        renamed.components_, model.components_
+    )  # sizes can tie
     assert_allclose(cosines, 1)
     assert_array_equal(renamed.presence_, model.presence_[[1, 2, 3, 0]][:, place])
 
@@ -82,9 +92,14 @@ def test_programs_do_not_depend_on_names_order_storage_or_jobs():
 def test_one_group_has_the_programs_that_it_has_alone():
     X, groups, _ = planted(1)
     mine = X[groups == "a"]
-    model = NMFMetaCluster(4, n_estimators=5, random_state=0).fit(mine, groups=["a"] * len(mine))
+    model = NMFMetaCluster(4, n_estimators=5, random_state=0).fit(
+        mine, groups=["a"] * len(mine)
+    )
     alone = NMFMetaCluster(4, n_estimators=5, random_state=0)
-    assert match_components(alone.fit(mine).components_, model.components_)[1].min() > 0.999
+    assert (
+        match_components(alone.fit(mine).components_, model.components_)[1].min()
+        > 0.999
+    )
     assert not model.shared_.any()  # no other group has them
 
 
@@ -92,7 +107,15 @@ def test_one_group_has_the_programs_that_it_has_alone():
 def test_the_number_of_groups_that_share_is_a_share_or_a_number():
     X, groups, _ = planted(0, sizes=(40, 40, 40, 40))
     n_groups = (few(X, groups, "frobenius").presence_ >= 0.5).sum(axis=0)
-    for least, wanted in ((1, 1), (2, 2), (4, 4), (0.5, 2), (0.1, 2), (1.0, 4), (0.6, 3)):
+    for least, wanted in (
+        (1, 1),
+        (2, 2),
+        (4, 4),
+        (0.5, 2),
+        (0.1, 2),
+        (1.0, 4),
+        (0.6, 3),
+    ):
         assert_array_equal(
             few(X, groups, "frobenius", min_groups=least).shared_, n_groups >= wanted
         )
@@ -182,24 +205,64 @@ X0, groups0, _ = planted(0, sizes=(12, 12, 12, 12))
     ("call", "error", "told"),
     [
         (lambda: metacluster(H2[0], 2), ValueError, "Expected 2D array"),
-        (lambda: metacluster("ab", 2), TypeError, "components must be a list of tables"),
+        (
+            lambda: metacluster("ab", 2),
+            TypeError,
+            "components must be a list of tables",
+        ),
         (lambda: metacluster([], 2), ValueError, "components must hold a table"),
-        (lambda: metacluster([H2, H2], 1), ValueError, "n_clusters must be from 2, the most"),
-        (lambda: metacluster([H2, -H2], 2), ValueError, r"Negative values .* components\[1\]"),
-        (lambda: metacluster([H2, H2[:, :2]], 2), ValueError, r"components\[1\] must have 3 col"),
-        (lambda: metacluster([H2, pd.DataFrame(H2, columns=[*"abc"])], 2), ValueError, "no names"),
-        (lambda: metacluster([H2, H2], 2, sources=[0]), ValueError, r"sources must be of shape"),
-        (lambda: fitted(X0, groups0[1:]), ValueError, r"groups must be of shape \(48,\)"),
+        (
+            lambda: metacluster([H2, H2], 1),
+            ValueError,
+            "n_clusters must be from 2, the most",
+        ),
+        (
+            lambda: metacluster([H2, -H2], 2),
+            ValueError,
+            r"Negative values .* components\[1\]",
+        ),
+        (
+            lambda: metacluster([H2, H2[:, :2]], 2),
+            ValueError,
+            r"components\[1\] must have 3 col",
+        ),
+        (
+            lambda: metacluster([H2, pd.DataFrame(H2, columns=[*"abc"])], 2),
+            ValueError,
+            "no names",
+        ),
+        (
+            lambda: metacluster([H2, H2], 2, sources=[0]),
+            ValueError,
+            r"sources must be of shape",
+        ),
+        (
+            lambda: fitted(X0, groups0[1:]),
+            ValueError,
+            r"groups must be of shape \(48,\)",
+        ),
         (lambda: fitted(X0, [None, *groups0[1:]]), ValueError, "1 sample has None"),
         (lambda: fitted(X0, ["z", *groups0[1:]]), ValueError, "Group 'z' of 1 samples"),
-        (lambda: fitted(X0, groups0, base_n_clusters=(2, 3)), TypeError, "base_n_clusters, with"),
-        (lambda: fitted(X0, groups0, base_n_clusters=1), ValueError, "n_clusters must be from"),
+        (
+            lambda: fitted(X0, groups0, base_n_clusters=(2, 3)),
+            TypeError,
+            "base_n_clusters, with",
+        ),
+        (
+            lambda: fitted(X0, groups0, base_n_clusters=1),
+            ValueError,
+            "n_clusters must be from",
+        ),
         (
             lambda: fitted(X0, groups0, "frobenius", sparsity=1),
             ValueError,
             "groups need sparsity=0",
         ),
-        (lambda: fitted(X0, groups0, min_groups=1.5), ValueError, "'min_groups' parameter"),
+        (
+            lambda: fitted(X0, groups0, min_groups=1.5),
+            ValueError,
+            "'min_groups' parameter",
+        ),
     ],
 )
 def test_what_is_no_group_or_table_is_refused_by_name(call, error, told):

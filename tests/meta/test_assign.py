@@ -25,7 +25,9 @@ def loss_of(x, H):
 
     def loss(roots):
         means = roots**2 @ H
-        return means.sum() - sum(np.log(m) * c for c, m in zip(x, means, strict=True) if c)
+        return means.sum() - sum(
+            np.log(m) * c for c, m in zip(x, means, strict=True) if c
+        )
 
     if not len(H):
         return np.inf if x.any() else 0.0
@@ -51,7 +53,9 @@ def test_no_component_can_go_and_none_is_missed(seed):
         rises = [losses[tuple(set(kept) - {c})] - losses[kept] for c in kept]
         assert min(rises) >= min_gain
         # every smaller set costs more, were it the best of all: none is better by this criterion
-        paid = {chosen: loss + min_gain * len(chosen) for chosen, loss in losses.items()}
+        paid = {
+            chosen: loss + min_gain * len(chosen) for chosen, loss in losses.items()
+        }
         assert paid[kept] == pytest.approx(min(paid.values()), abs=1e-6)
 
 
@@ -89,19 +93,26 @@ def test_laws(planted):
     np.testing.assert_allclose(assign(X[:1], H).usages, expected[:1], rtol=1e-7)
     np.testing.assert_allclose(assign(sp.csr_array(X), H).usages, expected, rtol=1e-7)
     scale = np.linspace(0.1, 30, len(H))
-    np.testing.assert_allclose(assign(X, H * scale[:, None]).usages * scale, expected, rtol=1e-7)
+    np.testing.assert_allclose(
+        assign(X, H * scale[:, None]).usages * scale, expected, rtol=1e-7
+    )
     single = assign(X.astype(np.float32), H.astype(np.float32)).usages
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, expected, rtol=1e-3)
     # of two equal components one is enough
     twice = assign(X, np.vstack([H, H])).usages
     assert not ((twice[:, : len(H)] > 0) & (twice[:, len(H) :] > 0)).any()
-    np.testing.assert_allclose(twice[:, : len(H)] + twice[:, len(H) :], expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        twice[:, : len(H)] + twice[:, len(H) :], expected, rtol=1e-6
+    )
 
 
 def test_more_gain_keeps_fewer(planted):
     X, _, H = planted
-    sizes = [np.count_nonzero(assign(X, H, min_gain=gain).usages) for gain in (0, 2, 8, 100, 1e7)]
+    sizes = [
+        np.count_nonzero(assign(X, H, min_gain=gain).usages)
+        for gain in (0, 2, 8, 100, 1e7)
+    ]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] == len(X)  # the last one cannot go where there are counts
 
@@ -126,10 +137,14 @@ def test_intervals_hold_the_truth(planted):
         assert ((low <= value) & (value <= high))[strong].mean() > 0.7
     # counts vary as Poisson numbers do
     assert 2 < ((high - low)[strong] / np.sqrt(W[strong])).mean() < 8
-    again = [assign(X[:2], H, n_bootstraps=2, random_state=seed).low for seed in (0, 0, 1)]
+    again = [
+        assign(X[:2], H, n_bootstraps=2, random_state=seed).low for seed in (0, 0, 1)
+    ]
     np.testing.assert_array_equal(again[0], again[1])
     assert (again[0] != again[2]).any()
-    assert assign(sp.csr_array(X), H, n_bootstraps=1, random_state=0).low.shape == W.shape
+    assert (
+        assign(sp.csr_array(X), H, n_bootstraps=1, random_state=0).low.shape == W.shape
+    )
     assert assign(X, H).low is None
 
 
@@ -137,16 +152,25 @@ def test_names_of_features(planted):
     pd = pytest.importorskip("pandas")
     X, _, H = planted
     channels = [f"c{j}" for j in range(96)]
-    table, catalogue = pd.DataFrame(X, columns=channels), pd.DataFrame(H, columns=channels)
-    with pytest.warns(UserWarning, match="components has the columns of X in another order"):
+    table, catalogue = (
+        pd.DataFrame(X, columns=channels),
+        pd.DataFrame(H, columns=channels),
+    )
+    with pytest.warns(
+        UserWarning, match="components has the columns of X in another order"
+    ):
         usages = assign(table, catalogue[channels[::-1]]).usages
     np.testing.assert_array_equal(usages, assign(X, H).usages)
     with pytest.raises(ValueError, match="components"):
         assign(table, catalogue.rename(columns={"c0": "other"}))
     lost = catalogue.assign(c5=0.0)
-    with pytest.warns(UserWarning, match=r"All components are 0 in 1 column of X, \['c5'\]"):
+    with pytest.warns(
+        UserWarning, match=r"All components are 0 in 1 column of X, \['c5'\]"
+    ):
         usages = assign(table, lost).usages
-    np.testing.assert_allclose(usages, assign(table.assign(c5=0), lost).usages, rtol=1e-7)
+    np.testing.assert_allclose(
+        usages, assign(table.assign(c5=0), lost).usages, rtol=1e-7
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,11 +178,23 @@ def test_names_of_features(planted):
     [
         ({"X": [[1, -1]]}, ValueError, "Negative values in data passed to X"),
         ({"X": [[1, np.nan]]}, ValueError, "X contains NaN"),
-        ({"X": [[0.2, 0.8], [0.5, 0.5]]}, ValueError, "multiply shares by the number of counts"),
+        (
+            {"X": [[0.2, 0.8], [0.5, 0.5]]},
+            ValueError,
+            "multiply shares by the number of counts",
+        ),
         ({"X": [[1e300, 1.0]]}, ValueError, "scale it"),
         ({"components": [[1, -1]]}, ValueError, "components"),
-        ({"components": [[1, 0], [0, 0]]}, ValueError, "components must each hold an entry"),
-        ({"components": [[1, 0, 1]]}, ValueError, "components must have 2 columns, got 3"),
+        (
+            {"components": [[1, 0], [0, 0]]},
+            ValueError,
+            "components must each hold an entry",
+        ),
+        (
+            {"components": [[1, 0, 1]]},
+            ValueError,
+            "components must have 2 columns, got 3",
+        ),
         ({"components": "SBS1"}, TypeError, "components"),
         ({"min_gain": -1}, ValueError, "min_gain"),
         ({"min_gain": None}, TypeError, "min_gain"),

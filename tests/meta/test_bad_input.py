@@ -18,7 +18,13 @@ X = rng.uniform(size=(20, 6))
 
 
 def model(**parameters):
-    small = {"n_clusters": 2, "n_estimators": 3, "n_init": 1, "max_iter": 30, "tol": 1e-2}
+    small = {
+        "n_clusters": 2,
+        "n_estimators": 3,
+        "n_init": 1,
+        "max_iter": 30,
+        "tol": 1e-2,
+    }
     return NMFMetaCluster(**small | {"random_state": 0} | parameters)
 
 
@@ -26,7 +32,9 @@ FLOAT32 = X.astype(np.float32)
 INFINITE = "Input X contains infinity"
 OBSERVED = "X must hold an entry in every {0}; {0} {1} is NaN throughout"
 NEGATIVE = "Negative values in data passed to X"
-SQUARES = "X must have .*sums of squares, that {} holds .*got entries up to {}; scale it"
+SQUARES = (
+    "X must have .*sums of squares, that {} holds .*got entries up to {}; scale it"
+)
 PAIR = r"base_n_clusters must be an int, or a pair .* with 1 <= low <= high, got "
 
 # name, what the message must hold, X
@@ -91,7 +99,9 @@ def named(parameters):
 
 EITHER = (ValueError, TypeError)
 CASES = [Case(*case, error=EITHER) for case in TABLES]
-CASES += [Case(named(chosen), says, X, {}, chosen, EITHER) for chosen, says in PARAMETERS]
+CASES += [
+    Case(named(chosen), says, X, {}, chosen, EITHER) for chosen, says in PARAMETERS
+]
 CASES += [
     Case(f"nothing left, {sparsity} {penalty}", "sparsity=1e.*ask for less sparsity", X, {},
          {"penalty": penalty, "sparsity": sparsity})
@@ -190,11 +200,15 @@ def test_strengths_must_be_as_transform_returns_them(fitted):
 
 def test_samples_that_are_asked_for_must_be_named_and_exist(fitted):
     for indices in ([20], [-21], np.ones(19, dtype=bool)):
-        with pytest.raises(ValueError, match=r"is not there|must have 20 entries") as caught:
+        with pytest.raises(
+            ValueError, match=r"is not there|must have 20 entries"
+        ) as caught:
             fitted.consensus_matrix(indices)
         assert_in_our_words(caught)
     for indices in ([0, 0.5], [np.nan], "a", ["a"], [None], [[0, 1]], 3, {1}, X > 2):
-        with pytest.raises(TypeError, match=r"list or an array of integers, .*, got") as caught:
+        with pytest.raises(
+            TypeError, match=r"list or an array of integers, .*, got"
+        ) as caught:
             fitted.consensus_matrix(indices)
         assert_in_our_words(caught)
 
@@ -208,5 +222,7 @@ def test_nothing_can_be_asked_before_fit():
         "get_feature_names_out": [],
     }
     for method, arguments in asked.items():
-        with pytest.raises(NotFittedError, match="NMFMetaCluster instance is not fitted"):
+        with pytest.raises(
+            NotFittedError, match="NMFMetaCluster instance is not fitted"
+        ):
             getattr(model(), method)(*arguments)

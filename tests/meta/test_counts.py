@@ -28,7 +28,9 @@ def fitted(request):
 def test_components_are_shares_and_factors_are_counts(fitted):
     assert_allclose(fitted.components_.sum(axis=1), 1)
     assert_allclose(fitted.factor_.sum(axis=1), X.sum(axis=1), rtol=1e-6)
-    assert_allclose(fitted.inverse_transform(fitted.factor_), fitted.factor_ @ fitted.components_)
+    assert_allclose(
+        fitted.inverse_transform(fitted.factor_), fitted.factor_ @ fitted.components_
+    )
 
 
 def test_losses_are_the_divergence(fitted):
@@ -42,7 +44,10 @@ def test_factor_meets_the_conditions_of_a_minimum(fitted):
     own = np.delete(np.arange(60), 7)
     factor, table = fitted.factor_[own], X[own]
     Y = factor @ fitted.components_
-    slope = 1 - np.divide(table, Y, out=np.zeros_like(Y), where=Y > 0) @ fitted.components_.T
+    slope = (
+        1
+        - np.divide(table, Y, out=np.zeros_like(Y), where=Y > 0) @ fitted.components_.T
+    )
     shares = factor / table.sum(axis=1, keepdims=True)
     assert abs(np.minimum(shares, slope)).max() < 1e-6
 
@@ -57,13 +62,17 @@ def test_an_empty_row_is_in_no_cluster(fitted):
 def test_new_samples_are_treated_like_those_of_fit(fitted):
     assert_array_equal(fitted.transform(X), fitted.factor_)
     assert_array_equal(fitted.predict(X), fitted.labels_)
-    assert_allclose(fitted.transform(sp.csr_array(X[:5])), fitted.factor_[:5], rtol=1e-5, atol=1e-6)
+    assert_allclose(
+        fitted.transform(sp.csr_array(X[:5])), fitted.factor_[:5], rtol=1e-5, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_planted_programs_are_found(kind):
     fit = model().fit(kind(X))
-    own, true = (F / np.linalg.norm(F, axis=1, keepdims=True) for F in (fit.components_, H))
+    own, true = (
+        F / np.linalg.norm(F, axis=1, keepdims=True) for F in (fit.components_, H)
+    )
     assert (own @ true.T).max(axis=0).min() > 0.95
     truth = W.argmax(axis=1)
     names = (own @ true.T).argmax(axis=1)
@@ -74,20 +83,26 @@ def test_planted_programs_are_found(kind):
 
 def test_it_fits_no_worse_than_the_best_of_many_runs():
     table = make_signatures(60, 5, random_state=1)[0]
-    ours = NMFMetaCluster(5, loss="kullback-leibler", n_estimators=10, random_state=0).fit(table)
+    ours = NMFMetaCluster(
+        5, loss="kullback-leibler", n_estimators=10, random_state=0
+    ).fit(table)
     runs = [
         NMF(5, init="random", solver="mu", beta_loss="kullback-leibler", max_iter=2000, tol=1e-6,
             random_state=seed).fit(table)
         for seed in range(2)
     ]  # fmt: skip
-    assert ours.reconstruction_err_ <= min(run.reconstruction_err_ for run in runs) * 1.001
+    assert (
+        ours.reconstruction_err_ <= min(run.reconstruction_err_ for run in runs) * 1.001
+    )
 
 
 def test_single_precision_is_kept():
     fit = model().fit(X.astype(np.float32))
     made = fit.components_, fit.factor_, fit.transform(X[:2].astype(np.float32))
     assert [array.dtype for array in made] == [np.float32] * 3
-    assert_allclose(fit.reconstruction_err_, model().fit(X).reconstruction_err_, rtol=1e-3)
+    assert_allclose(
+        fit.reconstruction_err_, model().fit(X).reconstruction_err_, rtol=1e-3
+    )
 
 
 def test_scales_of_the_table_do_not_matter():

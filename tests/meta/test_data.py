@@ -17,11 +17,15 @@ from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation
 
 PLANTED = make_biclusters(random_state=0)[0]
 # cut, so that no two clusters are of one size, of which either could come first
-EASY = make_biclusters((40, 30), 3, twins=False, overlap=0.1, noise=0.1, random_state=1)[0][:-4]
+EASY = make_biclusters(
+    (40, 30), 3, twins=False, overlap=0.1, noise=0.1, random_state=1
+)[0][:-4]
 
 
 def model(n_clusters=3, **parameters):
-    return NMFMetaCluster(n_clusters, **{"n_estimators": 4, "random_state": 0} | parameters)
+    return NMFMetaCluster(
+        n_clusters, **{"n_estimators": 4, "random_state": 0} | parameters
+    )
 
 
 def assert_near(fitted, expected, scale=1):
@@ -79,7 +83,9 @@ def test_sparse_is_never_made_dense_and_gives_the_same(options, storages, monkey
         fitted = model(**options).fit(kept)
         assert_near(fitted, expected)
         assert_array_equal(fitted.transform(kept), fitted.factor_)
-        assert_allclose(fitted.reconstruction_err_, expected.reconstruction_err_, rtol=1e-6)
+        assert_allclose(
+            fitted.reconstruction_err_, expected.reconstruction_err_, rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +97,9 @@ def test_float32_stays_float32(number, storage):
     for name in ("factor_", "components_", "membership_"):
         assert getattr(fitted, name).dtype == np.float32
     assert fitted.transform(EASY.astype(np.float32)).dtype == np.float32
-    assert_array_equal(fitted.transform(storage(EASY.astype(np.float32))), fitted.factor_)
+    assert_array_equal(
+        fitted.transform(storage(EASY.astype(np.float32))), fitted.factor_
+    )
     expected = of_easy(number)
     assert np.mean(fitted.labels_ == expected.labels_) >= 0.95
     assert_allclose(fitted.components_, expected.components_, atol=0.02)
@@ -100,7 +108,9 @@ def test_float32_stays_float32(number, storage):
 @each_combination
 def test_scale_does_not_matter(number):
     expected, options = of_easy(number), COMBINATIONS[number]
-    if options.get("penalty") == "l1":  # lambda has the unit of the table: both are scaled
+    if (
+        options.get("penalty") == "l1"
+    ):  # lambda has the unit of the table: both are scaled
         options = options | {"sparsity": 1000 * options["sparsity"]}
     assert_near(model(**options).fit(1000 * EASY), expected, scale=1000)
 
@@ -122,15 +132,25 @@ def test_order_of_samples_and_columns_does_not_matter():
     order = (expected.components_[:, columns] @ fitted.components_.T).argmax(axis=0)
     assert sorted(order) == list(range(len(order)))  # of clusters of one size
     assert_array_equal(order[fitted.labels_], expected.labels_[rows])
-    assert_allclose(fitted.components_, expected.components_[order][:, columns], atol=1e-3)
-    assert_allclose(fitted.factor_, expected.factor_[rows][:, order], atol=2e-3 * table.max())
+    assert_allclose(
+        fitted.components_, expected.components_[order][:, columns], atol=1e-3
+    )
+    assert_allclose(
+        fitted.factor_, expected.factor_[rows][:, order], atol=2e-3 * table.max()
+    )
 
 
 def test_how_the_table_is_kept_does_not_matter():
     expected = of_easy()
     locked = EASY.copy()
     locked.flags.writeable = False
-    kinds = [locked, np.asfortranarray(EASY), pd.DataFrame(EASY), EASY.tolist(), EASY[::-1][::-1]]
+    kinds = [
+        locked,
+        np.asfortranarray(EASY),
+        pd.DataFrame(EASY),
+        EASY.tolist(),
+        EASY[::-1][::-1],
+    ]
     for table in kinds:
         before = np.array(table)
         fitted = model().fit(table)
@@ -181,7 +201,9 @@ def test_any_numbers_of_runs_and_clusters(options):
 def test_more_clusters_than_columns(meta, width):
     fitted = model(4, meta=meta, max_iter=200).fit(EASY[:, :width] + 0.01)
     assert fitted.components_.shape == (4, width)
-    assert_allclose(fitted.inverse_transform(fitted.factor_), EASY[:, :width] + 0.01, atol=0.05)
+    assert_allclose(
+        fitted.inverse_transform(fitted.factor_), EASY[:, :width] + 0.01, atol=0.05
+    )
 
 
 def test_no_state_is_shared_between_fits():
@@ -207,14 +229,21 @@ def test_runs_and_the_last_factorization_that_do_not_converge_are_counted():
         model(max_iter=15, tol=1e-9).fit(EASY)
     texts = [str(warning.message) for warning in caught]
     assert len(texts) == 2
-    assert "NMFMetaCluster did not converge within max_iter=15 updates: the loss still" in texts[0]
-    assert texts[1].startswith("4 of the 4 runs did not converge within max_iter=15 updates.")
+    assert (
+        "NMFMetaCluster did not converge within max_iter=15 updates: the loss still"
+        in texts[0]
+    )
+    assert texts[1].startswith(
+        "4 of the 4 runs did not converge within max_iter=15 updates."
+    )
     assert all(text.endswith("Increase max_iter or tol.") for text in texts)
     assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_fewer_clusters_than_asked_for_are_counted():
-    with pytest.warns(ConvergenceWarning, match="found 1 cluster, fewer than n_clusters=3") as w:
+    with pytest.warns(
+        ConvergenceWarning, match="found 1 cluster, fewer than n_clusters=3"
+    ) as w:
         model().fit(np.arange(1.0, 20)[:, None])  # of one column all clusters are alike
     assert {warning.filename for warning in w} == {__file__}
 
@@ -223,8 +252,15 @@ def test_stages_are_logged(caplog):
     caplog.set_level("INFO", "nmfcluster")
     model(n_estimators=6, base_n_clusters=(2, 3)).fit(EASY)
     assert all(line.startswith("NMFMetaCluster: ") for line in caplog.messages)
-    for stage in ("runs of 2 clusters", "runs of 3 clusters", "tensor_hals", "last factorization"):
-        assert sum(stage in line and "best loss" in line for line in caplog.messages) == 1
+    for stage in (
+        "runs of 2 clusters",
+        "runs of 3 clusters",
+        "tensor_hals",
+        "last factorization",
+    ):
+        assert (
+            sum(stage in line and "best loss" in line for line in caplog.messages) == 1
+        )
 
 
 # --- data of patients ----------------------------------------------------------------------------
@@ -240,17 +276,22 @@ def leukaemia(load_data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("meta", "resample", "least"), [("ptf", None, 0.999), ("ptf", 0.8, 0.85), ("nmf", None, 0.999)]
+    ("meta", "resample", "least"),
+    [("ptf", None, 0.999), ("ptf", 0.8, 0.85), ("nmf", None, 0.999)],
 )
 def test_kinds_of_leukaemia(leukaemia, meta, resample, least):
     """All but AML_13 are placed as they were diagnosed; it comes to lie with ALL of B cells."""
     (X, y), recurrences = leukaemia, []
     for seed in SEEDS:
-        fitted = NMFMetaCluster(3, meta=meta, resample=resample, random_state=seed).fit(X)
+        fitted = NMFMetaCluster(3, meta=meta, resample=resample, random_state=seed).fit(
+            X
+        )
         kinds = np.array([0, 2, 1])  # by size
         assert_array_equal(np.flatnonzero(kinds[fitted.labels_] != y), [28])
         recurrences.append(fitted.recurrence_.min())
-    assert np.mean(recurrences) > least  # with a share of the samples .88 over 16 seeds, .8 to .98
+    assert (
+        np.mean(recurrences) > least
+    )  # with a share of the samples .88 over 16 seeds, .8 to .98
 
 
 def test_acute_leukaemia_is_of_two_kinds(leukaemia):
@@ -299,7 +340,9 @@ def test_kinds_of_lung_tumours(lung, resample, least, correlation):
         fitted = NMFMetaCluster(4, resample=resample, random_state=seed).fit(X)
         assert clustering_accuracy(y, fitted.labels_) > 0.905
         assert adjusted_rand_score(y, fitted.labels_) > 0.78
-        table = np.array([np.bincount(fitted.labels_[y == c], minlength=4) for c in range(5)])
+        table = np.array(
+            [np.bincount(fitted.labels_[y == c], minlength=4) for c in range(5)]
+        )
         assert_array_equal(table.argmax(axis=1), [0, 3, 1, 2, 1])
         shares = table.max(axis=1) / table.sum(axis=1)
         assert (shares[[0, 1, 3, 4]] > 0.9).all()
@@ -309,12 +352,20 @@ def test_kinds_of_lung_tumours(lung, resample, least, correlation):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("resample", "least"), [(None, 0.999), (0.8, 0.92)])
-def test_five_clusters_of_lung_samples_are_stable_and_split_adenocarcinomas(lung, resample, least):
+def test_five_clusters_of_lung_samples_are_stable_and_split_adenocarcinomas(
+    lung, resample, least
+):
     (X, y), recurrences = lung, []
     for seed in SEEDS:
         fitted = NMFMetaCluster(5, resample=resample, random_state=seed).fit(X)
-        table = np.array([np.bincount(fitted.labels_[y == c], minlength=5) for c in range(5)])
-        assert_array_equal(table.argmax(axis=0), [0, 0, 1, 4, 3])  # a second cluster of them
+        table = np.array(
+            [np.bincount(fitted.labels_[y == c], minlength=5) for c in range(5)]
+        )
+        assert_array_equal(
+            table.argmax(axis=0), [0, 0, 1, 4, 3]
+        )  # a second cluster of them
         assert table.max(axis=0).sum() > 0.9 * len(y)  # purity
         recurrences.append(fitted.recurrence_.min())
-    assert np.mean(recurrences) > least  # with a share of the samples .95 over 16 seeds, .87 to .98
+    assert (
+        np.mean(recurrences) > least
+    )  # with a share of the samples .95 over 16 seeds, .87 to .98

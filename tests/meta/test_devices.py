@@ -30,7 +30,11 @@ strict = pytest.importorskip("array_api_strict")
 DISPATCHES = os.environ.get("SCIPY_ARRAY_API") == "1"
 there = pytest.mark.skipif(not DISPATCHES, reason="runs in a process that dispatches")
 
-CHECKS = ("check_array_api_input", "check_array_api_mixed_inputs", "check_array_api_same_namespace")
+CHECKS = (
+    "check_array_api_input",
+    "check_array_api_mixed_inputs",
+    "check_array_api_same_namespace",
+)
 LOSSES = ("frobenius", "kullback-leibler")
 
 
@@ -46,20 +50,39 @@ def table(loss, dtype=np.float64):
     rng = np.random.default_rng(0)
     W, H = np.kron(np.eye(4), np.ones((10, 1))), rng.gamma(0.5, 4, size=(4, 25))
     means = W * rng.uniform(1, 2, size=W.shape) @ H + 0.1
-    X = rng.poisson(5 * means) if loss == LOSSES[1] else means + rng.uniform(0, 1, size=means.shape)
+    X = (
+        rng.poisson(5 * means)
+        if loss == LOSSES[1]
+        else means + rng.uniform(0, 1, size=means.shape)
+    )
     return X.astype(dtype)
 
 
 def model(**parameters):
-    return NMFMetaCluster(4, **{"n_estimators": 3, "n_init": 1, "random_state": 0} | parameters)
+    return NMFMetaCluster(
+        4, **{"n_estimators": 3, "n_init": 1, "random_state": 0} | parameters
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(DISPATCHES, reason="is that process")
 def test_in_a_process_that_dispatches():
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", __file__]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "0",
+        __file__,
+    ]
     run = subprocess.run(
-        command, env=os.environ | {"SCIPY_ARRAY_API": "1"}, capture_output=True, text=True
+        command,
+        env=os.environ | {"SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
     )
     assert run.returncode == 0, run.stdout
     assert " passed" in run.stdout
@@ -92,19 +115,32 @@ def test_a_fit_there_is_that_of_numpy(kind, loss, dtype, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     to_library, parameters = KINDS[kind]
     if loss != "frobenius" and kind in ("penalty", "columns"):
-        pytest.skip("a penalty needs squares, and the ways of metaclustering are the same")
+        pytest.skip(
+            "a penalty needs squares, and the ways of metaclustering are the same"
+        )
     X = table(loss, dtype)
     if kind == "missing":
         X[::7, ::5] = np.nan
-    expected = model(loss=loss, **parameters).fit(sp.csr_array(X) if "sparse" in kind else X)
+    expected = model(loss=loss, **parameters).fit(
+        sp.csr_array(X) if "sparse" in kind else X
+    )
     Y = to_library(X)
     with config_context(array_api_dispatch=True):
         found = model(loss=loss, **parameters).fit(Y)
         asked = {"transform": found.transform(Y), "predict": found.predict(Y)}
         back = found.inverse_transform(asked["transform"])
-    for name in ("components_", "factor_", "membership_", "labels_", "recurrence_", "rows_"):
+    for name in (
+        "components_",
+        "factor_",
+        "membership_",
+        "labels_",
+        "recurrence_",
+        "rows_",
+    ):
         assert type(getattr(found, name)) is type(back)
-        assert to_numpy(getattr(found, name)).dtype == getattr(expected, name).dtype, name
+        assert to_numpy(getattr(found, name)).dtype == getattr(expected, name).dtype, (
+            name
+        )
     assert_array_equal(to_numpy(found.labels_), expected.labels_)
     # a fit ends when its loss falls by less than tol, 1e-4: from there float32 is not told apart
     near = 1e-5 if dtype == np.float64 else 5e-3
@@ -125,7 +161,9 @@ def test_what_is_asked_of_a_model_there_is_what_numpys_says():
         names, weights = found.top_features(3)
         assert library_of(weights)
         assert_array_equal(to_numpy(names), here.top_features(3)[0])
-        assert_allclose(to_numpy(found.feature_scores(Y)), here.feature_scores(X), atol=1e-5)
+        assert_allclose(
+            to_numpy(found.feature_scores(Y)), here.feature_scores(X), atol=1e-5
+        )
         assert_allclose(found.to_frames()[0], here.to_frames()[0], rtol=1e-3)
         fewer = found.without([0], Y)
         assert library_of(fewer.components_)
@@ -152,7 +190,11 @@ def test_tensors_that_are_odd_are_read_or_refused_by_name():
     X = table("frobenius")
     expected, T = model().fit(X), torch.tensor(X)
     with config_context(array_api_dispatch=True):
-        for odd in (T.clone().requires_grad_(), torch.nn.Parameter(T), T.T.contiguous().T):
+        for odd in (
+            T.clone().requires_grad_(),
+            torch.nn.Parameter(T),
+            T.T.contiguous().T,
+        ):
             assert_array_equal(to_numpy(model().fit(odd).labels_), expected.labels_)
         for odd in (T.bfloat16(), T.to_sparse_bsr((1, 1)), T.to("meta")):
             with pytest.raises(TypeError, match="cannot be read"):
@@ -167,7 +209,10 @@ def test_tensors_that_are_odd_are_read_or_refused_by_name():
 
 @there
 def test_a_model_on_a_device_answers_with_arrays_of_numpy_where_none_are_dispatched():
-    X, on_device = table("frobenius"), partial(strict.asarray, device=strict.Device("device1"))
+    X, on_device = (
+        table("frobenius"),
+        partial(strict.asarray, device=strict.Device("device1")),
+    )
     with config_context(array_api_dispatch=True):
         Y = on_device(X)
         found = model().fit(Y)
@@ -185,7 +230,9 @@ def test_a_model_on_a_device_answers_with_arrays_of_numpy_where_none_are_dispatc
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learns_checks_of_arrays(check):
     n_made = 0
-    same = model(max_iter=20, tol=-1)  # as many updates for all: lengths of curves are compared
+    same = model(
+        max_iter=20, tol=-1
+    )  # as many updates for all: lengths of curves are compared
     for one in estimator_checks._yield_array_api_checks(same):
         if one.func.__name__ != check:
             continue
@@ -214,9 +261,13 @@ def test_what_is_asked_from_elsewhere_and_sparse_tables_of_others_are_refused():
     X = table("frobenius")
     with config_context(array_api_dispatch=True):
         found = model().fit(strict.asarray(X))
-        with pytest.raises(ValueError, match=r"predict\(\) must use the same namespace"):
+        with pytest.raises(
+            ValueError, match=r"predict\(\) must use the same namespace"
+        ):
             found.predict(X)
-        with pytest.raises(ValueError, match=r"transform\(\) must use the same namespace"):
+        with pytest.raises(
+            ValueError, match=r"transform\(\) must use the same namespace"
+        ):
             model().fit(X).transform(strict.asarray(X))
         X[0, 0] = np.nan
         with pytest.raises(TypeError, match="X must be dense"):

@@ -13,7 +13,9 @@ from nmfcluster._utils import sparse_products
 from nmfcluster.meta import divergence
 from nmfcluster.meta.divergence import Divergence, em, joint_em
 
-stored = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+stored = pytest.mark.parametrize(
+    "kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"]
+)
 seeds = st.integers(0, 10**6)
 
 
@@ -60,7 +62,9 @@ def test_constant_is_the_loss_of_independent_rows_and_columns(kind):
     X = counts(np.random.default_rng(0))
     X[3], X[:, 5] = 0, 0
     Y = np.outer(X.sum(axis=1), X.sum(axis=0)) / X.sum()
-    expected = kullback_leibler(np.where(Y > 0, X, 0), np.where(Y > 0, Y, 1)) - (Y == 0).sum()
+    expected = (
+        kullback_leibler(np.where(Y > 0, X, 0), np.where(Y > 0, Y, 1)) - (Y == 0).sum()
+    )
     assert_allclose(Divergence(kind(X)).constant, expected)
 
 
@@ -71,11 +75,15 @@ def test_the_loss_never_rises_and_is_that_of_the_factors(kind, seed):
     rng = np.random.default_rng(seed)
     X = counts(rng, mean=rng.choice([0.2, 2.0, 200.0]))
     before = np.inf
-    for step, ((W, H), losses) in enumerate(em(Divergence(kind(X)), begin(rng, 2, 4, 13, 17))):
+    for step, ((W, H), losses) in enumerate(
+        em(Divergence(kind(X)), begin(rng, 2, 4, 13, 17))
+    ):
         assert (losses <= before * (1 + 1e-12)).all()
         before = losses
         for s in range(2):
-            assert_allclose(losses[s], kullback_leibler(X, W[s] @ H[s]), rtol=1e-9, atol=1e-9)
+            assert_allclose(
+                losses[s], kullback_leibler(X, W[s] @ H[s]), rtol=1e-9, atol=1e-9
+            )
             assert_allclose(H[s].sum(axis=1), 1)
         if step == 20:
             break
@@ -113,7 +121,10 @@ def test_it_ends_where_the_conditions_of_a_minimum_hold(kind):
     W, H = W[0], H[0]
     Q = X / (W @ H)
     of_rows, of_columns = 1 - Q @ H.T, W.sum(axis=0)[:, None] - W.T @ Q
-    assert max(abs(W * of_rows).max(), abs(H * of_columns).max()) < 1e-4 * X.sum(axis=1).mean()
+    assert (
+        max(abs(W * of_rows).max(), abs(H * of_columns).max())
+        < 1e-4 * X.sum(axis=1).mean()
+    )
     assert of_rows.min() > -1e-3
 
 
@@ -122,7 +133,12 @@ def test_it_ends_no_higher_than_many_updates_of_scikit_learn():
         rng = np.random.default_rng(seed)
         X, F = counts(rng, 40, 60, 4, 5.0), begin(rng, 1, 4, 40, 60)
         model = NMF(
-            4, init="custom", solver="mu", beta_loss="kullback-leibler", max_iter=2000, tol=0
+            4,
+            init="custom",
+            solver="mu",
+            beta_loss="kullback-leibler",
+            max_iter=2000,
+            tol=0,
         )
         model.fit(X, W=np.ascontiguousarray(F[0, :, :40].T), H=F[0, :, 40:].copy())
         _, loss = ends(em(Divergence(X), F), 300)

@@ -30,11 +30,15 @@ from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 NOISY = make_biclusters(noise=0.3, random_state=0)[0]
 NOISY[[4, 9]] = 0  # samples that no cluster explains any of
 NOISY = NOISY[canonical_order(NOISY).samples]  # in which runs are
-EASY, STRENGTH, _ = make_biclusters((40, 30), 3, twins=False, overlap=0.1, random_state=1)
+EASY, STRENGTH, _ = make_biclusters(
+    (40, 30), 3, twins=False, overlap=0.1, random_state=1
+)
 
 
 def model(n_clusters=4, **parameters):
-    return NMFMetaCluster(n_clusters, **{"n_estimators": 8, "random_state": 0} | parameters)
+    return NMFMetaCluster(
+        n_clusters, **{"n_estimators": 8, "random_state": 0} | parameters
+    )
 
 
 def share(F, threshold):
@@ -56,7 +60,9 @@ def sets(mask):
 def test_planted_biclusters_are_found_where_single_runs_fail():
     X, W, H = make_biclusters((42, 70), 8, random_state=3)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters than asked for
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # fewer clusters than asked for
         single = [model(8, n_estimators=1, random_state=s).fit(X) for s in range(3)]
     assert max(found(fitted, H) for fitted in single) < 0.9
     fitted = model(8, n_estimators=20).fit(X)
@@ -95,7 +101,9 @@ def noisy(request):
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore", ConvergenceWarning)
         for name in ("run_many", "refine"):
-            patch.setattr(estimator, name, partial(keeping, name, getattr(estimator, name)))
+            patch.setattr(
+                estimator, name, partial(keeping, name, getattr(estimator, name))
+            )
         fit = model(**request.param).fit(NOISY)
     return fit, returned["run_many"], returned["refine"][0]
 
@@ -151,10 +159,14 @@ def test_correspondence_is_that_of_the_metaclusters(noisy):
     columns = metaclusters.correspondence.T.tolist()
     order = [columns.index(column) for column in fitted.correspondence_.T.tolist()]
     assert sorted(order) == list(range(fitted.n_clusters))  # the same, in another order
-    assert_array_equal((fitted.components_ @ metaclusters.columns.T).argmax(axis=1), order)
+    assert_array_equal(
+        (fitted.components_ @ metaclusters.columns.T).argmax(axis=1), order
+    )
     sizes = np.bincount(fitted.base_runs_, minlength=fitted.n_estimators)
     low, high = (
-        (fitted.n_clusters,) * 2 if fitted.base_n_clusters is None else fitted.base_n_clusters
+        (fitted.n_clusters,) * 2
+        if fitted.base_n_clusters is None
+        else fitted.base_n_clusters
     )
     assert ((sizes >= low) & (sizes <= high)).all()
     assert_array_equal(sizes, [len(runs.H[own]) for own in runs.slices()])
@@ -185,7 +197,10 @@ def test_runs_come_in_the_order_of_their_losses(noisy):
 
 def test_recurrence_is_the_mean_cosine_of_mutual_neighbours(noisy):
     fitted, runs, _ = noisy
-    own = [np.outer(w, h) for w, h in zip(fitted.factor_.T, fitted.components_, strict=True)]
+    own = [
+        np.outer(w, h)
+        for w, h in zip(fitted.factor_.T, fitted.components_, strict=True)
+    ]
     theirs = [np.outer(w, h) for w, h in zip(runs.W, runs.H, strict=True)]
 
     def cosine(a, b):
@@ -199,7 +214,9 @@ def test_recurrence_is_the_mean_cosine_of_mutual_neighbours(noisy):
             back = max(range(len(own)), key=lambda d: cosine(theirs[best], own[d]))
             if back == c:
                 cosines.append(cosine(theirs[best], own[c]))
-        assert_allclose(fitted.recurrence_[c], sum(cosines) / fitted.n_estimators, rtol=1e-9)
+        assert_allclose(
+            fitted.recurrence_[c], sum(cosines) / fitted.n_estimators, rtol=1e-9
+        )
 
 
 def test_confidence_is_counted_over_pairs(noisy):
@@ -244,7 +261,9 @@ def test_new_samples_are_treated_like_those_of_fit(noisy):
     assert_array_equal(fitted.transform(NOISY), fitted.factor_)
     assert_array_equal(fitted.predict(NOISY), fitted.labels_)
     # fewer rows: the last bit of a product may be another one
-    assert_allclose(fitted.transform(NOISY[3:5]), fitted.factor_[3:5], rtol=1e-12, atol=1e-12)
+    assert_allclose(
+        fitted.transform(NOISY[3:5]), fitted.factor_[3:5], rtol=1e-12, atol=1e-12
+    )
     assert_array_equal(fitted.predict(sp.csr_array(NOISY)), fitted.labels_)
     for copy in (pickle.loads(pickle.dumps(fitted)), clone(fitted).fit(NOISY)):
         assert_array_equal(copy.transform(NOISY), fitted.factor_)
@@ -257,7 +276,9 @@ def test_strengths_stand_for_the_table():
     W = fitted.transform(table)
     assert_allclose(fitted.inverse_transform(W), table, atol=1e-4 * table.max())
     assert_array_equal(fitted.inverse_transform(W), W @ fitted.components_)
-    assert_allclose(fitted.inverse_transform(sp.csr_array(W)), W @ fitted.components_, atol=1e-15)
+    assert_allclose(
+        fitted.inverse_transform(sp.csr_array(W)), W @ fitted.components_, atol=1e-15
+    )
     assert_array_equal(clone(fitted).fit_transform(table), W)
 
 
@@ -279,14 +300,22 @@ def test_in_a_pipeline():
     assert_array_equal(pipeline.predict(EASY), model(3).fit(scaled).labels_)
     head = make_pipeline(model(3), KMeans(3, n_init=1, random_state=0)).fit(EASY)
     W = model(3).fit(EASY).factor_
-    assert_array_equal(head.predict(EASY), KMeans(3, n_init=1, random_state=0).fit(W).labels_)
+    assert_array_equal(
+        head.predict(EASY), KMeans(3, n_init=1, random_state=0).fit(W).labels_
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:NMFMetaCluster found:sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(("k", "resample", "n_subsamples"), [(3, None, 4), (4, 0.8, 10)])
+@pytest.mark.filterwarnings(
+    "ignore:NMFMetaCluster found:sklearn.exceptions.ConvergenceWarning"
+)
+@pytest.mark.parametrize(
+    ("k", "resample", "n_subsamples"), [(3, None, 4), (4, 0.8, 10)]
+)
 def test_a_search_finds_how_many_there_are(k, resample, n_subsamples):
-    X, *_ = make_biclusters((80, 40), k, twins=False, overlap=0.0, noise=0.2, random_state=3)
+    X, *_ = make_biclusters(
+        (80, 40), k, twins=False, overlap=0.0, noise=0.2, random_state=3
+    )
     search = GridSearchCV(
         model(n_estimators=4, resample=resample),
         {"n_clusters": [2, 3, 4, 5]},
@@ -305,7 +334,9 @@ def test_consensus_matrix_counts_runs():
         both = (P[i] >= 0) & (P[j] >= 0)
         expected = np.mean(P[i][both] == P[j][both]) if both.any() else np.nan
         assert_allclose(C[i, j], expected)
-    assert_array_equal(fitted.consensus_matrix([7, 2, -1]), C[np.ix_([7, 2, -1], [7, 2, -1])])
+    assert_array_equal(
+        fitted.consensus_matrix([7, 2, -1]), C[np.ix_([7, 2, -1], [7, 2, -1])]
+    )
 
 
 def test_stable_runs_have_a_cophenetic_correlation_of_1():
@@ -321,7 +352,9 @@ def test_stable_runs_have_a_cophenetic_correlation_of_1():
 def test_partitions_can_be_given_to_a_consensus():
     fitted = model(3).fit(EASY)
     assert adjusted_rand_score(fitted.labels_, STRENGTH.argmax(axis=1)) > 0.8
-    consensus = NMFConsensus(3, affinity="partitions", random_state=0).fit(fitted.partitions_)
+    consensus = NMFConsensus(3, affinity="partitions", random_state=0).fit(
+        fitted.partitions_
+    )
     assert adjusted_rand_score(consensus.labels_, fitted.labels_) == 1
     assert_allclose(consensus.confidence_, fitted.confidence_)
 
@@ -329,7 +362,9 @@ def test_partitions_can_be_given_to_a_consensus():
 def test_only_biclusters_tell_twins_apart():
     """Twins have nearly the same columns, in other samples."""
     X, _, H = make_biclusters(noise=0.2, random_state=1)
-    fitted, by_columns = (model(meta=meta, n_estimators=20).fit(X) for meta in ("ptf", "nmf"))
+    fitted, by_columns = (
+        model(meta=meta, n_estimators=20).fit(X) for meta in ("ptf", "nmf")
+    )
     assert by_columns.loss_ > 1.05 * fitted.loss_
     assert found(by_columns, H) < 0.75
     assert found(fitted, H) >= 0.98

@@ -71,7 +71,9 @@ def test_components_that_are_known_do_not_count_against_samples():
     few = X[:3]
     model = known(42, catalogue).fit(few)
     assert model.factor_.shape == (3, 42)
-    with pytest.raises(ValueError, match="n_clusters=44 must be at most n_samples=3 beside 40 f"):
+    with pytest.raises(
+        ValueError, match="n_clusters=44 must be at most n_samples=3 beside 40 f"
+    ):
         known(44, catalogue).fit(few)
     with pytest.raises(ValueError, match="at least 2 samples are needed"):
         known(41, catalogue).fit(few[:1])
@@ -79,15 +81,21 @@ def test_components_that_are_known_do_not_count_against_samples():
         weights = [1.0] * least + [0.0] * (3 - least)
         known(k, catalogue).fit(few, sample_weight=weights)
         weights[0] = 0
-        with pytest.raises(ValueError, match=f"for at least {least} sample.*, it is for"):
+        with pytest.raises(
+            ValueError, match=f"for at least {least} sample.*, it is for"
+        ):
             known(k, catalogue).fit(few, sample_weight=weights)
     # a share of few samples is a share of them, whatever is known
     see = RandomStart((21, 24), 1.0, float, 42, 0, 0, 0.8, 40).rows()
     assert len(see) == 17
     assert len(RandomStart((21, 24), 1.0, float, 42, 0, 0, 0.8, 22).rows()) == 20
-    sweep = sweep_n_clusters(known(40, catalogue, n_estimators=1), few, [40, 41], n_folds=2)
+    sweep = sweep_n_clusters(
+        known(40, catalogue, n_estimators=1), few, [40, 41], n_folds=2
+    )
     assert sweep.estimators[1].factor_.shape == (3, 41)
-    with pytest.raises(ValueError, match="at most n_samples=3 beside 40 fixed ones, got 44"):
+    with pytest.raises(
+        ValueError, match="at most n_samples=3 beside 40 fixed ones, got 44"
+    ):
         sweep_n_clusters(known(40, catalogue), few, [40, 44])
 
 
@@ -112,13 +120,18 @@ def test_counts_in_columns_that_no_component_has_are_left_out_and_told(kind):
         table = table.astype(np.float32) if kind is np.float32 else kind(table)
         model, said = told(lambda table=table: known(components=lacking).fit(table))
         assert len(said) == (counts > 0)
-        where = r"in 1 column of X, [0]: " + f"{counts} of {int(table.sum())} counts are left out"
+        where = (
+            r"in 1 column of X, [0]: "
+            + f"{counts} of {int(table.sum())} counts are left out"
+        )
         assert all(where in one for one in said)
         usages, again = told(lambda model=model, table=table: model.transform(table))
         assert again == said
         assert_array_equal(usages, model.factor_)
         answers.append((model.factor_, model.reconstruction_err_))
-        _, said = told(lambda table=table: known(components=lacking, loss="frobenius").fit(table))
+        _, said = told(
+            lambda table=table: known(components=lacking, loss="frobenius").fit(table)
+        )
         assert said == []  # squares count what is not explained
     for factor, error in answers[1:]:
         assert_array_equal(factor, answers[0][0])
@@ -131,7 +144,9 @@ def test_columns_that_no_component_has_are_named():
     lacking = H.copy()
     lacking[:, 3:5] = 0
     frame = pd.DataFrame(X, columns=names)
-    _, said = told(lambda: known(components=pd.DataFrame(lacking, columns=names)).fit(frame))
+    _, said = told(
+        lambda: known(components=pd.DataFrame(lacking, columns=names)).fit(frame)
+    )
     assert len(said) == 1
     assert f"2 columns of X, {names[3:5]}: {X[:, 3:5].sum()} of" in said[0]
     # of others, in which a component is free, that one has them
@@ -162,7 +177,9 @@ def test_a_rule_that_changes_for_want_of_whole_numbers_is_told(kind):
 
     def rule(table, loss, **asked):
         model = NMFMetaCluster(2, loss=loss, **options)
-        sweep, said = told(lambda: sweep_n_clusters(model, kind(table), [2, 3], **asked))
+        sweep, said = told(
+            lambda: sweep_n_clusters(model, kind(table), [2, 3], **asked)
+        )
         return sweep.method, [one for one in said if "whole" in one]
 
     for loss in ("frobenius", "kullback-leibler"):
@@ -170,11 +187,16 @@ def test_a_rule_that_changes_for_want_of_whole_numbers_is_told(kind):
         assert method == "recurrence"
         assert "X is not whole in 1 entry: recurrence decides" in said
         assert rule(half, loss, method="recurrence") == ("recurrence", [])
-    assert rule(logs, "frobenius") == ("recurrence", [])  # nobody takes these for counts
+    assert rule(logs, "frobenius") == (
+        "recurrence",
+        [],
+    )  # nobody takes these for counts
     assert len(rule(logs, "kullback-leibler")[1]) == 1
 
 
-@pytest.mark.parametrize(("library", "other"), [("pandas", "polars"), ("polars", "pandas")])
+@pytest.mark.parametrize(
+    ("library", "other"), [("pandas", "polars"), ("polars", "pandas")]
+)
 def test_names_of_features_are_read_of_both_libraries(library, other):
     names = [f"c{j}" for j in range(24)]
 
@@ -192,11 +214,15 @@ def test_names_of_features_are_read_of_both_libraries(library, other):
     assert "fixed_components has the columns" in said[0]
     assert_array_equal(model.factor_, expected.factor_)
     assert model.to_frames()[1].columns.tolist() == names
-    (counterparts, cosines), said = told(lambda: match_components(turned, frame(library, H)))
+    (counterparts, cosines), said = told(
+        lambda: match_components(turned, frame(library, H))
+    )
     assert len(said) == 1
     assert_array_equal(counterparts, np.arange(6))
     assert_allclose(cosines, 1)
-    _, said = told(lambda: sweep_n_clusters(known(components=turned), table, [6, 7], n_folds=2))
+    _, said = told(
+        lambda: sweep_n_clusters(known(components=turned), table, [6, 7], n_folds=2)
+    )
     assert sum("fixed_components has the columns" in one for one in said) == 1
     for pair in ((table, X), (X, table)):
         _, [said] = told(lambda pair=pair: match_components(*pair))
@@ -212,14 +238,20 @@ def test_tables_of_other_features_say_which_these_are(library):
     table, catalogue = (module.DataFrame(F, **{title: names}) for F in (X, H))
     fewer = catalogue[names[:20]]
     more = module.DataFrame(np.hstack([H, H[:, :1]]), **{title: [*names, "old"]})
-    of_table = r"X alone has 4, such as \['c20', 'c21', 'c22'\]: .* the 20 that both have"
-    with pytest.raises(ValueError, match=f"fixed_components and X .* columns; {of_table}"):
+    of_table = (
+        r"X alone has 4, such as \['c20', 'c21', 'c22'\]: .* the 20 that both have"
+    )
+    with pytest.raises(
+        ValueError, match=f"fixed_components and X .* columns; {of_table}"
+    ):
         known(components=fewer).fit(table)
     with pytest.raises(
         ValueError, match=r"; fixed_components alone has 1, such as \['old'\]: .* 24"
     ):
         known(components=more).fit(table)
-    with pytest.raises(ValueError, match=r"components_b alone has 4, such as .* the 20 that both"):
+    with pytest.raises(
+        ValueError, match=r"components_b alone has 4, such as .* the 20 that both"
+    ):
         match_components(fewer, catalogue)
 
 
@@ -230,7 +262,9 @@ def test_features_that_were_not_measured_are_left_out_of_usages(loss, dtype, sto
     holey = X.astype(dtype)
     holey[:, 20:] = np.nan
     norm = np.linalg.norm if loss == "frobenius" else np.sum
-    share = norm(H[:, :20], axis=1) / norm(H, axis=1)  # of a row of the catalogue that is left
+    share = norm(H[:, :20], axis=1) / norm(
+        H, axis=1
+    )  # of a row of the catalogue that is left
     found = known(loss=loss).fit(storage(holey)).factor_ * share
     left = known(loss=loss, components=H[:, :20]).fit(X[:, :20].astype(dtype)).factor_
     assert_allclose(found, left, atol=1e-5 * left.max())

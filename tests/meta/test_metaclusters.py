@@ -67,7 +67,9 @@ def test_equal_runs_correspond_one_to_one(how, k):
 def test_every_run_is_at_most_one_start(how, n_init, n_starts, caplog):
     caplog.set_level("INFO", "nmfcluster")
     clustered(
-        how, random_runs(np.random.default_rng(2), [3] * 5), plan_of(3, n_init=n_init, max_iter=2)
+        how,
+        random_runs(np.random.default_rng(2), [3] * 5),
+        plan_of(3, n_init=n_init, max_iter=2),
     )
     assert f", {counted(n_starts, 'start')}" in caplog.messages[0]
 
@@ -93,7 +95,9 @@ def test_metaclusters_by_nmf_are_a_factorization_of_the_columns():
     optima = clustered("nmf", runs, plan_of(4))
     fits = [fitted_rows(runs.H, metaclusters.columns) for metaclusters in optima]
     for metaclusters, fit in zip(optima, fits, strict=True):
-        assert_allclose(metaclusters.correspondence, fit * (6 / fit.sum(axis=0)), atol=1e-6)
+        assert_allclose(
+            metaclusters.correspondence, fit * (6 / fit.sum(axis=0)), atol=1e-6
+        )
     losses = [
         ((runs.H - fit @ metaclusters.columns) ** 2).sum() / 2
         for metaclusters, fit in zip(optima, fits, strict=True)
@@ -125,12 +129,16 @@ def test_biclusters_with_the_same_columns_are_told_apart_by_tensors_alone():
     W[3:10, 0] = W[10:, 1] = 0  # and have no row in common
     orders = [rng.permutation(3) for _ in range(8)]
     noisy = [H * rng.uniform(0.7, 1.3, size=H.shape) for _ in orders]
-    runs = Runs.of([solution(W[:, o], N[o]) for o, N in zip(orders, noisy, strict=True)])
+    runs = Runs.of(
+        [solution(W[:, o], N[o]) for o, N in zip(orders, noisy, strict=True)]
+    )
     consistent = {}
     for how in ("ptf", "nmf"):
         [best, *_] = clustered(how, runs, plan_of(3))
         blocks = best.correspondence.reshape(8, 3, 3)
-        same = np.array([o[block.argmax(axis=0)] for o, block in zip(orders, blocks, strict=True)])
+        same = np.array(
+            [o[block.argmax(axis=0)] for o, block in zip(orders, blocks, strict=True)]
+        )
         consistent[how] = (same == same[0]).all() and sorted(same[0]) == [0, 1, 2]
     assert consistent == {"ptf": True, "nmf": False}
 
@@ -138,7 +146,9 @@ def test_biclusters_with_the_same_columns_are_told_apart_by_tensors_alone():
 @every_way
 def test_metaclusters_do_not_depend_on_the_scale_of_the_runs(how):
     runs = random_runs(np.random.default_rng(8), [3] * 5)
-    same, scaled = (clustered(how, replace(runs, W=runs.W * s), plan_of(3)) for s in (1, 2.0**-20))
+    same, scaled = (
+        clustered(how, replace(runs, W=runs.W * s), plan_of(3)) for s in (1, 2.0**-20)
+    )
     for one, other in zip(same, scaled, strict=True):
         assert_array_equal(one.columns, other.columns)
         assert_array_equal(one.correspondence, other.correspondence)
@@ -178,7 +188,9 @@ def refined(objective, plan, columns):
 def test_metaclusters_that_lead_to_the_smallest_loss_are_kept():
     rng = np.random.default_rng(9)
     X = rng.uniform(size=(10, 12))
-    candidates = [Metaclusters(np.ones((1, 3)), rng.uniform(size=(3, 12))) for _ in range(4)]
+    candidates = [
+        Metaclusters(np.ones((1, 3)), rng.uniform(size=(3, 12))) for _ in range(4)
+    ]
     alone = [refined(MatrixObjective(X), plan_of(3), c.columns) for c in candidates]
     order = np.argsort([end.best.loss for end in alone])
     kept, end = refine(MatrixObjective(X), plan_of(3), candidates)
@@ -196,16 +208,22 @@ def test_the_last_factorization_starts_from_the_rows_fitted_to_the_prototypes():
     assert_allclose(end.best.history[0], ((X - W @ columns) ** 2).sum() / 2)
     assert end.best.loss < 0.9 * end.best.history[0]
     assert end.scale == end.best.loss
-    assert not refined(MatrixObjective(X), plan_of(3, max_iter=2), columns).best.converged
+    assert not refined(
+        MatrixObjective(X), plan_of(3, max_iter=2), columns
+    ).best.converged
 
 
 def test_last_factorization_has_the_penalty():
     rng = np.random.default_rng(10)
     X, columns = rng.uniform(size=(10, 12)), rng.uniform(size=(3, 12))
-    end = refined(MatrixObjective(X, sparsity=0.2, penalty="l1_columns"), plan_of(3), columns).best
+    end = refined(
+        MatrixObjective(X, sparsity=0.2, penalty="l1_columns"), plan_of(3), columns
+    ).best
     W, H = end.factors
     assert_allclose(np.linalg.norm(W, axis=0), 1)
-    loss = ((X - W @ H) ** 2).sum() / 2 + 0.2 * sum(H[:, g].sum() ** 2 for g in range(12))
+    loss = ((X - W @ H) ** 2).sum() / 2 + 0.2 * sum(
+        H[:, g].sum() ** 2 for g in range(12)
+    )
     assert_allclose(end.loss, loss)
 
 

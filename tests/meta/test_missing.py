@@ -18,14 +18,18 @@ from nmfcluster.meta.solvers import hals
 from nmfcluster.meta.squares import MatrixObjective
 from nmfcluster.metrics import match_components
 
-stored = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+stored = pytest.mark.parametrize(
+    "kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"]
+)
 losses = pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
 seeds = st.integers(0, 10**6)
 
 
 def holes(rng, n=11, p=9, k=3, share=0.2):
     """Draw counts of which some are NaN, in no row and no column all of them."""
-    X = rng.poisson(5 * rng.gamma(0.5, size=(n, k)) @ rng.gamma(0.5, size=(k, p))).astype(float)
+    X = rng.poisson(
+        5 * rng.gamma(0.5, size=(n, k)) @ rng.gamma(0.5, size=(k, p))
+    ).astype(float)
     X[0, 0] += 1
     unseen = rng.uniform(size=X.shape) < share
     unseen[np.arange(n), np.arange(n) % p] = unseen[0, 0] = False
@@ -55,7 +59,9 @@ def test_the_loss_is_of_what_is_observed_and_never_rises(
         patch.setattr(sparse_products, "_STORED", 7)
         given_objective = objective(*sparse_products.split_missing(kind(X)))
         assert_allclose(given_objective.X[~np.isnan(X)], X[~np.isnan(X)])
-        for (W, H), found in islice(solver(given_objective, begin(rng, 2, 3, 11, 9)), 6):
+        for (W, H), found in islice(
+            solver(given_objective, begin(rng, 2, 3, 11, 9)), 6
+        ):
             expected = [formula(X, w @ h) for w, h in zip(W, H, strict=True)]
             assert_allclose(found, expected, rtol=1e-8, atol=1e-7)
             assert (found <= before + 1e-7).all()
@@ -90,7 +96,9 @@ def test_rows_meet_the_conditions_of_a_minimum_over_what_is_observed(kind, seed)
     W = MatrixObjective(*sparse_products.split_missing(kind(X))).rows(H)
     slope = np.where(seen, W @ H - filled, 0) @ H.T
     assert (W >= 0).all()
-    assert_allclose(np.minimum(W, slope), 0, atol=1e-9 * (1 + filled.max() * H.max() ** 2))
+    assert_allclose(
+        np.minimum(W, slope), 0, atol=1e-9 * (1 + filled.max() * H.max() ** 2)
+    )
 
     W = Divergence(*sparse_products.split_missing(kind(X))).rows(H)
     Y = W @ H
@@ -108,7 +116,9 @@ def test_a_fit_does_not_depend_on_what_is_not_observed(kind, loss):
     rng = np.random.default_rng(0)
     unseen = rng.uniform(size=X.shape) < 0.2
     table = np.where(unseen, np.nan, X)
-    model = NMFMetaCluster(3, loss=loss, n_estimators=4, random_state=0).fit(kind(table))
+    model = NMFMetaCluster(3, loss=loss, n_estimators=4, random_state=0).fit(
+        kind(table)
+    )
     assert match_components(H, model.components_)[1].min() > 0.9
     assert_array_equal(model.transform(kind(table)), model.factor_)
     assert_array_equal(np.isnan(kind(table).sum()), True)  # it is not written to
@@ -123,7 +133,9 @@ def test_a_fit_does_not_depend_on_what_is_not_observed(kind, loss):
 def test_runs_that_see_drawn_tables_miss_the_same_entries(loss, resample):
     X, _, H = make_programs(80, 100, 3, random_state=0)
     table = np.where(np.random.default_rng(0).uniform(size=X.shape) < 0.1, np.nan, X)
-    model = NMFMetaCluster(3, loss=loss, resample=resample, n_estimators=4, random_state=0)
+    model = NMFMetaCluster(
+        3, loss=loss, resample=resample, n_estimators=4, random_state=0
+    )
     model.fit(sp.csr_array(table))
     assert match_components(H, model.components_)[1].min() > 0.9
     assert model.recurrence_.min() > 0.8

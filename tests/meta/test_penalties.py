@@ -43,11 +43,17 @@ def row_by_nnls(X, W, H, c, sparsity, penalty):
 def test_every_row_is_the_minimum_with_all_others_fixed(penalty):
     for seed, sparsity in enumerate([0, 0.05, 0.05, 1.0, 1.0]):
         rng = np.random.default_rng(seed)
-        X, W, H = rng.uniform(size=(6, 9)), unit_columns(rng, 6, 3), rng.uniform(size=(3, 9))
+        X, W, H = (
+            rng.uniform(size=(6, 9)),
+            unit_columns(rng, 6, 3),
+            rng.uniform(size=(3, 9)),
+        )
         expected = H.copy()
         for _, c in product(range(SWEEPS), range(3)):
             expected[c] = row_by_nnls(X, W, expected, c, sparsity, penalty)
-        descend_penalised(H[None], (W.T @ X)[None], (W.T @ W)[None], sparsity, penalty, SWEEPS)
+        descend_penalised(
+            H[None], (W.T @ X)[None], (W.T @ W)[None], sparsity, penalty, SWEEPS
+        )
         assert_allclose(H, expected, atol=1e-10)
         assert sparsity == 0 or (H == 0).any() or penalty == "l2"
 
@@ -92,7 +98,11 @@ def test_a_column_that_can_only_lose_is_where_it_loses_least():
 
 def test_columns_are_found_where_squares_are_no_numbers():
     rng = np.random.default_rng(6)
-    X, H, W = rng.uniform(size=(5, 9)), rng.uniform(size=(3, 9)), unit_columns(rng, 5, 3).T
+    X, H, W = (
+        rng.uniform(size=(5, 9)),
+        rng.uniform(size=(3, 9)),
+        unit_columns(rng, 5, 3).T,
+    )
     expected = W.copy()
     descend_on_sphere(expected, H @ X.T, H @ H.T, SWEEPS)
     for scale in (2.0**-600, 2.0**600):

@@ -30,8 +30,12 @@ def test_top_features_are_the_largest_entries(model):
 
 
 def test_top_features_have_the_names_of_a_frame():
-    model = NMFMetaCluster(3, n_estimators=2, random_state=0).fit(pd.DataFrame(X, columns=NAMES))
-    names, weights = model.top_features(4, model.feature_scores(pd.DataFrame(X, columns=NAMES)))
+    model = NMFMetaCluster(3, n_estimators=2, random_state=0).fit(
+        pd.DataFrame(X, columns=NAMES)
+    )
+    names, weights = model.top_features(
+        4, model.feature_scores(pd.DataFrame(X, columns=NAMES))
+    )
     assert set(names.ravel()) <= set(NAMES)
     assert (np.diff(weights, axis=1) <= 0).all()
 
@@ -43,7 +47,9 @@ def test_profiles_are_the_best_rows_for_memberships(model):
 
 
 def test_scores_are_the_least_coefficients_of_a_regression(model):
-    Z = (model.membership_ - model.membership_.mean(axis=0)) / model.membership_.std(axis=0)
+    Z = (model.membership_ - model.membership_.mean(axis=0)) / model.membership_.std(
+        axis=0
+    )
     varying = np.flatnonzero(X.std(axis=0))
     Y = (X - X.mean(axis=0))[:, varying] / X[:, varying].std(axis=0)
     expected = np.linalg.lstsq(Z, Y, rcond=1e-9)[0]

@@ -15,7 +15,9 @@ from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.runs import RandomStart, Resampled
 from nmfcluster.meta.squares import MatrixObjective
 
-stored = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+stored = pytest.mark.parametrize(
+    "kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"]
+)
 COUNTS = np.random.default_rng(0).poisson(2.0, size=(12, 9)).astype(float)
 COUNTS[3] = 0
 
@@ -38,7 +40,9 @@ def test_drawn_counts_are_poisson_numbers(kind):
 
 
 def test_a_sparse_draw_stores_no_zeros_and_keeps_its_dtype():
-    made = poisson_counts(sp.csr_array(COUNTS.astype(np.float32)), np.random.default_rng(1))
+    made = poisson_counts(
+        sp.csr_array(COUNTS.astype(np.float32)), np.random.default_rng(1)
+    )
     assert made.dtype == np.float32
     assert made.data.all()
 
@@ -81,7 +85,9 @@ def test_tables_differ_by_their_seed_alone():
 def test_a_run_on_rows_is_that_of_a_table_of_them(resample):
     of_rows = start(resample)
     rows, whole = of_rows.rows(), start(None)()
-    assert_array_equal(of_rows(), np.concatenate([whole[:, rows], whole[:, 12:]], axis=1))
+    assert_array_equal(
+        of_rows(), np.concatenate([whole[:, rows], whole[:, 12:]], axis=1)
+    )
     W, H = np.random.default_rng(1).uniform(size=(len(rows), 3)), np.ones((3, 9))
     of_all, same = Resampled(MatrixObjective(COUNTS)).of_all(of_rows, (W, H))
     assert same is H
@@ -97,14 +103,21 @@ def test_a_run_on_rows_is_that_of_a_table_of_them(resample):
 )
 def test_the_number_of_jobs_and_the_storage_change_nothing(loss, resample):
     X = make_programs(40, 50, 3, depth=200, random_state=0)[0].astype(float)
-    parameters = {"loss": loss, "resample": resample, "n_estimators": 5, "random_state": 0}
+    parameters = {
+        "loss": loss,
+        "resample": resample,
+        "n_estimators": 5,
+        "random_state": 0,
+    }
     one = NMFMetaCluster(3, **parameters).fit(X)
     two = NMFMetaCluster(3, **parameters, n_jobs=2).fit(X)
     assert_array_equal(one.components_, two.components_)
     assert_array_equal(one.run_losses_, two.run_losses_)
     assert one.run_losses_.std() > 0
     again = NMFMetaCluster(3, **parameters, tol=1e-6).fit(sp.csr_array(X))
-    assert adjusted_rand_score(one.labels_, again.labels_) == 1  # equal sizes may change places
+    assert (
+        adjusted_rand_score(one.labels_, again.labels_) == 1
+    )  # equal sizes may change places
 
 
 @pytest.mark.slow
@@ -116,7 +129,9 @@ def test_what_is_planted_recurs_and_what_is_not_does_not():
         model = NMFMetaCluster(
             7, loss="kullback-leibler", resample="bootstrap", random_state=seed
         ).fit(X)
-        unit, found = (F / np.linalg.norm(F, axis=1, keepdims=True) for F in (H, model.components_))
+        unit, found = (
+            F / np.linalg.norm(F, axis=1, keepdims=True) for F in (H, model.components_)
+        )
         cosine = found @ unit.T
         matched, own = linear_sum_assignment(-cosine)
         assert cosine[matched, own].min() > 0.9
@@ -143,7 +158,9 @@ def test_rows_that_a_run_did_not_see_are_fitted():
     ],
 )
 def test_runs_side_by_side_are_those_of_each_alone_to_the_bit(loss, resample, kind):
-    missing = sp.csr_array(np.random.default_rng(1).uniform(size=COUNTS.shape) < 0.1, dtype=float)
+    missing = sp.csr_array(
+        np.random.default_rng(1).uniform(size=COUNTS.shape) < 0.1, dtype=float
+    )
     known = kind(COUNTS * (1 - missing.toarray()))
     fixed = np.full((1, COUNTS.shape[1]), 1 / COUNTS.shape[1])
     for objective in (loss(known, missing), loss(kind(COUNTS), fixed=fixed)):
@@ -153,7 +170,9 @@ def test_runs_side_by_side_are_those_of_each_alone_to_the_bit(loss, resample, ki
         plan = Plan(3, objective.run_solver, 1, stop, 1)
         together = plan.run(several, starts, "runs")
         alone = [plan.run(several, [one], "run")[0] for one in starts]
-        assert len({solution.n_iter for solution in alone}) > 1  # some end before others
+        assert (
+            len({solution.n_iter for solution in alone}) > 1
+        )  # some end before others
         alone.sort(key=loss_of)
         for one, same in zip(together, alone, strict=True):
             assert_array_equal(one.history, same.history)

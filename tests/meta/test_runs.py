@@ -39,7 +39,9 @@ def test_clusters_of_runs_are_scaled_and_put_one_below_the_other():
     for one in solutions:
         W, H = one.factors
         for c in range(len(H)):
-            assert_allclose(np.outer(runs.W[j], runs.H[j]), np.outer(W[:, c], H[c]), atol=1e-12)
+            assert_allclose(
+                np.outer(runs.W[j], runs.H[j]), np.outer(W[:, c], H[c]), atol=1e-12
+            )
             assert_allclose(np.linalg.norm(runs.H[j]), 0 if j == 4 else 1)
             j += 1
     assert j == len(runs.W) == len(runs.H)
@@ -84,7 +86,9 @@ def test_fitted_rows_are_least_squares_solutions(storage):
         rng.uniform(size=(20, 12)) * (rng.uniform(size=(20, 12)) < 0.5),
         rng.uniform(size=(3, 12)),
     )
-    assert_allclose(fitted_rows(storage(X), H), [nnls(H.T, x)[0] for x in X], atol=1e-10)
+    assert_allclose(
+        fitted_rows(storage(X), H), [nnls(H.T, x)[0] for x in X], atol=1e-10
+    )
 
 
 # --- many runs ---------------------------------------------------------------------------------
@@ -96,14 +100,18 @@ def test_sizes_of_runs_are_drawn_from_a_range_with_its_ends():
     assert_array_equal(draw_sizes(3, 5, 2, rng), [2, 2, 2])
     assert set(draw_sizes(60, 5, (2, 4), rng)) == {2, 3, 4}
     assert_array_equal(draw_sizes(2, 4, 2, rng), [2, 2])  # just enough clusters
-    with pytest.raises(ValueError, match=r"n_estimators=2 runs .* have 4 clusters, .*n_clusters=5"):
+    with pytest.raises(
+        ValueError, match=r"n_estimators=2 runs .* have 4 clusters, .*n_clusters=5"
+    ):
         draw_sizes(2, 5, 2, rng)
 
 
 def test_runs_are_sorted_by_loss_and_have_the_sizes_asked_for():
     X = make_biclusters(noise=0.3, random_state=0)[0]
     sizes = np.array([2, 4, 3, 2, 4, 4, 2, 4, 4, 4, 4, 4, 4])  # more than a batch of 4
-    runs = run_many(MatrixObjective(X), plan_of(4, tol=1e-5), sizes, np.random.RandomState(0))
+    runs = run_many(
+        MatrixObjective(X), plan_of(4, tol=1e-5), sizes, np.random.RandomState(0)
+    )
     assert_array_equal(np.sort(runs.sizes), np.sort(sizes))
     assert (np.diff(runs.losses) >= 0).all()
     for run, own in enumerate(runs.slices()):
@@ -118,7 +126,8 @@ def test_runs_depend_on_the_seed_alone():
     sizes = np.repeat([4, 3], 10)
     plans = [plan_of(4, n_jobs=jobs, max_iter=9) for jobs in (1, 2)]
     one, two = (
-        run_many(MatrixObjective(X), plan, sizes, np.random.RandomState(3)) for plan in plans
+        run_many(MatrixObjective(X), plan, sizes, np.random.RandomState(3))
+        for plan in plans
     )
     assert_array_equal(one.W, two.W)
     assert_array_equal(one.H, two.H)
@@ -128,11 +137,17 @@ def test_runs_depend_on_the_seed_alone():
 
 @pytest.mark.parametrize(
     ("storage", "dtype", "k"),
-    [(np.asarray, np.float64, 1), (np.asarray, np.float32, 5), (sp.csr_array, np.float64, 5)],
+    [
+        (np.asarray, np.float64, 1),
+        (np.asarray, np.float32, 5),
+        (sp.csr_array, np.float64, 5),
+    ],
 )
 def test_starts_have_the_mean_of_the_table(storage, dtype, k):
     """Whatever its scale: the product of uniform entries has a quarter of their largest product."""
-    X = (np.random.default_rng(2).uniform(size=(60, 80)) < 0.1).astype(dtype) * dtype(3e4)
+    X = (np.random.default_rng(2).uniform(size=(60, 80)) < 0.1).astype(dtype) * dtype(
+        3e4
+    )
     objective, rng = MatrixObjective(storage(X)), np.random.RandomState(0)
     runs = run_many(objective, plan_of(k, max_iter=0), np.full(12, k), rng)
     assert runs.W.dtype == runs.H.dtype == dtype
@@ -151,7 +166,9 @@ def test_confidence_is_a_share_of_the_runs_that_found_a_cluster():
     found = np.array([[0, 0], [0, 1], [1, 1], [1, -1]])
     for nowhere in range(3):
         partitions = np.insert(found, nowhere, -1, axis=1)
-        assert_allclose(confidence(partitions, np.array([0, 0, 1, -1])), [0.5, 0.5, 1, 0])
+        assert_allclose(
+            confidence(partitions, np.array([0, 0, 1, -1])), [0.5, 0.5, 1, 0]
+        )
 
 
 def test_clusters_count_that_are_neither_zero_nor_alike():
@@ -159,7 +176,9 @@ def test_clusters_count_that_are_neither_zero_nor_alike():
         return np.array([[np.cos(angle), np.sin(angle)] for angle in angles])
 
     less, more = np.arccos(1 - 0.5e-6), np.arccos(1 - 2e-6)
-    W = np.array([[1.0, 2.0, 2.0], [0.0, 1.0, 1.0]])  # the first is the strongest of no sample
+    W = np.array(
+        [[1.0, 2.0, 2.0], [0.0, 1.0, 1.0]]
+    )  # the first is the strongest of no sample
     assert n_distinct(W, unit(0, 1, 1 + more)) == 3
     assert n_distinct(W, unit(0, 1, 1 + less)) == 2
     assert n_distinct(W, unit(0, less, -less / 3)) == 1
@@ -177,7 +196,9 @@ def recurrence_by_loops(runs, W, H):
 
     for size in runs.sizes:
         of_run = [np.outer(runs.W[j], runs.H[j]) for j in range(start, start + size)]
-        near = np.array([[cosine(a, np.outer(W[c], H[c])) for c in range(k)] for a in of_run])
+        near = np.array(
+            [[cosine(a, np.outer(W[c], H[c])) for c in range(k)] for a in of_run]
+        )
         for c in range(k):
             j = max(range(size), key=lambda j: near[j, c])
             if near[j, c] > 0 and c == max(range(k), key=lambda c: near[j, c]):
@@ -201,7 +222,9 @@ def test_recurrence_of_equal_runs_is_1_and_of_what_is_elsewhere_0():
     assert_allclose(runs.recurrence(5 * W.T, H), 1)
     half = Runs.of([solution(W, H), solution(W[:, :2], H[:2])])
     nothing = np.zeros((1, 12)), np.zeros((1, 15))
-    more_W, more_H = (np.concatenate([F, o]) for F, o in zip((W.T, H), nothing, strict=True))
+    more_W, more_H = (
+        np.concatenate([F, o]) for F, o in zip((W.T, H), nothing, strict=True)
+    )
     assert_allclose(half.recurrence(more_W, more_H), [1, 1, 0.5, 0])
 
 

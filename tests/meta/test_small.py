@@ -37,14 +37,17 @@ KINDS = {
 
 
 @pytest.mark.parametrize(
-    ("loss", "kind"), [*(("frobenius", kind) for kind in KINDS), ("kullback-leibler", "five")]
+    ("loss", "kind"),
+    [*(("frobenius", kind) for kind in KINDS), ("kullback-leibler", "five")],
 )
 def test_a_program_of_few_rows_is_found_and_recurs(loss, kind):
     """Of squares most random starts end where it is missed and a large one is split."""
     for seed, kept in enumerate((as_they_are, sparse_with_empty_columns)):
         X, y = counts(seed=seed, **KINDS[kind])
         k = len(set(y))
-        fitted = NMFMetaCluster(k, loss=loss, n_estimators=5, random_state=seed).fit(kept(X))
+        fitted = NMFMetaCluster(k, loss=loss, n_estimators=5, random_state=seed).fit(
+            kept(X)
+        )
         assert adjusted_rand_score(y, fitted.labels_) > 0.97
         assert set(fitted.labels_[y == k - 1]) == {k - 1}  # the smallest is the last
         assert fitted.recurrence_[-1] > 0.9
@@ -53,6 +56,8 @@ def test_a_program_of_few_rows_is_found_and_recurs(loss, kind):
 def test_it_recurs_by_any_way_to_resample():
     X, y = counts((150, 46, 10), 1)
     for resample in (None, "poisson", "bootstrap", 0.5):
-        fitted = NMFMetaCluster(3, resample=resample, n_estimators=4, random_state=0).fit(X)
+        fitted = NMFMetaCluster(
+            3, resample=resample, n_estimators=4, random_state=0
+        ).fit(X)
         assert_allclose(fitted.recurrence_, 1, atol=0.15)
         assert adjusted_rand_score(y, fitted.labels_) == 1

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from meta.cases import begin, ends, runs_of, solved, table
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.meta.solvers import PENALTIES, RunsObjective, hals, sparse_hals, tensor_hals
+from nmfcluster.meta.solvers import (
+    PENALTIES,
+    RunsObjective,
+    hals,
+    sparse_hals,
+    tensor_hals,
+)
 from nmfcluster.meta.squares import MatrixObjective
 
 seeds = st.integers(0, 10**6)
@@ -42,7 +48,9 @@ def penalty_of(H, kind):
     return {
         "l2": lambda: sum(H[c, g] ** 2 for c in range(k) for g in range(p)),
         "l1": lambda: sum(H[c, g] for c in range(k) for g in range(p)),
-        "l1_columns": lambda: sum(sum(H[c, g] for c in range(k)) ** 2 for g in range(p)),
+        "l1_columns": lambda: sum(
+            sum(H[c, g] for c in range(k)) ** 2 for g in range(p)
+        ),
     }[kind]()
 
 
@@ -78,10 +86,16 @@ def test_loss_is_the_objective_and_never_rises(kind, seed, size):
     for update in range(8):
         for s in range(len(loss)):
             assert min(factor[s].min() for factor in factors) >= 0
-            assert_allclose(loss[s], written_out(kind, X, of_start(factors, s)), atol=1e-12 * scale)
+            assert_allclose(
+                loss[s], written_out(kind, X, of_start(factors, s)), atol=1e-12 * scale
+            )
         assert loss.min() >= 0
         assert (loss <= last + (0 if kind == "hals" else 1e-13 * scale)).all()
-        keep = None if update % 3 == 0 or len(loss) == 1 else rng.uniform(size=len(loss)) < 0.8
+        keep = (
+            None
+            if update % 3 == 0 or len(loss) == 1
+            else rng.uniform(size=len(loss)) < 0.8
+        )
         if keep is not None and not keep.any():
             break
         last = loss if keep is None else loss[keep]
@@ -126,7 +140,8 @@ def test_what_was_yielded_is_not_written_to(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "dtype"), [(kind, np.float64) for kind in DIFFERENT[:-1]] + [("hals", np.float32)]
+    ("kind", "dtype"),
+    [(kind, np.float64) for kind in DIFFERENT[:-1]] + [("hals", np.float32)],
 )
 def test_sparse_tables_give_what_dense_ones_do(kind, dtype):
     rng = np.random.default_rng(1)
@@ -148,7 +163,9 @@ def test_error_is_the_norm_of_the_difference_dense_and_sparse():
         W, H = (f[0] for f in next(hals(MatrixObjective(X), F))[0])
         expected = np.sqrt(((X - W @ H) ** 2).sum())
         assert_allclose(MatrixObjective(X).error(W, H), expected, rtol=1e-12)
-        assert_allclose(MatrixObjective(sp.csr_array(X)).error(W, H), expected, rtol=1e-9)
+        assert_allclose(
+            MatrixObjective(sp.csr_array(X)).error(W, H), expected, rtol=1e-9
+        )
         exact = MatrixObjective(sp.csr_array(W @ H)).error(W, H)
         assert 0 <= exact <= 1e-6 * np.sqrt(((W @ H) ** 2).sum())
 
@@ -156,13 +173,17 @@ def test_error_is_the_norm_of_the_difference_dense_and_sparse():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_squares_must_stay_a_thousandfold_within_the_range_of_their_dtype(dtype):
     limits = np.finfo(dtype)
-    for edge, inwards in [(float(limits.max) / 1e3, 0.99), (float(limits.tiny) * 1e3, 1.01)]:
+    for edge, inwards in [
+        (float(limits.max) / 1e3, 0.99),
+        (float(limits.tiny) * 1e3, 1.01),
+    ]:
         for square, is_refused in [(edge * inwards, False), (edge / inwards, True)]:
             X = np.full((2, 2), np.sqrt(square / 4)).astype(dtype)
             objective = MatrixObjective(X)
             if is_refused:
                 with pytest.raises(
-                    ValueError, match=r"sums of squares, that float\d\d holds with some room"
+                    ValueError,
+                    match=r"sums of squares, that float\d\d holds with some room",
                 ):
                     objective.check_range()
             else:
@@ -180,7 +201,9 @@ def test_float32_stays_and_comes_close(kind):
     scale = written_out(kind, X, [0 * f[0] for f in factors])
     assert_allclose(loss, expected, atol=1e-4 * scale)
     for s in range(2):
-        assert_allclose(loss[s], written_out(kind, X, of_start(factors, s)), atol=1e-5 * scale)
+        assert_allclose(
+            loss[s], written_out(kind, X, of_start(factors, s)), atol=1e-5 * scale
+        )
 
 
 @pytest.mark.parametrize("kind", DIFFERENT)
@@ -192,7 +215,9 @@ def test_order_of_rows_columns_and_clusters_does_not_matter(kind):
     moved = np.concatenate([F[..., :n][..., rows], F[..., n:][..., columns]], axis=2)
     if kind == "tensor":
         W, H = runs_of(X)
-        jumbled = tensor_hals(RunsObjective(W[::-1][:, rows], H[::-1][:, columns]), moved)
+        jumbled = tensor_hals(
+            RunsObjective(W[::-1][:, rows], H[::-1][:, columns]), moved
+        )
     else:
         jumbled = steps_of(kind, X[rows][:, columns], moved)
     *alpha, W, H = ends(steps_of(kind, X, F), 20)[0]
@@ -204,7 +229,8 @@ def test_order_of_rows_columns_and_clusters_does_not_matter(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "scale"), [*((kind, 1000.0) for kind in KINDS), ("hals", 2.0**-30), ("l2", 2.0**-30)]
+    ("kind", "scale"),
+    [*((kind, 1000.0) for kind in KINDS), ("hals", 2.0**-30), ("l2", 2.0**-30)],
 )
 def test_scale_goes_to_h_but_for_the_penalty_that_has_one(kind, scale):
     rng = np.random.default_rng(5)
@@ -236,7 +262,9 @@ def kkt_residual(kind, X, factors, sparsity):
     if kind == "tensor":
         alpha, beta, gamma = factors
         W, H = runs_of(X)
-        rest = dense(factors) - np.array([np.outer(w, h) for w, h in zip(W, H, strict=True)])
+        rest = dense(factors) - np.array(
+            [np.outer(w, h) for w, h in zip(W, H, strict=True)]
+        )
         slopes = {
             "alpha": (np.einsum("jsg,sk,kg->jk", rest, beta, gamma), alpha),
             "beta": (np.einsum("jsg,jk,kg->sk", rest, alpha, gamma), beta),
@@ -259,7 +287,9 @@ def kkt_residual(kind, X, factors, sparsity):
             slope_W = slope_W - W * (W * slope_W).sum(axis=0)  # along the sphere
         slopes = {"W": (slope_W, W), "H": (slope_H, H)}
     size = np.sqrt((X**2).sum())
-    return max(abs(np.minimum(F / F.max(), slope / size)).max() for slope, F in slopes.values())
+    return max(
+        abs(np.minimum(F / F.max(), slope / size)).max() for slope, F in slopes.values()
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

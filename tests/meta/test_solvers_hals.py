@@ -28,7 +28,10 @@ def cycled(F, X, A, sweeps=SWEEPS):
             if not A[:, c].any():
                 continue  # any row is as good
             rest = X - sum(np.outer(A[:, d], F[d]) for d in range(len(F)) if d != c)
-            F[c] = [max(0, A[:, c] @ rest[:, g]) / (A[:, c] @ A[:, c]) for g in range(F.shape[1])]
+            F[c] = [
+                max(0, A[:, c] @ rest[:, g]) / (A[:, c] @ A[:, c])
+                for g in range(F.shape[1])
+            ]
     return F
 
 
@@ -113,7 +116,9 @@ def test_one_cluster_is_the_leading_singular_pair():
 
 
 def assert_same_clusters(H, expected, room):
-    cosines = H @ expected.T / np.outer(*(np.linalg.norm(F, axis=1) for F in (H, expected)))
+    cosines = (
+        H @ expected.T / np.outer(*(np.linalg.norm(F, axis=1) for F in (H, expected)))
+    )
     assert sorted(cosines.argmax(axis=1)) == list(range(len(expected)))
     assert_allclose(cosines.max(axis=0), 1, atol=room)
 
@@ -169,7 +174,9 @@ def test_zeros_stop_multiplicative_updates_for_good_and_hals_not():
 
 def products_of_columns(A, B):
     """Return what the rows of an unfolded tensor are made of, (rows of A times rows of B, k)."""
-    return np.stack([np.outer(a, b).ravel() for a, b in zip(A.T, B.T, strict=True)], axis=1)
+    return np.stack(
+        [np.outer(a, b).ravel() for a, b in zip(A.T, B.T, strict=True)], axis=1
+    )
 
 
 def test_tensor_updates_are_those_of_the_dense_tensor():
@@ -183,12 +190,18 @@ def test_tensor_updates_are_those_of_the_dense_tensor():
     )
     for s in range(2):
         B, C = F[s, :, :6].T, F[s, :, 6:].T
-        A = cycled(np.zeros((3, len(W))), by_alpha, products_of_columns(B, C), FIRST_SWEEPS).T
-        for (alpha, beta, gamma), loss in islice(tensor_hals(RunsObjective(W, H), F), 8):
+        A = cycled(
+            np.zeros((3, len(W))), by_alpha, products_of_columns(B, C), FIRST_SWEEPS
+        ).T
+        for (alpha, beta, gamma), loss in islice(
+            tensor_hals(RunsObjective(W, H), F), 8
+        ):
             assert_allclose(alpha[s], A, rtol=1e-7, atol=1e-9)
             assert_allclose(beta[s], B, rtol=1e-7, atol=1e-9)
             assert_allclose(gamma[s].T, C, rtol=1e-7, atol=1e-9)
-            assert_allclose(loss[s], ((by_alpha - products_of_columns(B, C) @ A.T) ** 2).sum() / 2)
+            assert_allclose(
+                loss[s], ((by_alpha - products_of_columns(B, C) @ A.T) ** 2).sum() / 2
+            )
             B = cycled(B.T, by_beta, products_of_columns(A, C), TENSOR_SWEEPS).T
             C = cycled(C.T, by_gamma, products_of_columns(A, B), TENSOR_SWEEPS).T
             A = cycled(A.T, by_alpha, products_of_columns(B, C), TENSOR_SWEEPS).T

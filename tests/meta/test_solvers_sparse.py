@@ -13,17 +13,23 @@ from nmfcluster.meta.squares import MatrixObjective
 
 def noisy_biclusters(rng, n=21, p=35, k=4, noise=0.75):
     """Draw a table of overlapping biclusters with noise, as in section 4.1 of Badea (2005)."""
-    W, H = (abs(rng.normal(size=s)) * (rng.uniform(size=s) < 0.5) for s in ((n, k), (k, p)))
+    W, H = (
+        abs(rng.normal(size=s)) * (rng.uniform(size=s) < 0.5) for s in ((n, k), (k, p))
+    )
     X = W @ H
     return np.maximum(X + noise * X.std(axis=0) * rng.normal(size=X.shape), 0)
 
 
 @pytest.mark.parametrize(
-    ("penalty", "dtype"), [(name, np.float64) for name in PENALTIES] + [("l1_columns", np.float32)]
+    ("penalty", "dtype"),
+    [(name, np.float64) for name in PENALTIES] + [("l1_columns", np.float32)],
 )
 def test_columns_have_length_1_and_the_start_keeps_its_product(penalty, dtype):
     rng = np.random.default_rng(1)
-    X, F = noisy_biclusters(rng).astype(dtype), rng.uniform(size=(3, 4, 56)).astype(dtype)
+    X, F = (
+        noisy_biclusters(rng).astype(dtype),
+        rng.uniform(size=(3, 4, 56)).astype(dtype),
+    )
     F[0, 1, :21] = 0
     steps = sparse_hals(MatrixObjective(X, sparsity=0.1, penalty=penalty), F)
     room = 1e-12 if dtype is np.float64 else 1e-5
@@ -31,7 +37,9 @@ def test_columns_have_length_1_and_the_start_keeps_its_product(penalty, dtype):
         assert_allclose(np.linalg.norm(W, axis=1), 1, rtol=room)
         assert W.dtype == H.dtype == dtype
         if update == 0:
-            assert_allclose(W @ H, F[..., :21].mT @ F[..., 21:], rtol=100 * room, atol=room)
+            assert_allclose(
+                W @ H, F[..., :21].mT @ F[..., 21:], rtol=100 * room, atol=room
+            )
             assert_allclose(W[0][:, 1], 21**-0.5)
 
 
@@ -43,12 +51,16 @@ def test_without_weight_it_ends_where_hals_does():
     X, F = noisy_biclusters(rng, noise=0.1), rng.uniform(0.1, 1, size=(2, 4, 56))
     plain = min(end.loss for end in solved(hals(MatrixObjective(X), F), 400, 1e-13))
     steps = sparse_hals(MatrixObjective(X, sparsity=0, penalty="l1_columns"), F)
-    assert_allclose(min(end.loss for end in solved(steps, 400, 1e-13)), plain, rtol=1e-4)
+    assert_allclose(
+        min(end.loss for end in solved(steps, 400, 1e-13)), plain, rtol=1e-4
+    )
 
 
 def share_of_zeros(X, sparsity, penalty, F):
     [end] = solved(
-        sparse_hals(MatrixObjective(X, sparsity=sparsity, penalty=penalty), F), 60, 1e-13
+        sparse_hals(MatrixObjective(X, sparsity=sparsity, penalty=penalty), F),
+        60,
+        1e-13,
     )
     return np.mean(end.factors[1] == 0)
 

@@ -11,7 +11,9 @@ from scipy.optimize import minimize
 from nmfcluster.meta import usages
 from nmfcluster.meta.usages import poisson_rows
 
-stored = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+stored = pytest.mark.parametrize(
+    "kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"]
+)
 seeds = st.integers(0, 10**6)
 
 
@@ -81,8 +83,14 @@ def test_columns_that_a_block_does_not_use_are_left_out():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(usages, "_ENTRIES", 15 * 4**2)  # half of the rows
         widths, minima = [], usages.minima
-        patch.setattr(usages, "minima", lambda rows: widths.append(rows.X.shape[1]) or minima(rows))
-        assert_allclose(poisson_rows(sp.csr_array(X), H), poisson_rows(X, H), rtol=1e-6, atol=1e-9)
+        patch.setattr(
+            usages,
+            "minima",
+            lambda rows: widths.append(rows.X.shape[1]) or minima(rows),
+        )
+        assert_allclose(
+            poisson_rows(sp.csr_array(X), H), poisson_rows(X, H), rtol=1e-6, atol=1e-9
+        )
     assert max(widths[:2]) <= 8
 
 
@@ -111,13 +119,17 @@ def test_scales_of_rows_and_components_do_not_matter():
     X, H = problem(np.random.default_rng(4))
     rows, components = np.logspace(-6, 6, 8), np.logspace(-3, 3, 4)
     W = poisson_rows(X * rows[:, None], H * components[:, None])
-    assert_allclose(W / rows[:, None] * components, poisson_rows(X, H), rtol=1e-6, atol=1e-9)
+    assert_allclose(
+        W / rows[:, None] * components, poisson_rows(X, H), rtol=1e-6, atol=1e-9
+    )
 
 
 def test_single_precision_is_solved_in_double():
     X, H = problem(np.random.default_rng(5))
     H = H.astype(np.float32)
-    assert_array_equal(poisson_rows(X.astype(np.float32), H), poisson_rows(X, H.astype(np.float64)))
+    assert_array_equal(
+        poisson_rows(X.astype(np.float32), H), poisson_rows(X, H.astype(np.float64))
+    )
 
 
 def test_sparse_rows_without_any_count_are_0():

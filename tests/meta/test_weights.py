@@ -18,7 +18,9 @@ from nmfcluster.metrics import match_components
 
 losses = pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
 objectives = pytest.mark.parametrize(
-    ("objective", "solver"), [(MatrixObjective, hals), (Divergence, em)], ids=["squares", "counts"]
+    ("objective", "solver"),
+    [(MatrixObjective, hals), (Divergence, em)],
+    ids=["squares", "counts"],
 )
 seeds = st.integers(0, 10**6)
 
@@ -42,14 +44,21 @@ def test_weights_count_as_equal_rows_do(objective, solver, seed):
     weighted = objective(X).weighted(counts.astype(float))
     rows = weighted.weighted_rows(W)
     repeated = objective(np.repeat(X, counts, axis=0))
-    assert_allclose(weighted.error(rows, H), repeated.error(np.repeat(W, counts, axis=0), H))
+    assert_allclose(
+        weighted.error(rows, H), repeated.error(np.repeat(W, counts, axis=0), H)
+    )
     F = np.concatenate([rows.T, H], axis=1)[None]
     (_, ended), loss = ends(solver(weighted, F), 5)
     (_, expected), loss_of_repeated = ends(
-        solver(repeated, np.concatenate([np.repeat(W, counts, axis=0).T, H], axis=1)[None]), 5
+        solver(
+            repeated, np.concatenate([np.repeat(W, counts, axis=0).T, H], axis=1)[None]
+        ),
+        5,
     )
     assert loss[0] <= weighted.error(rows, H) ** 2 / 2 + 1e-9
-    if objective is MatrixObjective:  # the lift of counts' starts is by means, which differ
+    if (
+        objective is MatrixObjective
+    ):  # the lift of counts' starts is by means, which differ
         assert_allclose(ended, expected, rtol=1e-5, atol=1e-7)
         assert_allclose(loss, loss_of_repeated, rtol=1e-6, atol=1e-9)
 
@@ -72,8 +81,12 @@ def test_a_sample_that_does_not_count_changes_nothing(programs, loss, resample, 
         small(loss=loss, resample=resample).fit(kind(table), sample_weight=weights)
         for table in (X, other)
     ]
-    if resample != "poisson":  # where fewer counts above 0 are drawn, others are drawn after
-        assert_allclose(models[0].components_, models[1].components_, rtol=1e-5, atol=1e-8)
+    if (
+        resample != "poisson"
+    ):  # where fewer counts above 0 are drawn, others are drawn after
+        assert_allclose(
+            models[0].components_, models[1].components_, rtol=1e-5, atol=1e-8
+        )
     assert match_components(H, models[0].components_)[1].min() > 0.9
     assert_array_equal(models[0].transform(kind(X)), models[0].factor_)
     if resample is None:
@@ -86,7 +99,10 @@ def test_a_sample_that_does_not_count_changes_nothing(programs, loss, resample, 
 @losses
 def test_weights_of_one_are_none(programs, loss):
     X = programs[0]
-    plain, ones = small(loss=loss).fit(X), small(loss=loss).fit(X, sample_weight=np.ones(len(X)))
+    plain, ones = (
+        small(loss=loss).fit(X),
+        small(loss=loss).fit(X, sample_weight=np.ones(len(X))),
+    )
     assert_array_equal(plain.components_, ones.components_)
     assert_array_equal(plain.factor_, ones.factor_)
 
@@ -112,7 +128,9 @@ def test_fixed_rows_stay_and_the_loss_never_rises(objective, solver, seed):
 def test_known_programs_are_kept_and_others_found(programs, loss, meta, resample):
     X, _, H = programs
     known = H[[2, 0]]
-    model = small(loss=loss, meta=meta, resample=resample, fixed_components=known).fit(X)
+    model = small(loss=loss, meta=meta, resample=resample, fixed_components=known).fit(
+        X
+    )
     norm = np.linalg.norm if loss == "frobenius" else np.sum
     expected = known / np.array([[norm(row)] for row in known])
     assert_allclose(model.components_[:2], expected, rtol=1e-12)
@@ -132,9 +150,9 @@ def test_usages_alone_are_refitted_where_all_programs_are_known(programs, loss):
     found = np.corrcoef(model.factor_.T, W.T)[:3, 3:]
     assert (np.diagonal(found) > 0.8).all()
     assert_allclose(model.recurrence_, 1, rtol=1e-3)
-    expected = (MatrixObjective if loss == "frobenius" else Divergence)(X.astype(float)).rows(
-        model.components_
-    )
+    expected = (MatrixObjective if loss == "frobenius" else Divergence)(
+        X.astype(float)
+    ).rows(model.components_)
     assert_array_equal(model.factor_, expected)
 
 
@@ -157,4 +175,6 @@ def test_known_programs_of_a_data_frame_are_matched_by_name(programs):
     frame, known = pd.DataFrame(X, columns=genes), pd.DataFrame(H[:1], columns=genes)
     with pytest.warns(UserWarning, match="fixed_components has the columns"):
         model = small(fixed_components=known.iloc[:, ::-1]).fit(frame)
-    assert_array_equal(model.components_, small(fixed_components=H[:1]).fit(frame).components_)
+    assert_array_equal(
+        model.components_, small(fixed_components=H[:1]).fit(frame).components_
+    )

@@ -31,16 +31,22 @@ def test_the_share_that_differs_is_that_of_the_best_permutation(pair):
         sum(y < 0 or z < 0 or y != p[z] for y, z in zip(a, b, strict=True))
         for p in permutations(range(4))
     )
-    assert_allclose([differing_share(a, b), differing_share(b, a)], least / len(a), atol=1e-12)
+    assert_allclose(
+        [differing_share(a, b), differing_share(b, a)], least / len(a), atol=1e-12
+    )
     assert differing_share(a, a) == np.mean(a < 0)
     if pair.min() >= 0:
-        assert_allclose(differing_share(a, b), 1 - clustering_accuracy(a, b), atol=1e-12)
+        assert_allclose(
+            differing_share(a, b), 1 - clustering_accuracy(a, b), atol=1e-12
+        )
 
 
 @given(st.integers(0, 10**6))
 def test_the_share_that_differs_is_a_distance(seed):
     a, b, c = np.random.default_rng(seed).integers(3, size=(3, 12))
-    assert differing_share(a, c) <= differing_share(a, b) + differing_share(b, c) + 1e-12
+    assert (
+        differing_share(a, c) <= differing_share(a, b) + differing_share(b, c) + 1e-12
+    )
 
 
 def test_standard_errors_are_those_of_leaving_out_a_labelling():
@@ -50,7 +56,9 @@ def test_standard_errors_are_those_of_leaving_out_a_labelling():
     left_out = []
     for i in range(B):
         others = [codes[j] for j in range(B) if j != i]
-        left_out.append(np.mean([differing_share(a, b) for a, b in combinations(others, 2)]))
+        left_out.append(
+            np.mean([differing_share(a, b) for a, b in combinations(others, 2)])
+        )
     value, error = jackknife(mean_of_pairs, disagreements(codes))
     assert value == pytest.approx(
         np.mean([differing_share(a, b) for a, b in combinations(codes, 2)])
@@ -61,11 +69,16 @@ def test_standard_errors_are_those_of_leaving_out_a_labelling():
 def test_rand_indices_count_pairs_of_samples():
     rng = np.random.default_rng(0)
     codes = np.stack([rng.integers(-1, 3, size=12) for _ in range(9)])
-    codes = np.concatenate([codes, codes[:1, ::-1], np.zeros((1, 12), int), [np.arange(12)]])
+    codes = np.concatenate(
+        [codes, codes[:1, ::-1], np.zeros((1, 12), int), [np.arange(12)]]
+    )
     found = rand_indices(codes)
     pairs = list(combinations(range(12), 2))
     for i, j in combinations(range(len(codes)), 2):
-        a, b = (np.array([labels[s] == labels[t] for s, t in pairs]) for labels in codes[[i, j]])
+        a, b = (
+            np.array([labels[s] == labels[t] for s, t in pairs])
+            for labels in codes[[i, j]]
+        )
         chance = a.mean() * b.sum()
         expected = ((a & b).sum() - chance) / ((a.sum() + b.sum()) / 2 - chance)
         assert found[i, j] == found[j, i] == pytest.approx(expected)

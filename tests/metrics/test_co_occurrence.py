@@ -21,7 +21,10 @@ def literal(table, labels, weights):
         together += w * (both & (column[:, None] == column))
     np.fill_diagonal(seen, 0)
     np.fill_diagonal(together, 0)
-    item, cluster = np.full((len(table), len(clusters)), np.nan), np.full(len(clusters), np.nan)
+    item, cluster = (
+        np.full((len(table), len(clusters)), np.nan),
+        np.full(len(clusters), np.nan),
+    )
     for c, name in enumerate(clusters):
         inside = labels == name
         for i in range(len(table)):
@@ -36,13 +39,17 @@ def literal(table, labels, weights):
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5]), st.booleans())
 def test_figures_are_means_over_pairs(seed, missing, weighted):
     rng = np.random.default_rng(seed)
-    table, _ = make_partitions((6, 5), n_partitions=3, missing=missing, random_state=seed)
+    table, _ = make_partitions(
+        (6, 5), n_partitions=3, missing=missing, random_state=seed
+    )
     weights = rng.uniform(0.1, 1, size=3) if weighted else np.ones(3)
     labels = rng.integers(-1, 3, size=11)
     labels[0] = 1
     item, cluster = literal(table, labels, weights)
     assert_allclose(item_consensus(table, labels, weights=weights), item, atol=1e-12)
-    assert_allclose(cluster_consensus(table, labels, weights=weights), cluster, atol=1e-12)
+    assert_allclose(
+        cluster_consensus(table, labels, weights=weights), cluster, atol=1e-12
+    )
 
 
 def test_a_sample_alone_has_no_others():
@@ -55,8 +62,12 @@ def test_names_of_clusters_are_sorted():
     table, y = make_partitions((9, 6, 5), noise=0.3, random_state=0)
     names = np.array(["pear", "apple", "quince"])[y]
     columns = [1, 0, 2]  # apple, pear, quince
-    assert_array_equal(item_consensus(table, names), item_consensus(table, y)[:, columns])
-    assert_array_equal(cluster_consensus(table, names), cluster_consensus(table, y)[columns])
+    assert_array_equal(
+        item_consensus(table, names), item_consensus(table, y)[:, columns]
+    )
+    assert_array_equal(
+        cluster_consensus(table, names), cluster_consensus(table, y)[columns]
+    )
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
@@ -69,4 +80,6 @@ def test_the_own_column_is_the_confidence_of_a_fit(missing):
 
 def test_duplicated_partitions_change_nothing():
     table, y = make_partitions((20, 10), noise=0.2, random_state=0)
-    assert_allclose(item_consensus(np.hstack([table, table]), y), item_consensus(table, y))
+    assert_allclose(
+        item_consensus(np.hstack([table, table]), y), item_consensus(table, y)
+    )

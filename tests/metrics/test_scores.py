@@ -66,7 +66,9 @@ def average_linkage_heights(D):
 
 
 @given(st.integers(0, 10**6), st.integers(3, 9), st.integers(0, 1))
-def test_cophenetic_correlation_is_that_with_the_average_linkage_tree(seed, n, n_missing):
+def test_cophenetic_correlation_is_that_with_the_average_linkage_tree(
+    seed, n, n_missing
+):
     rng = np.random.default_rng(seed)
     consensus = rng.uniform(size=(n, n))  # no ties
     consensus = (consensus + consensus.T) / 2
@@ -74,12 +76,16 @@ def test_cophenetic_correlation_is_that_with_the_average_linkage_tree(seed, n, n
     a, b = np.triu_indices(n, 1)
     missing = np.arange(len(a)) < n_missing  # of two the distances would be the same
     filled = 1 - consensus
-    filled[a[missing], b[missing]] = filled[b[missing], a[missing]] = filled[a, b][~missing].mean()
+    filled[a[missing], b[missing]] = filled[b[missing], a[missing]] = filled[a, b][
+        ~missing
+    ].mean()
     heights = average_linkage_heights(filled)
     expected = np.corrcoef(filled[a, b][~missing], heights[a, b][~missing])[0, 1]
     consensus[a[missing], b[missing]] = consensus[b[missing], a[missing]] = np.nan
     assert_allclose(cophenetic_correlation(consensus), expected, atol=1e-9)
-    unseen = np.pad(consensus, (0, 1), constant_values=np.nan)  # a sample that no partition saw
+    unseen = np.pad(
+        consensus, (0, 1), constant_values=np.nan
+    )  # a sample that no partition saw
     assert_allclose(cophenetic_correlation(unseen), expected, atol=1e-9)
 
 
@@ -93,7 +99,10 @@ def test_cophenetic_correlation_of_a_perfect_and_of_a_constant_consensus_is_1():
 def test_other_matrices_are_refused():
     for consensus, message in (
         (np.ones((2, 3)), "square"),
-        (np.array([[1, 1.5, 0], [1.5, 1, 0], [0, 0, 1]]), r"entries in \[0, 1\], got 0 to 1.5"),
+        (
+            np.array([[1, 1.5, 0], [1.5, 1, 0], [0, 0, 1]]),
+            r"entries in \[0, 1\], got 0 to 1.5",
+        ),
         (np.array([[1, -0.1, 0], [-0.1, 1, 0], [0, 0, 1]]), "got -0.1 to 1"),
         (np.array([[1, 0.2, 0], [0.3, 1, 0], [0, 0, 1]]), "symmetric"),
         (np.diag([1, 1, 0.5]), "ones on its diagonal"),

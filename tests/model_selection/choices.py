@@ -10,4 +10,6 @@ BLOBS = np.abs(X).max() + X  # nonnegative
 
 def chosen(estimator=None, samples=X, candidates=range(1, 7), **options):
     estimator = kmeans() if estimator is None else estimator
-    return choose_n_clusters(estimator, samples, candidates, **{"random_state": 0} | options)
+    return choose_n_clusters(
+        estimator, samples, candidates, **{"random_state": 0} | options
+    )

@@ -13,7 +13,9 @@ from nmfcluster import PairwiseConstraints, SSNMFClusterer
 KNOWN = PairwiseConstraints.from_labels(Y, n_pairs=300, random_state=0)
 WEIGHT = np.arange(1.0, 121.0)
 
-CLOSE, CLOSE_LABELS = make_blobs(90, centers=3 * np.eye(3), cluster_std=1.0, random_state=0)
+CLOSE, CLOSE_LABELS = make_blobs(
+    90, centers=3 * np.eye(3), cluster_std=1.0, random_state=0
+)
 CLOSE_NAMED = np.column_stack([np.arange(90), CLOSE])
 CLOSE_PAIRS = PairwiseConstraints.from_labels(CLOSE_LABELS, n_pairs=400, random_state=0)
 

@@ -23,7 +23,11 @@ from sklearn.preprocessing import StandardScaler
 from nmfcluster import NMFConsensus, NMFMetaCluster, SSNMFClusterer
 from nmfcluster.datasets import make_biclusters, make_signatures
 from nmfcluster.model_selection import choose_n_clusters
-from nmfcluster.model_selection.results import ClusterSweep, NumberOfClusters, read_candidates
+from nmfcluster.model_selection.results import (
+    ClusterSweep,
+    NumberOfClusters,
+    read_candidates,
+)
 
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 
@@ -50,7 +54,9 @@ def test_a_vote_decides_on_features(vote):
     assert vote.as_good[2]
     assert vote.best_estimator_.n_clusters == 3
     assert adjusted_rand_score(vote.best_estimator_.labels_, Y) > 0.95
-    assert repr(vote) == f"NumberOfClusters(3 of 1 to 6, by {answers.count(3)} of 4 votes)"
+    assert (
+        repr(vote) == f"NumberOfClusters(3 of 1 to 6, by {answers.count(3)} of 4 votes)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +97,9 @@ def test_a_vote_has_no_unit(exponent):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of the last fit
         samples = X * 2.0**exponent
-        found = choose_n_clusters(KMeans(n_init=1), samples, range(1, 6), random_state=0)
+        found = choose_n_clusters(
+            KMeans(n_init=1), samples, range(1, 6), random_state=0
+        )
     assert found.votes == expected.votes
 
 
@@ -141,27 +149,38 @@ def test_only_candidates_are_chosen(vote):
     found = chosen(candidates=[5, 3, 4])
     assert found.n_clusters_ == 3
     assert_array_equal(found.candidates, [3, 4, 5])
-    with pytest.warns(UserWarning, match="answer 3, which is not among the candidates 4, 6: give"):
+    with pytest.warns(
+        UserWarning, match="answer 3, which is not among the candidates 4, 6: give"
+    ):
         found = chosen(candidates=[4, 6])
     assert found.n_clusters_ == 4
     assert not found.agreed
     for_it = found.table["n_votes"][0]
     assert for_it < 2
-    assert repr(found) == f"NumberOfClusters(4 of 4, 6, by {for_it} of 4 votes: no agreement)"
+    assert (
+        repr(found)
+        == f"NumberOfClusters(4 of 4, 6, by {for_it} of 4 votes: no agreement)"
+    )
     pytest.importorskip("matplotlib").use("Agg")
     assert found.plot().ax_.get_title() == "chosen: 4 clusters, no agreement"
     pytest.importorskip("matplotlib.pyplot").close("all")
 
 
 def test_a_tuple_of_two_is_a_range():
-    for candidates, numbers in (((2, 5), [2, 3, 4, 5]), ((3, 3), [3]), ((2, 5, 9), [2, 5, 9])):
+    for candidates, numbers in (
+        ((2, 5), [2, 3, 4, 5]),
+        ((3, 3), [3]),
+        ((2, 5, 9), [2, 5, 9]),
+    ):
         assert_array_equal(read_candidates(candidates, 9), numbers)
     assert_array_equal(read_candidates([5, 2], 9), [2, 5])
 
 
 def test_few_samples_are_told_apart_or_not_without_a_word():
     rng = np.random.default_rng(0)
-    few = np.repeat([[0, 0], [1000, 0], [0, 1000.0]], 3, axis=0) + rng.normal(size=(9, 2))
+    few = np.repeat([[0, 0], [1000, 0], [0, 1000.0]], 3, axis=0) + rng.normal(
+        size=(9, 2)
+    )
     found = chosen(samples=few)
     assert (found.n_clusters_, found.votes) == (3, {"far apart": 3})
     assert chosen(samples=few[:6]).n_clusters_ == 2
@@ -172,7 +191,9 @@ def test_few_samples_are_told_apart_or_not_without_a_word():
 
 
 def test_the_largest_candidate_is_told():
-    with pytest.warns(UserWarning, match="largest of the candidates was chosen, 3") as warned:
+    with pytest.warns(
+        UserWarning, match="largest of the candidates was chosen, 3"
+    ) as warned:
         assert chosen(candidates=range(1, 4)).n_clusters_ == 3
     assert warned[0].filename == choices.__file__  # the line that called
 
@@ -212,7 +233,9 @@ class Weighed(ClusterMixin, BaseEstimator):
 
 def test_the_fit_to_all_samples_is_given_what_fit_takes():
     weights = np.arange(120.0)
-    found = chosen(Weighed(), candidates=range(1, 5), fit_params={"sample_weight": weights})
+    found = chosen(
+        Weighed(), candidates=range(1, 5), fit_params={"sample_weight": weights}
+    )
     assert_array_equal(found.best_estimator_.weights_, weights)
 
 

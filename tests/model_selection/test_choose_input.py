@@ -67,14 +67,19 @@ NEAREST = SpectralClustering(affinity="precomputed_nearest_neighbors", n_neighbo
         (SPECTRAL, sp.coo_array(W)),
         (NEAREST, D),
         (NEAREST, kneighbors_graph(X, 90, mode="distance")),  # directed
-        (NMFConsensus(2, affinity="precomputed", n_init=1), pd.DataFrame(W, NAMES, NAMES)),
+        (
+            NMFConsensus(2, affinity="precomputed", n_init=1),
+            pd.DataFrame(W, NAMES, NAMES),
+        ),
         (make_pipeline(FunctionTransformer(rbf_kernel), SPECTRAL), X),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_pairs_of_samples_are_cut_in_rows_and_columns(estimator, pairs):
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Graph is not fully connected")  # by the fit to all
+        warnings.filterwarnings(
+            "ignore", "Graph is not fully connected"
+        )  # by the fit to all
         found = chosen(estimator, pairs, range(2, 5))
     assert (found.method, found.n_clusters_) == ("stability", 3)
 
@@ -103,11 +108,15 @@ def test_who_does_not_predict_has_the_cluster_of_the_nearest(kind, sparse):
         pairs[:, 7] = pairs[7] = 0  # no neighbours at all
     table = sp.csr_array(pairs) if sparse else pairs
     model = Parity() if kind == "tag" else Parity(**{kind: "precomputed"})
-    similar = kind == "affinity" or (kind == "tag" and sparse)  # what a graph is not told to be
+    similar = kind == "affinity" or (
+        kind == "tag" and sparse
+    )  # what a graph is not told to be
     samples = Samples(table, None, {}, pairwise_input(model, table))
     assert samples.pairs == ("similarities" if similar else "distances")
     labels, n_found = labels_by_copy(samples, 30, None, model, np.random.default_rng(0))
-    rows = np.sort(np.random.default_rng(0).choice(120, 30, replace=False, shuffle=False))
+    rows = np.sort(
+        np.random.default_rng(0).choice(120, 30, replace=False, shuffle=False)
+    )
     for i in range(120):
         place = np.searchsorted(rows, i)
         if i in rows:
@@ -161,8 +170,14 @@ def test_the_container_does_not_decide():
 
 def test_what_a_pipeline_encodes_is_put_to_a_vote():
     rng = random.Random(0)
-    words = ("cat dog fur paw tail", "star moon orbit sun comet", "bread oven flour yeast salt")
-    texts = [" ".join(rng.choices(topic.split(), k=12)) for topic in words for _ in range(30)]
+    words = (
+        "cat dog fur paw tail",
+        "star moon orbit sun comet",
+        "bread oven flour yeast salt",
+    )
+    texts = [
+        " ".join(rng.choices(topic.split(), k=12)) for topic in words for _ in range(30)
+    ]
     steps = TfidfVectorizer(), TruncatedSVD(5, random_state=0)
     pipeline = make_pipeline(*steps, AgglomerativeClustering())
     for samples in (texts, pd.Series(texts)):
@@ -173,7 +188,9 @@ def test_what_a_pipeline_encodes_is_put_to_a_vote():
 
     ages = np.random.default_rng(0).normal(np.repeat([20, 50, 80], 30), 3)
     table = pd.DataFrame({"age": ages, "job": np.repeat(list("abc"), 30)})
-    scaled = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(), ["job"]))
+    scaled = make_column_transformer(
+        (StandardScaler(), ["age"]), (OneHotEncoder(), ["job"])
+    )
     found = chosen(make_pipeline(scaled, kmeans()), table)
     assert (found.method, found.n_clusters_) == ("vote", 3)
     with pytest.raises(ValueError, match="X must hold real numbers"):

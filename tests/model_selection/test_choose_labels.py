@@ -22,7 +22,9 @@ BLOBS, _ = make_blobs(150, centers=3, random_state=1)
 
 @pytest.fixture(scope="module")
 def labels():
-    return base_partitions(BLOBS, n_estimators=20, n_clusters=(6, 14), random_state=0).labels
+    return base_partitions(
+        BLOBS, n_estimators=20, n_clusters=(6, 14), random_state=0
+    ).labels
 
 
 def literal_gaps(table, weights, numbers):
@@ -50,7 +52,13 @@ def test_labels_have_the_number_of_clusters_that_partitions_mix_least(labels):
     found = choose_n_clusters(CONSENSUS, labels, range(2, 9), random_state=0)
     assert (found.method, found.n_clusters_) == ("eigengap", 3)
     assert_array_equal(found.as_good, found.candidates == 3)
-    assert list(found.table) == ["n_clusters", "eigengap", "n_found", "as_good", "chosen"]
+    assert list(found.table) == [
+        "n_clusters",
+        "eigengap",
+        "n_found",
+        "as_good",
+        "chosen",
+    ]
     assert len(np.unique(found.best_estimator_.labels_)) == 3
 
 
@@ -72,7 +80,10 @@ def test_it_is_the_same_in_any_container(labels):
 def test_digits_in_runs_of_kmeans():
     X, _ = load_digits(n_class=4, return_X_y=True)
     runs = [KMeans(4, n_init=1, random_state=seed).fit_predict(X) for seed in range(10)]
-    assert choose_n_clusters(CONSENSUS, np.transpose(runs), random_state=0).n_clusters_ == 4
+    assert (
+        choose_n_clusters(CONSENSUS, np.transpose(runs), random_state=0).n_clusters_
+        == 4
+    )
 
 
 @pytest.mark.filterwarnings("ignore:NMFConsensus found 4 clusters")

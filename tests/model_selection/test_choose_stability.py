@@ -38,7 +38,9 @@ def test_fits_to_halves_decide(stability):
     assert stability.votes == {}
     assert_array_equal(stability.candidates, range(2, 7))
     assert stability.stability.argmax() == 1
-    assert_array_equal(stability.as_good, stability.stability >= stability.stability[1] - 0.025)
+    assert_array_equal(
+        stability.as_good, stability.stability >= stability.stability[1] - 0.025
+    )
     assert (stability.stability_se >= 0).all()
     assert repr(stability) == "NumberOfClusters(3 of 2 to 6, by stability)"
 
@@ -48,7 +50,9 @@ def test_agreement_is_the_mean_of_all_pairs_of_fits():
     numbers = np.array([2, 3, 6])
     models = {k: kmeans(k) for k in numbers}
     figures, failures = agreement_of_parts(models, samples, 50, 3, n_jobs=None)
-    means, errors, all_fits = (figures[name] for name in ("stability", "stability_se", "n_fits"))
+    means, errors, all_fits = (
+        figures[name] for name in ("stability", "stability_se", "n_fits")
+    )
     assert_array_equal(figures["n_found"], numbers)
     assert all_fits[1] == 6
     assert all_fits.min() == 2
@@ -58,13 +62,24 @@ def test_agreement_is_the_mean_of_all_pairs_of_fits():
             rng = np.random.default_rng((3, b))
             rows = np.sort(rng.choice(120, 50, replace=False, shuffle=False))
             labels.append(kmeans(k).fit(X[rows]).predict(X))
-        pairs = [adjusted_rand_score(labels[a], labels[b]) for a in range(n_fits) for b in range(a)]
+        pairs = [
+            adjusted_rand_score(labels[a], labels[b])
+            for a in range(n_fits)
+            for b in range(a)
+        ]
         assert_allclose(means[i], np.mean(pairs))
         if n_fits == 2:
             assert errors[i] == 0.1
             continue
         left = [
-            np.mean([adjusted_rand_score(labels[a], labels[b]) for a in own for b in own if a > b])
+            np.mean(
+                [
+                    adjusted_rand_score(labels[a], labels[b])
+                    for a in own
+                    for b in own
+                    if a > b
+                ]
+            )
             for own in ([c for c in range(n_fits) if c != out] for out in range(n_fits))
         ]
         share = (n_fits - 1) / n_fits
@@ -90,7 +105,9 @@ def test_fits_are_made_where_they_can_decide():
             return np.where(wrong, rng.integers(self.n_clusters, size=len(X)), labels)
 
     samples = Samples(X, None, {}, None)
-    figures, _ = agreement_of_parts({k: Agreeing(k) for k in range(2, 7)}, samples, 50, 0, None)
+    figures, _ = agreement_of_parts(
+        {k: Agreeing(k) for k in range(2, 7)}, samples, 50, 0, None
+    )
     n_fits = figures["n_fits"]
     assert_array_equal(n_fits[3:], 2)
     assert n_fits[2] >= 4  # two do not rule it out
@@ -105,13 +122,20 @@ def test_fits_are_made_where_they_can_decide():
         ([0.9, 0.8, 0.7, 0.5], [0.05] * 4, [4, 4, 2, 2], [0]),
         ([0.9, 0.84, 0.89, 0.5], [0.05] * 4, [4, 4, 2, 2], [2]),
         ([0.9, 0.86, 0.85, 0.5], [0.05] * 4, [4, 4, 4, 2], [0, 2]),
-        ([0.9, 0.86, 0.86, 0.5], [0.05] * 4, [6, 4, 6, 2], [1]),  # the third is ruled out
+        (
+            [0.9, 0.86, 0.86, 0.5],
+            [0.05] * 4,
+            [6, 4, 6, 2],
+            [1],
+        ),  # the third is ruled out
         ([0.9, 0.86, 0.88, 0.5], [0.05] * 4, [6, 4, 6, 2], []),
         ([0.9, np.nan, 0.7, 0.5], [0.05, np.nan, 0.05, 0.1], [4, 2, 2, 2], [0]),
         ([np.nan] * 4, [np.nan] * 4, [2] * 4, []),
     ],
 )
-def test_more_fits_are_made_of_those_that_are_not_decided(means, errors, n_fits, expected):
+def test_more_fits_are_made_of_those_that_are_not_decided(
+    means, errors, n_fits, expected
+):
     assert _undecided(*map(np.array, (means, errors, n_fits))) == expected
 
 
@@ -119,7 +143,11 @@ def test_the_largest_of_those_that_agree_nearly_as_well_is_chosen():
     failures = [None, None, None, None, ValueError("too many"), None]
     numbers = np.arange(2, 8)
     figures = {"stability": np.array([1.0, 0.99, 0.976, 0.97, np.nan, 0.2])}
-    figures |= {"stability_se": np.full(6, 0.01), "n_fits": np.full(6, 6), "n_found": numbers + 0}
+    figures |= {
+        "stability_se": np.full(6, 0.01),
+        "n_fits": np.full(6, 6),
+        "n_found": numbers + 0,
+    }
     with pytest.warns(FitFailedWarning, match="n_clusters=6 failed"):
         found = steadiest(numbers, figures, failures, lambda k: kmeans(k).fit(X), X)
     assert (found.n_clusters_, found.best_estimator_.n_clusters) == (4, 4)
@@ -128,10 +156,14 @@ def test_the_largest_of_those_that_agree_nearly_as_well_is_chosen():
 
     # the fit to all samples finds fewer
     with pytest.warns(FitFailedWarning):
-        found = steadiest(numbers, figures, failures, lambda k: kmeans(min(k, 3)).fit(X), X)
+        found = steadiest(
+            numbers, figures, failures, lambda k: kmeans(min(k, 3)).fit(X), X
+        )
     assert found.n_clusters_ == 3
     assert_array_equal(found.n_found, [2, 3, 3, 5, 6, 7])
-    assert_array_equal(np.isnan(found.stability), [False, False, True, False, True, False])
+    assert_array_equal(
+        np.isnan(found.stability), [False, False, True, False, True, False]
+    )
 
 
 # --- numbers of which fits find fewer ------------------------------------------------------------
@@ -144,7 +176,11 @@ BLOCKS = np.where(TRUE[:, None] == TRUE, 1.0, 0.1)
 @pytest.mark.parametrize(
     ("estimator", "samples", "expected"),
     [
-        (NMFConsensus(2, affinity="partitions", n_init=1), np.column_stack([TRUE] * 6), 4),
+        (
+            NMFConsensus(2, affinity="partitions", n_init=1),
+            np.column_stack([TRUE] * 6),
+            4,
+        ),
         (NMFConsensus(2, affinity="precomputed", n_init=1), BLOCKS, 4),
         (SSNMFClusterer(2, affinity="precomputed", n_init=1), BLOCKS, 4),
         (SSNMFClusterer(2, n_init=1), FEW, 3),
@@ -154,7 +190,9 @@ BLOCKS = np.where(TRUE[:, None] == TRUE, 1.0, 0.1)
     ],
 )
 def test_clusters_that_are_empty_are_not_counted(estimator, samples, expected):
-    found = chosen(estimator, samples, range(2, 9), method="stability")  # fits to parts warn
+    found = chosen(
+        estimator, samples, range(2, 9), method="stability"
+    )  # fits to parts warn
     labels = found.best_estimator_.fit_predict(samples)
     assert found.n_clusters_ == len(np.unique(labels)) == expected
 
@@ -162,7 +200,9 @@ def test_clusters_that_are_empty_are_not_counted(estimator, samples, expected):
 def test_a_few_fits_may_miss_a_small_cluster():
     labels = np.arange(12) % 4
     assert _agreement([(labels, 4), (labels, 3)], 4) == (1, 0.1, 4)
-    mean, error, n_found = _agreement([(labels, 4), (labels, 3), (labels, 3), (labels, 3)], 4)
+    mean, error, n_found = _agreement(
+        [(labels, 4), (labels, 3), (labels, 3), (labels, 3)], 4
+    )
     assert np.isnan([mean, error]).all()
     assert n_found == 3
 
@@ -214,7 +254,9 @@ def test_similarities_are_decided_by_stability():
 
 
 def test_labels_of_partitions_are_no_features():
-    table = np.column_stack([kmeans(3, random_state=b).fit(X[:, :2]).labels_ for b in range(5)])
+    table = np.column_stack(
+        [kmeans(3, random_state=b).fit(X[:, :2]).labels_ for b in range(5)]
+    )
     model = NMFConsensus(2, affinity="partitions", n_init=1)
     with pytest.warns(UserWarning, match="largest of the candidates was chosen, 3"):
         found = chosen(model, table, range(1, 4))
@@ -226,7 +268,10 @@ def test_labels_of_partitions_are_no_features():
 def test_constraints_are_cut_with_the_samples():
     pairs = PairwiseConstraints.from_labels(Y, n_pairs=60, random_state=0)
     found = chosen(
-        SSNMFClusterer(2, n_init=1, tol=1e-2), BLOBS, range(1, 5), fit_params={"constraints": pairs}
+        SSNMFClusterer(2, n_init=1, tol=1e-2),
+        BLOBS,
+        range(1, 5),
+        fit_params={"constraints": pairs},
     )
     assert (found.method, found.n_clusters_) == ("stability", 3)
     assert found.best_estimator_.constraints_.n_samples == 120

@@ -7,7 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from model_selection.clusterers import NAMED, STACK, Stack, StackClusterer, Told, W, X, kmeans
+from model_selection.clusterers import (
+    NAMED,
+    STACK,
+    Stack,
+    StackClusterer,
+    Told,
+    W,
+    X,
+    kmeans,
+)
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import FitFailedWarning
@@ -61,7 +70,9 @@ def test_texts_and_data_frames_are_cut_by_rows():
     assert scorer(kmeans(4), frame) == scorer(kmeans(4), X)
     words = ["match goal team coach league", "bank market share profit tax"]
     rng = np.random.RandomState(0)
-    texts = [" ".join([*rng.choice(words[i % 2].split(), 3), "news"]) for i in range(60)]
+    texts = [
+        " ".join([*rng.choice(words[i % 2].split(), 3), "news"]) for i in range(60)
+    ]
     details = StabilityScorer(4, subsample_size=0.5, details=True)(
         make_pipeline(TfidfVectorizer(), kmeans(2)), texts
     )
@@ -81,7 +92,9 @@ def test_n_jobs_do_not_matter(search_jobs, scorer_jobs):
         n_jobs=search_jobs,
         error_score="raise",
     ).fit(X)
-    expected = [StabilityScorer(5)(clone(estimator).set_params(n_clusters=k), X) for k in (3, 5)]
+    expected = [
+        StabilityScorer(5)(clone(estimator).set_params(n_clusters=k), X) for k in (3, 5)
+    ]
     np.testing.assert_array_equal(search.cv_results_["mean_test_score"], expected)
 
 

@@ -11,7 +11,12 @@ from model_selection.recorders import CLOSE_LABELS as Y
 from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    RandomizedSearchCV,
+    cross_validate,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -55,8 +60,13 @@ def literal_details(pairs, labels_of, n_splits):
     shares, errors, n_pairs = [], [], 0
     for kind, own in enumerate((pairs.must_link_weights, pairs.cannot_link_weights)):
         total = sum(own[number] for number in told[kind])
-        share = sum(own[number] * np.mean(told[kind][number]) for number in told[kind]) / total
-        squares = (own[n] ** 2 * (np.mean(told[kind][n]) - share) ** 2 for n in told[kind])
+        share = (
+            sum(own[number] * np.mean(told[kind][number]) for number in told[kind])
+            / total
+        )
+        squares = (
+            own[n] ** 2 * (np.mean(told[kind][n]) - share) ** 2 for n in told[kind]
+        )
         shares.append(share)
         errors.append(sum(squares) / total**2)
         n_pairs += len(told[kind])
@@ -68,7 +78,9 @@ def literal_details(pairs, labels_of, n_splits):
 def weighted_pairs():
     rng = np.random.default_rng(1)
     links = (PAIRS.must_link, PAIRS.cannot_link)
-    return PairwiseConstraints(90, *(np.column_stack([p, 1 + rng.random(len(p))]) for p in links))
+    return PairwiseConstraints(
+        90, *(np.column_stack([p, 1 + rng.random(len(p))]) for p in links)
+    )
 
 
 @pytest.mark.parametrize("n_splits", [2, 3])
@@ -87,7 +99,11 @@ def test_the_score_is_the_share_of_satisfied_pairs(n_splits):
 def test_pairs_of_one_kind_and_samples_in_no_cluster():
     must = PairwiseConstraints(4, [(0, 1), (2, 3)])
     found = HeldOutPairsScorer(2, details=True)(Fixed([0, 0, -1, -1]), X[:4], must)
-    assert (found["satisfaction"], found["must_link"], found["n_pairs"]) == (0.5, 0.5, 2)
+    assert (found["satisfaction"], found["must_link"], found["n_pairs"]) == (
+        0.5,
+        0.5,
+        2,
+    )
     assert np.isnan(found["cannot_link"])
     cannot = PairwiseConstraints(4, None, [(0, 1)])
     assert HeldOutPairsScorer()(Fixed([0, 0, 1, 1]), X[:4], cannot) == 0
@@ -149,14 +165,21 @@ GRID = {"affinity": ["nearest_neighbors", "landmarks"]}
 )
 def test_searches(search, routing, options):
     found = search(
-        quick(), GRID, scoring=HeldOutPairsScorer(2), cv=ALL, error_score="raise", **options
+        quick(),
+        GRID,
+        scoring=HeldOutPairsScorer(2),
+        cv=ALL,
+        error_score="raise",
+        **options,
     )
     found.fit(X, None if routing else PAIRS, constraints=PAIRS)
     for params, score in zip(
         found.cv_results_["params"], found.cv_results_["mean_test_score"], strict=True
     ):
         model = quick(**params)
-        assert score == HeldOutPairsScorer(2, fit_params={"constraints": PAIRS})(model, X)
+        assert score == HeldOutPairsScorer(2, fit_params={"constraints": PAIRS})(
+            model, X
+        )
     assert found.best_estimator_.constraints_ == PAIRS
 
 
@@ -169,7 +192,9 @@ def test_a_pipeline_is_searched(routing):
     name = "constraints" if routing else "ssnmfclusterer__constraints"
     search.fit(X, None if routing else PAIRS, **{name: PAIRS})
     scaled = StandardScaler().fit_transform(X)
-    for beta, score in zip((1, 4), search.cv_results_["mean_test_satisfaction"], strict=True):
+    for beta, score in zip(
+        (1, 4), search.cv_results_["mean_test_satisfaction"], strict=True
+    ):
         assert score == HeldOutPairsScorer(2)(quick(beta=beta), scaled, PAIRS)
     if not routing:
         given = HeldOutPairsScorer(2, fit_params={name: PAIRS})
@@ -199,24 +224,34 @@ def test_groups_can_be_held_out():
 
 @pytest.mark.parametrize("handed", [{}, {"fit_params": {"constraints": PAIRS}}])
 def test_what_takes_no_constraints_is_refused(handed):
-    with pytest.raises(TypeError, match="fit that takes constraints; that of KMeans does not"):
+    with pytest.raises(
+        TypeError, match="fit that takes constraints; that of KMeans does not"
+    ):
         HeldOutPairsScorer(**handed)(KMeans(3), X, None if handed else PAIRS)
 
 
 def test_without_constraints_it_says_how_to_give_them(routing):
-    search = GridSearchCV(quick(), GRID, scoring=HeldOutPairsScorer(), cv=ALL, error_score="raise")
-    with pytest.raises(TypeError, match=r"search\.fit\(X, pairs, constraints=pairs\).*got none"):
+    search = GridSearchCV(
+        quick(), GRID, scoring=HeldOutPairsScorer(), cv=ALL, error_score="raise"
+    )
+    with pytest.raises(
+        TypeError, match=r"search\.fit\(X, pairs, constraints=pairs\).*got none"
+    ):
         search.fit(X, Y)
 
 
 def test_constraints_by_two_names_are_refused():
     given = {"constraints": PAIRS, "step__constraints": PAIRS}
-    with pytest.raises(TypeError, match=r"once.*those of constraints and step__constraints"):
+    with pytest.raises(
+        TypeError, match=r"once.*those of constraints and step__constraints"
+    ):
         HeldOutPairsScorer(fit_params=given)(quick(), X)
 
 
 def test_folds_of_samples_are_refused():
-    with pytest.raises(ValueError, match=r"HeldOutPairsScorer needs all samples.*FullSampleSplit"):
+    with pytest.raises(
+        ValueError, match=r"HeldOutPairsScorer needs all samples.*FullSampleSplit"
+    ):
         cross_validate(
             quick(), X, PAIRS, params={"constraints": PAIRS}, scoring=HeldOutPairsScorer(),
             cv=KFold(3), error_score="raise",
@@ -226,7 +261,8 @@ def test_folds_of_samples_are_refused():
 def test_a_copy_that_fails_has_no_score():
     bad = Fixed([0, 1])
     with pytest.warns(
-        FitFailedWarning, match="HeldOutPairsScorer: fold 0 of 5 failed.*each of 90 samples a label"
+        FitFailedWarning,
+        match="HeldOutPairsScorer: fold 0 of 5 failed.*each of 90 samples a label",
     ):
         assert np.isnan(HeldOutPairsScorer()(bad, X, PAIRS))
 

@@ -69,7 +69,9 @@ def literal_score(known, labels):
 @pytest.mark.parametrize("kinds", ["both", "must_link", "cannot_link"])
 def test_the_score_is_the_share_of_satisfied_pairs(kinds):
     rng = np.random.RandomState(0)
-    known = PairwiseConstraints.from_labels(rng.randint(3, size=30), n_pairs=60, random_state=0)
+    known = PairwiseConstraints.from_labels(
+        rng.randint(3, size=30), n_pairs=60, random_state=0
+    )
     if kinds != "both":
         known = PairwiseConstraints(30, **{kinds: getattr(known, kinds)})
     scorer = ConstraintScorer()
@@ -98,7 +100,9 @@ def test_a_sample_in_no_cluster_satisfies_nothing():
 
 @pytest.mark.parametrize("y", [None, Y])
 def test_without_constraints_it_says_how_to_give_them(y):
-    with pytest.raises(TypeError, match=r"search\.fit\(X, pairs, constraints=pairs\).*routing"):
+    with pytest.raises(
+        TypeError, match=r"search\.fit\(X, pairs, constraints=pairs\).*routing"
+    ):
         ConstraintScorer()(Fixed(Y), X, y)
 
 
@@ -177,7 +181,9 @@ def test_samples_and_pairs_are_taken_together():
 
 
 def test_plain_pairs_are_not_split_and_say_so():
-    with pytest.raises(ValueError, match=r"(?s)PairwiseConstraints, given as constraints="):
+    with pytest.raises(
+        ValueError, match=r"(?s)PairwiseConstraints, given as constraints="
+    ):
         cross_validate(
             quick(), X, params={"must_link": KNOWN.must_link.tolist()}, cv=2,
             scoring=ConstraintScorer(), error_score="raise",
@@ -247,7 +253,9 @@ def test_weights_are_found_where_must_links_are_soft(routing):
     scores = {
         (p["alpha"], p["beta"]): score
         for p, score in zip(
-            search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+            search.cv_results_["params"],
+            search.cv_results_["mean_test_score"],
+            strict=True,
         )
     }
     assert len(scores) == 4
@@ -261,7 +269,11 @@ def test_n_jobs_of_a_search_do_not_matter():
     tables = []
     for n_jobs in (1, 2):
         search = GridSearchCV(
-            quick(), {"n_clusters": [3, 5]}, scoring=ConstraintScorer(), cv=HALVES, n_jobs=n_jobs
+            quick(),
+            {"n_clusters": [3, 5]},
+            scoring=ConstraintScorer(),
+            cv=HALVES,
+            n_jobs=n_jobs,
         )
         search.fit(X, KNOWN, constraints=KNOWN)
         tables.append(search.cv_results_["mean_test_score"])
@@ -275,7 +287,9 @@ def test_documents_in_a_pipeline_are_searched():
     texts = [" ".join([*rng.choice(words[c].split(), 3), "year", "new"]) for c in y]
     known = PairwiseConstraints.from_labels(y, n_pairs=300, random_state=0)
     search = GridSearchCV(
-        make_pipeline(TfidfVectorizer(), quick(2, affinity="cosine", hard_must_link=False)),
+        make_pipeline(
+            TfidfVectorizer(), quick(2, affinity="cosine", hard_must_link=False)
+        ),
         {"ssnmfclusterer__alpha": [0.5, 2], "ssnmfclusterer__n_clusters": [2, 4]},
         scoring=ConstraintScorer(),
         cv=HALVES,
@@ -298,7 +312,9 @@ def test_fit_predict_and_fit_transform_take_constraints(routing):
     model = quick().fit(X, constraints=KNOWN)
     labels = quick().fit_predict(X, constraints=KNOWN)
     np.testing.assert_array_equal(labels, model.labels_)
-    np.testing.assert_array_equal(quick().fit_transform(X, constraints=KNOWN), model.transform(X))
+    np.testing.assert_array_equal(
+        quick().fit_transform(X, constraints=KNOWN), model.transform(X)
+    )
 
 
 def test_what_a_precomputed_similarity_needs_is_cut_on_both_axes():

@@ -60,7 +60,11 @@ def test_constraints_reach_the_copies_of_a_pipeline(routing):
     model = make_pipeline(StandardScaler(), SSNMFClusterer(3, n_init=1, random_state=0))
     given = None if routing else {name: KNOWN}
     search = GridSearchCV(
-        model, {}, scoring=StabilityScorer(4, fit_params=given), cv=ALL, error_score="raise"
+        model,
+        {},
+        scoring=StabilityScorer(4, fit_params=given),
+        cv=ALL,
+        error_score="raise",
     ).fit(X, **{name: KNOWN})
     expected = StabilityScorer(4, fit_params={name: KNOWN})(model, X)
     assert search.best_score_ == expected
@@ -68,8 +72,12 @@ def test_constraints_reach_the_copies_of_a_pipeline(routing):
 
 def test_weights_are_routed_as_the_estimator_requests():
     with sklearn.config_context(enable_metadata_routing=True):
-        wants = WantsWeight(3, n_init=1, random_state=0).set_fit_request(sample_weight=True)
-        wants_not = WantsNoWeight(3, n_init=1, random_state=0).set_fit_request(sample_weight=False)
+        wants = WantsWeight(3, n_init=1, random_state=0).set_fit_request(
+            sample_weight=True
+        )
+        wants_not = WantsNoWeight(3, n_init=1, random_state=0).set_fit_request(
+            sample_weight=False
+        )
         for model in (wants, wants_not):
             search = GridSearchCV(
                 model, {}, scoring=StabilityScorer(4), cv=ALL, error_score="raise"
@@ -84,7 +92,10 @@ def test_weights_reach_the_copies_without_routing():
     model = WantsWeight(3, n_init=1, random_state=0)
     expected = StabilityScorer(4)(kmeans(n_init=1), X)
     assert scorer(model, NAMED, sample_weight=WEIGHT) == expected
-    if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 7):  # before, searches keep them
+    if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (
+        1,
+        7,
+    ):  # before, searches keep them
         search = GridSearchCV(model, {}, scoring=scorer, cv=ALL, error_score="raise")
         assert search.fit(NAMED, sample_weight=WEIGHT).best_score_ == expected
 
@@ -107,7 +118,10 @@ def test_what_is_given_twice_is_refused():
     ("arguments", "message"),
     [
         ({"sample_weight": WEIGHT[:50]}, "sample_weight.*120.*ndarray with 50"),
-        ({"must_link": np.zeros((120, 2))}, "^must_link in fit_params.*PairwiseConstraints"),
+        (
+            {"must_link": np.zeros((120, 2))},
+            "^must_link in fit_params.*PairwiseConstraints",
+        ),
         ({"constraints": KNOWN[:60]}, "PairwiseConstraints with 60 entries"),
         ({"sample_weight": {"a": 1}}, "120 samples.*got dict"),
     ],
@@ -123,15 +137,21 @@ def test_copies_without_the_constraints_of_the_estimator_are_warned_of(kind):
     pairs = PairwiseConstraints.from_labels(y, n_pairs=10, random_state=0)
     pairs = PairwiseConstraints(60, **{kind: getattr(pairs, kind)})
     fitted = SSNMFClusterer(3, n_init=1, random_state=0).fit(X, constraints=pairs)
-    with pytest.warns(UserWarning, match="scores copies without the constraints") as caught:
+    with pytest.warns(
+        UserWarning, match="scores copies without the constraints"
+    ) as caught:
         StabilityScorer(3, subsample_size=0.5)(fitted, X)
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        StabilityScorer(3, subsample_size=0.5, fit_params={"constraints": pairs})(fitted, X)
+        StabilityScorer(3, subsample_size=0.5, fit_params={"constraints": pairs})(
+            fitted, X
+        )
 
 
 def test_a_target_of_another_length_is_refused():
     X, _ = make_blobs(60, centers=3, random_state=0)
-    with pytest.raises(ValueError, match="y must have one entry for each of the 60 samples"):
+    with pytest.raises(
+        ValueError, match="y must have one entry for each of the 60 samples"
+    ):
         StabilityScorer(3)(KMeans(3), X, np.zeros(5))

@@ -42,7 +42,9 @@ def test_similarities_that_are_not_whole_are_refused():
 
 def test_stacks_that_are_not_whole_are_refused():
     for part in (STACK[:40], Stack(STACK[:40])):
-        with pytest.raises(ValueError, match=r"shape \(40, 120, 2\).*cv=FullSampleSplit"):
+        with pytest.raises(
+            ValueError, match=r"shape \(40, 120, 2\).*cv=FullSampleSplit"
+        ):
             StabilityScorer(3)(StackClusterer(), part)
     second = STACK.copy()
     second[0, 1, 1] = 2
@@ -64,7 +66,11 @@ def test_other_splits_are_refused(estimator, samples):
     for cv in (5, KFold(3, shuffle=True, random_state=0)):
         with pytest.raises(ValueError, match="cv=FullSampleSplit"):
             cross_validate(
-                estimator, samples, scoring=StabilityScorer(3), cv=cv, error_score="raise"
+                estimator,
+                samples,
+                scoring=StabilityScorer(3),
+                cv=cv,
+                error_score="raise",
             )
 
 
@@ -75,13 +81,23 @@ def test_halves_of_a_similarity_are_refused():
     ):
         with pytest.raises(ValueError, match=r"cv=FullSampleSplit.*symmetric"):
             cross_validate(
-                estimator, samples, scoring=StabilityScorer(3), cv=2, error_score="raise"
+                estimator,
+                samples,
+                scoring=StabilityScorer(3),
+                cv=2,
+                error_score="raise",
             )
 
 
 MISUSED = {
     "folds": (kmeans(), StabilityScorer(3), 3, ValueError, "cv=FullSampleSplit"),
-    "no pairs": (SSNMFClusterer(2), ConstraintScorer(), 2, TypeError, "needs constraints"),
+    "no pairs": (
+        SSNMFClusterer(2),
+        ConstraintScorer(),
+        2,
+        TypeError,
+        "needs constraints",
+    ),
 }
 
 

@@ -25,14 +25,18 @@ def test_the_split_is_all_samples_twice():
         np.testing.assert_array_equal(test, np.arange(120))
     assert FullSampleSplit().get_n_splits() == FullSampleSplit().get_n_splits(X, Y) == 1
     assert repr(FullSampleSplit()) == "FullSampleSplit()"
-    search = GridSearchCV(kmeans(), {}, scoring=StabilityScorer(3), cv=FullSampleSplit()).fit(X)
+    search = GridSearchCV(
+        kmeans(), {}, scoring=StabilityScorer(3), cv=FullSampleSplit()
+    ).fit(X)
     assert search.n_splits_ == 1
 
 
 def test_a_dict_of_views_is_answered_by_what_can_be_split():
     views = {"one": X, "other": X[:, ::-1]}
     fusion = SimilarityFusionNMF(3, affinity="rbf", n_init=1, random_state=0)
-    search = GridSearchCV(fusion, {"n_clusters": [2, 3]}, scoring=StabilityScorer(3), cv=ALL)
+    search = GridSearchCV(
+        fusion, {"n_clusters": [2, 3]}, scoring=StabilityScorer(3), cv=ALL
+    )
     for refused in (search.fit, partial(StabilityScorer(3), fusion)):
         with pytest.raises(
             ValueError, match=r"entry for every sample, got .* \(dict\)\. .*ViewStack"

@@ -5,7 +5,16 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from model_selection.clusterers import NAMED, STACK, StackClusterer, Told, W, X, Y, kmeans
+from model_selection.clusterers import (
+    NAMED,
+    STACK,
+    StackClusterer,
+    Told,
+    W,
+    X,
+    Y,
+    kmeans,
+)
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.cluster import AgglomerativeClustering
@@ -38,7 +47,9 @@ def literal_details(estimator, X, scorer, cut):
         rng = np.random.default_rng((scorer.random_state, b))
         rows = np.sort(rng.choice(n, size, replace=False, shuffle=False))
         train, everything = cut(X, rows)
-        with threadpool_limits(1):  # as the scorer does: small fits are slower in two threads
+        with threadpool_limits(
+            1
+        ):  # as the scorer does: small fits are slower in two threads
             copy = clone(estimator).fit(train)
         if hasattr(copy, "predict"):
             labels.append(copy.predict(everything))
@@ -70,7 +81,11 @@ def block_of(X, rows):
 ESTIMATORS = {
     "k-means": (kmeans(4), X, rows_of),
     "mixture": (GaussianMixture(2, random_state=0), X, rows_of),
-    "consensus": (NMFConsensus(5, n_estimators=3, n_init=1, random_state=0), X, rows_of),
+    "consensus": (
+        NMFConsensus(5, n_estimators=3, n_init=1, random_state=0),
+        X,
+        rows_of,
+    ),
     "precomputed": (
         SSNMFClusterer(4, affinity="precomputed", n_init=1, random_state=0),
         W,
@@ -104,7 +119,9 @@ def test_details_are_those_of_a_literal_loop(name):
 
 def test_standard_error_is_that_of_other_subsamples():
     estimator = kmeans(4, n_init=1)
-    scorers = [StabilityScorer(8, details=True, random_state=seed) for seed in range(12)]
+    scorers = [
+        StabilityScorer(8, details=True, random_state=seed) for seed in range(12)
+    ]
     details = [scorer(estimator, X) for scorer in scorers]
     actual = np.std([d["stability"] for d in details], ddof=1)
     estimated = np.mean([d["stability_se"] for d in details])
@@ -112,7 +129,9 @@ def test_standard_error_is_that_of_other_subsamples():
 
 
 def test_seeds_matter_and_are_repeatable():
-    scores = {StabilityScorer(5, random_state=seed)(kmeans(5), X) for seed in (0, 1, 0, 1)}
+    scores = {
+        StabilityScorer(5, random_state=seed)(kmeans(5), X) for seed in (0, 1, 0, 1)
+    }
     assert len(scores) == 2
 
 
@@ -132,7 +151,9 @@ def test_one_cluster_is_no_better_than_chance():
     for adjust, apart in product(("difference", "ratio"), (0, 1, 5)):
         labels = np.zeros(120, dtype=int)
         labels[:apart] = 1  # always the same samples: no disagreement
-        details = StabilityScorer(5, adjust=adjust, details=True)(Told(labels[:, None]), NAMED)
+        details = StabilityScorer(5, adjust=adjust, details=True)(
+            Told(labels[:, None]), NAMED
+        )
         assert details["disagreement"] == 0
         assert details["stability"] == 0
 
@@ -183,7 +204,10 @@ def test_collapse_loses_a_search():
     ).fit(NAMED)  # fmt: skip
     assert search.best_index_ == 1
     told = StabilityScorer(8, details=True)
-    assert told(Told(collapsed), NAMED)["disagreement"] < told(Told(noisy), NAMED)["disagreement"]
+    assert (
+        told(Told(collapsed), NAMED)["disagreement"]
+        < told(Told(noisy), NAMED)["disagreement"]
+    )
 
 
 # --- what is chosen --------------------------------------------------------------------------
@@ -192,7 +216,9 @@ def test_collapse_loses_a_search():
 @pytest.mark.parametrize(("n_blobs", "seed"), [(2, 0), (6, 1)])
 def test_the_number_of_blobs_is_found(n_blobs, seed):
     centers = 8 * np.eye(n_blobs)
-    blobs, y = make_blobs(40 * n_blobs, centers=centers, cluster_std=1.5, random_state=seed)
+    blobs, y = make_blobs(
+        40 * n_blobs, centers=centers, cluster_std=1.5, random_state=seed
+    )
     search = GridSearchCV(
         kmeans(), {"n_clusters": range(2, 8)}, scoring=StabilityScorer(6), cv=ALL,
         error_score="raise",
@@ -234,7 +260,10 @@ def test_a_weight_of_sources_is_found():
         ({"subsample_size": 1.0}, r"subsample_size.*\(0\.0, 1\.0\).* Got 1\.0"),
         ({"subsample_size": 0.01}, "subsample_size=0.01 takes 1 of 120.*at least 2"),
         ({"subsample_size": "half"}, "subsample_size.* Got 'half'"),
-        ({"random_state": np.random.RandomState(0)}, r"random_state.*Got RandomState\(MT19937\)"),
+        (
+            {"random_state": np.random.RandomState(0)},
+            r"random_state.*Got RandomState\(MT19937\)",
+        ),
         ({"random_state": True}, "random_state.*Got True"),
     ],
 )

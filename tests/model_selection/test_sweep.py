@@ -35,7 +35,9 @@ def model(loss="kullback-leibler", **parameters):
 
 def swept(estimator=None, X=COUNTS, candidates=(3, 4, 5), **options):
     estimator = model() if estimator is None else estimator
-    return sweep_n_clusters(estimator, X, candidates, **{"n_folds": 3, "random_state": 0} | options)
+    return sweep_n_clusters(
+        estimator, X, candidates, **{"n_folds": 3, "random_state": 0} | options
+    )
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +58,9 @@ def test_the_planted_number_is_found(sweep):
 @pytest.mark.slow
 @pytest.mark.parametrize("dispersion", [0, 0.1])
 def test_programs_are_counted_whether_counts_are_dispersed_or_not(dispersion):
-    X, _, _ = make_programs(200, 300, 6, depth=1000, dispersion=dispersion, random_state=1)
+    X, _, _ = make_programs(
+        200, 300, 6, depth=1000, dispersion=dispersion, random_state=1
+    )
     found = swept(X=X, candidates=range(3, 10), n_folds=5)
     assert found.n_clusters_ == 6
     assert_allclose(found.dispersion, dispersion, rtol=0.25, atol=0.005)
@@ -85,7 +89,9 @@ def test_figures_are_those_of_the_fits(sweep):
     ("given", "method", "runs"),
     [("auto", "held-out", 5), ("auto", "recurrence", 10), (2, "auto", 2)],
 )
-def test_candidates_can_have_fewer_runs_than_the_one_that_is_chosen(given, method, runs):
+def test_candidates_can_have_fewer_runs_than_the_one_that_is_chosen(
+    given, method, runs
+):
     long = model(n_estimators=runs + 1, max_iter=30)
     found = swept(long, candidates=[4, 5], method=method, n_estimators=given, n_folds=2)
     assert found.n_clusters_ == 4
@@ -115,7 +121,13 @@ def test_the_held_out_loss_is_that_of_the_formula(loss, kind):
     found = held_out_loss(model(loss), kind(X), parts, 3, 1, 7)
     held = np.asarray(sp.csr_array(parts[1]).todense())
     seen = X - held
-    alone = {"n_estimators": 1, "resample": None, "n_init": 1, "random_state": 7, "tol": 1e-2}
+    alone = {
+        "n_estimators": 1,
+        "resample": None,
+        "n_init": 1,
+        "random_state": 7,
+        "tol": 1e-2,
+    }
     # the clusters of one run are that run: ways to find them differ by rounding alone
     fit = NMFMetaCluster(3, meta="nmf", loss=loss, **alone).fit(kind(seen))
     shares = (seen.sum(axis=0) + 0.5) / (seen.sum() + 0.5 * X.shape[1])
@@ -137,7 +149,10 @@ def test_sparse_tables_are_scored_as_dense_ones(loss):
     sparse = swept(model(loss, n_estimators=2), sp.csr_array(X))
     assert_allclose(sparse.held_out_losses, dense.held_out_losses, rtol=0.02)
     assert sparse.n_clusters_ == dense.n_clusters_
-    assert all(sp.issparse(part) for part in thinned(sp.csr_array(X), 2, np.random.default_rng(0)))
+    assert all(
+        sp.issparse(part)
+        for part in thinned(sp.csr_array(X), 2, np.random.default_rng(0))
+    )
 
 
 def test_the_result_does_not_depend_on_n_jobs(sweep):
@@ -171,7 +186,9 @@ def test_nothing_is_fitted_twice(monkeypatch):
     monkeypatch.setattr(NMFMetaCluster, "fit", counted)
     with pytest.warns(UserWarning, match="largest"):
         swept(candidates=[2, 3])
-    assert sorted(fits.values()) == [1] * 8  # of each number one fit to all counts, three to parts
+    assert (
+        sorted(fits.values()) == [1] * 8
+    )  # of each number one fit to all counts, three to parts
     assert Counter(n for _, n, _ in fits) == {4: 2, 1: 6}
     assert len({table for _, _, table in fits}) == 4
 
@@ -195,7 +212,11 @@ def test_tables_without_counts_are_chosen_for_by_recurrence(loss):
     X, _, _ = make_biclusters((40, 60), 4, noise=0.2, random_state=0)
     asked = model(loss, resample=0.8, n_estimators=8, tol=1e-4)
     of_counts = loss == "kullback-leibler"  # these may have been meant to be counts
-    with pytest.warns(UserWarning, match="X is not whole") if of_counts else nullcontext():
+    with (
+        pytest.warns(UserWarning, match="X is not whole")
+        if of_counts
+        else nullcontext()
+    ):
         found = swept(asked, X, range(2, 7))
     assert found.method == "recurrence"
     assert found.held_out_losses is found.held_out_se is found.dispersion is None
@@ -215,7 +236,9 @@ def test_counts_can_be_chosen_for_by_recurrence():
 
 def test_names_of_columns_reach_the_fits():
     frame = pd.DataFrame(COUNTS, columns=[f"c{i}" for i in range(40)])
-    named, plain = (swept(X=table, candidates=[4], n_folds=2) for table in (frame, COUNTS))
+    named, plain = (
+        swept(X=table, candidates=[4], n_folds=2) for table in (frame, COUNTS)
+    )
     assert named.best_estimator_.feature_names_in_[0] == "c0"
     assert_array_equal(named.held_out_losses, plain.held_out_losses)
 
@@ -223,9 +246,13 @@ def test_names_of_columns_reach_the_fits():
 def test_known_programs_are_kept_in_all_fits():
     names = [f"c{i}" for i in range(40)]
     frame = pd.DataFrame(COUNTS, columns=names)
-    known = pd.DataFrame(make_signatures(60, 4, 40, random_state=0)[2][:2], columns=names)
+    known = pd.DataFrame(
+        make_signatures(60, 4, 40, random_state=0)[2][:2], columns=names
+    )
     with pytest.warns(UserWarning, match="fixed_components has the columns"):
-        found = swept(model(fixed_components=known.iloc[:, ::-1]), frame, [4, 5], n_folds=2)
+        found = swept(
+            model(fixed_components=known.iloc[:, ::-1]), frame, [4, 5], n_folds=2
+        )
     assert found.n_clusters_ == 4
     array = swept(model(fixed_components=known.to_numpy()), COUNTS, [4, 5], n_folds=2)
     assert_allclose(found.held_out_losses, array.held_out_losses)
@@ -241,7 +268,9 @@ def test_a_candidate_that_fails_is_a_row_of_the_table():
         assert np.isnan(found.table[name]).tolist() == [True, False, False]
     assert not found.as_good[0]
     with pytest.warns(FitFailedWarning, match="n_clusters=2 failed, and is not chosen"):
-        found = swept(model(fixed_components=known), candidates=[2, 4, 5], method="recurrence")
+        found = swept(
+            model(fixed_components=known), candidates=[2, 4, 5], method="recurrence"
+        )
     assert found.as_good.tolist() == [False, True, False]
 
 
@@ -261,7 +290,11 @@ def test_it_raises_where_no_part_can_be_fitted(monkeypatch):
 def test_a_part_that_fails_leaves_its_number_out(monkeypatch):
     def failing(estimator, X, parts, k, fold, seed):
         failed = k == 4 and fold == 1
-        return ValueError("by chance") if failed else held_out_loss(estimator, X, parts, k, fold, 0)
+        return (
+            ValueError("by chance")
+            if failed
+            else held_out_loss(estimator, X, parts, k, fold, 0)
+        )
 
     monkeypatch.setattr(held_out_counts, "held_out_loss", failing)
     with pytest.warns(FitFailedWarning, match="n_clusters=4 failed.*by chance"):
@@ -272,7 +305,9 @@ def test_a_part_that_fails_leaves_its_number_out(monkeypatch):
 
 
 def test_the_smallest_number_within_one_error_is_taken():
-    losses = np.array([[5.0, 5.0, 5.0], [2.0, 4.0, 3.1], [3.0, 3.0, 3.0], [4.0, 4.1, 4.2]])
+    losses = np.array(
+        [[5.0, 5.0, 5.0], [2.0, 4.0, 3.1], [3.0, 3.0, 3.0], [4.0, 4.1, 4.2]]
+    )
     as_good, errors = least_held_out(losses)
     assert_allclose(errors[1], np.std([-1, 1, 0.1], ddof=1) / np.sqrt(3))
     assert as_good.tolist() == [False, True, True, False]
@@ -300,7 +335,9 @@ def test_stages_are_told_before_they_start(caplog):
     caplog.set_level("INFO", "nmfcluster")
     swept(n_estimators=1, n_folds=3)
     own = "sweep_n_clusters: "
-    assert [line.removeprefix(own) for line in caplog.messages if line.startswith(own)] == [
+    assert [
+        line.removeprefix(own) for line in caplog.messages if line.startswith(own)
+    ] == [
         "fitting 3 numbers of clusters, 1 run of each",
         "fitting 3 numbers of clusters to 3 parts of the counts",
         "fitting n_clusters=4, 4 runs",
@@ -318,14 +355,20 @@ def test_stages_are_told_before_they_start(caplog):
 def test_a_table_that_is_the_product_of_factors_has_as_many_clusters(kind, storage):
     X, W, _ = make_biclusters(**kind)
     numbers, k = np.arange(W.shape[1] - 1, W.shape[1] + 2), W.shape[1]
-    found = swept(NMFMetaCluster(2, n_estimators=8, random_state=0), storage(X), numbers)
+    found = swept(
+        NMFMetaCluster(2, n_estimators=8, random_state=0), storage(X), numbers
+    )
     assert (found.method, found.n_clusters_) == ("exact", k)
     assert_array_equal(found.as_good, numbers == k)
 
 
 def test_recurrence_is_asked_by_name_and_where_fits_leave_something_or_follow_all():
     X = make_biclusters(random_state=0)[0]
-    assert swept(model("frobenius"), X, (3, 5), method="recurrence").method == "recurrence"
-    noise = np.random.default_rng(0).exponential(size=(30, 4))  # of which 4 clusters leave nothing
+    assert (
+        swept(model("frobenius"), X, (3, 5), method="recurrence").method == "recurrence"
+    )
+    noise = np.random.default_rng(0).exponential(
+        size=(30, 4)
+    )  # of which 4 clusters leave nothing
     with pytest.warns(UserWarning, match="largest of the candidates"):
         assert swept(model("frobenius"), noise, (2, 4)).method == "recurrence"

@@ -30,10 +30,14 @@ def kinds(rng, n):
     X = rng.normal(size=(n, 3))
     return {
         "signed": of(Explicit(signed(rng, n))),
-        "signed sparse": of(Explicit(sp.csr_array(signed(rng, n) * (signed(rng, n) > 1)))),
+        "signed sparse": of(
+            Explicit(sp.csr_array(signed(rng, n) * (signed(rng, n) > 1)))
+        ),
         "semidefinite": of(Factored(X)),
         "nonnegative": of(Explicit(abs(X @ X.T))),
-        "constrained": of(Factored(abs(X)) - 2 * Explicit(sp.csr_array(np.eye(n, k=0)))),
+        "constrained": of(
+            Factored(abs(X)) - 2 * Explicit(sp.csr_array(np.eye(n, k=0)))
+        ),
         "coassociation": of(coassociation(rng.integers(0, 3, size=(n, 5)))),
     }
 

@@ -17,7 +17,10 @@ class Made:
         try:
             while True:
                 factor = np.array([[[s, iteration]] for s in running], dtype=self.dtype)
-                keep = yield (factor,), np.array([self.losses[s][iteration] for s in running])
+                keep = yield (
+                    (factor,),
+                    np.array([self.losses[s][iteration] for s in running]),
+                )
                 self.masks.append(keep)
                 if keep is not None:
                     running = running[keep]

@@ -6,7 +6,9 @@ from nmfcluster._optim.run import Plan, StopRule
 from nmfcluster._optim.symmetric import bregman_nmf
 
 
-def plan(n_clusters=3, solver=bregman_nmf, *, n_init=1, max_iter=500, tol=1e-6, n_jobs=None):
+def plan(
+    n_clusters=3, solver=bregman_nmf, *, n_init=1, max_iter=500, tol=1e-6, n_jobs=None
+):
     return Plan(n_clusters, solver, n_init, StopRule(max_iter, tol), n_jobs)
 
 

@@ -13,7 +13,9 @@ from nmfcluster.similarity import Explicit, Factored
 
 
 def factorize(A, plan, rng, coarse_size=None, **options):
-    return factorize_problem(SimilarityProblem(A, **options), plan, rng, coarse_size=coarse_size)
+    return factorize_problem(
+        SimilarityProblem(A, **options), plan, rng, coarse_size=coarse_size
+    )
 
 
 # --- a similarity ------------------------------------------------------------------------------
@@ -86,7 +88,9 @@ def test_coarse_starts_lead_to_the_minimum_of_all_rows():
     coarse = factorize(A, made, np.random.RandomState(0), coarse_size=40)
     assert sizes == [300, 300, 40, 40, 300]
     assert coarse.best.loss <= whole.best.loss + 1e-4 * whole.scale
-    assert_array_equal(coarse.H.argmax(axis=1)[:, None] == coarse.H.argmax(axis=1), blocks_of(X))
+    assert_array_equal(
+        coarse.H.argmax(axis=1)[:, None] == coarse.H.argmax(axis=1), blocks_of(X)
+    )
     assert len(coarse.curves) == 3
     assert coarse.scale == whole.scale == pytest.approx(((X @ X.T) ** 2).sum())
     # starts on the part are reported on the scale of all rows
@@ -107,7 +111,9 @@ def test_the_extension_is_the_nonnegative_fit_to_the_part():
     part, start = recorder.starts[0], recorder.starts[-1]
     assert (len(part), len(start)) == (20, 60)
     fitted = np.array([nnls(part, w)[0] for w in (X @ X[rows].T)])
-    assert_allclose(start - start.min(), fitted - fitted.min(), atol=2e-2 * fitted.max())
+    assert_allclose(
+        start - start.min(), fitted - fitted.min(), atol=2e-2 * fitted.max()
+    )
 
 
 def test_up_to_half_of_a_part_are_wanted_rows():

@@ -32,7 +32,11 @@ def counted(monkeypatch):
 
 
 def model(folder, **parameters):
-    chosen = {"n_estimators": 6, "loss": "kullback-leibler", "resample": "poisson"} | parameters
+    chosen = {
+        "n_estimators": 6,
+        "loss": "kullback-leibler",
+        "resample": "poisson",
+    } | parameters
     return NMFMetaCluster(3, memory=folder, random_state=0, **chosen)
 
 
@@ -110,7 +114,9 @@ def test_what_is_no_folder_is_refused_by_name(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     for wrong in ("", "a\0b", str(file), str(file / "below")):
-        with pytest.raises(ValueError, match="memory must be a folder that can be written to, got"):
+        with pytest.raises(
+            ValueError, match="memory must be a folder that can be written to, got"
+        ):
             model(wrong).fit(X)
 
 
@@ -122,7 +128,9 @@ def test_what_is_kept_and_no_run_is_made_again_with_a_warning(tmp_path, caplog, 
             kept[number % len(kept)].write_bytes(wrong)
         else:
             joblib.dump(wrong, kept[number % len(kept)])
-        with pytest.warns(UserWarning, match="holds what is no run: it is made again") as caught:
+        with pytest.warns(
+            UserWarning, match="holds what is no run: it is made again"
+        ) as caught:
             assert_array_equal(model(str(tmp_path)).fit(X).components_, expected)
         assert {warning.filename for warning in caught} == {__file__}
         with warnings.catch_warnings():

@@ -26,13 +26,19 @@ def consensus(**options):
 
 
 @pytest.mark.parametrize("meta", ["ptf", "nmf"])
-def test_runs_of_an_ensemble_and_optima_that_are_candidates_do_not_race(meta, monkeypatch):
+def test_runs_of_an_ensemble_and_optima_that_are_candidates_do_not_race(
+    meta, monkeypatch
+):
     judged = []
     going_on = LossRace.going_on
     monkeypatch.setattr(
-        LossRace, "going_on", lambda self, running: judged.append(self) or going_on(self, running)
+        LossRace,
+        "going_on",
+        lambda self, running: judged.append(self) or going_on(self, running),
     )
-    model = NMFMetaCluster(3, n_estimators=6, meta=meta, random_state=0).fit(X - X.min(axis=0))
+    model = NMFMetaCluster(3, n_estimators=6, meta=meta, random_state=0).fit(
+        X - X.min(axis=0)
+    )
     assert len(model.run_losses_) == 6
     assert not judged  # the last factorizations run one by one
 
@@ -54,7 +60,9 @@ def test_starts_whose_figure_is_not_the_loss_are_compared_once(normalize):
 MODELS = {
     "partitions": lambda **options: consensus(**options).fit(X),
     "graph": lambda **options: SSNMFClusterer(7, n_init=6, **options).fit(X),
-    "dense": lambda **options: SSNMFClusterer(7, n_init=10, affinity="rbf", **options).fit(X),
+    "dense": lambda **options: SSNMFClusterer(
+        7, n_init=10, affinity="rbf", **options
+    ).fit(X),
     "precomputed": lambda **options: NMFConsensus(
         7, n_init=6, affinity="precomputed", **options
     ).fit(GRAM),

@@ -33,7 +33,9 @@ each_estimator = pytest.mark.parametrize(
         NMFConsensus(2, n_estimators=9, normalize=False, random_state=0),
         SSNMFClusterer(2, propagation=0.5, random_state=0),
         SSNMFClusterer(2, contradictions="ignore", random_state=0),
-        SimilarityFusionNMF(2, affinity=["rbf", "cosine"], max_samples=8, random_state=0),
+        SimilarityFusionNMF(
+            2, affinity=["rbf", "cosine"], max_samples=8, random_state=0
+        ),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
@@ -64,11 +66,15 @@ class Recorder:
 @pytest.mark.parametrize(
     "estimator",
     [
-        NMFMetaCluster(2, n_estimators=10, loss="kullback-leibler", n_jobs=2, random_state=0),
+        NMFMetaCluster(
+            2, n_estimators=10, loss="kullback-leibler", n_jobs=2, random_state=0
+        ),
         NMFConsensus(2, n_estimators=9, random_state=0),
         NMFConsensus(2, n_estimators=9, n_jobs=2, random_state=0),
         SSNMFClusterer(2, random_state=0),
-        SimilarityFusionNMF(2, affinity=["rbf", "cosine"], max_samples=8, random_state=0),
+        SimilarityFusionNMF(
+            2, affinity=["rbf", "cosine"], max_samples=8, random_state=0
+        ),
     ],
     ids=lambda estimator: f"{type(estimator).__name__}-{estimator.n_jobs}",
 )
@@ -84,7 +90,9 @@ def test_callbacks_are_told_of_every_stage_and_batch(estimator):
     assert ("begin", "batch") in begun
     if isinstance(estimator, NMFMetaCluster):
         assert ("begin", "runs of 2 clusters, 10 starts") in begun
-    if isinstance(estimator, NMFConsensus):  # a batch a run, told when the run has ended
+    if isinstance(
+        estimator, NMFConsensus
+    ):  # a batch a run, told when the run has ended
         stage = "9 base partitions of 2 to 3 clusters"
         first, last = told.index(("begin", stage)), told.index(("end", stage))
         assert told[first + 1 : last] == [("begin", "batch"), ("end", "batch")] * 9
@@ -127,7 +135,9 @@ def test_every_stage_is_announced_before_it_begins(estimator, caplog):
     for line in lines:
         if line.endswith(" ..."):
             announced.append(line.removesuffix(" ..."))
-        elif re.search(r": (best loss|[\d.]+ s$)", line):  # a stage has ended, the last announced
+        elif re.search(
+            r": (best loss|[\d.]+ s$)", line
+        ):  # a stage has ended, the last announced
             assert line.startswith(f"{announced.pop()}: ")
     assert announced == []
 
@@ -145,23 +155,36 @@ def test_a_stage_that_fails_is_not_said_to_have_ended(caplog):
         model.fit(X)
     first, *rest = caplog.messages
     assert first == "NMFConsensus: 50 base partitions of 2 to 3 clusters ..."
-    assert rest == [f"{first.removesuffix(' ...')}: {done} of 50" for done in range(1, 51)]
+    assert rest == [
+        f"{first.removesuffix(' ...')}: {done} of 50" for done in range(1, 51)
+    ]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_line_a_batch_is_written_in_the_name_of_the_fit(caplog, n_jobs, monkeypatch):
-    monkeypatch.setattr("nmfcluster.meta.runs._SMALL", 0)  # runs on toys share threads, too
+    monkeypatch.setattr(
+        "nmfcluster.meta.runs._SMALL", 0
+    )  # runs on toys share threads, too
     caplog.set_level("INFO", "nmfcluster")
-    NMFMetaCluster(2, n_estimators=12, resample=None, random_state=0, n_jobs=n_jobs).fit(X)
-    assert [line for line in caplog.messages if "runs of 2 clusters, 12 starts: " in line][:3] == [
-        f"NMFMetaCluster: runs of 2 clusters, 12 starts: {done} of 3" for done in (1, 2, 3)
+    NMFMetaCluster(
+        2, n_estimators=12, resample=None, random_state=0, n_jobs=n_jobs
+    ).fit(X)
+    assert [
+        line for line in caplog.messages if "runs of 2 clusters, 12 starts: " in line
+    ][:3] == [
+        f"NMFMetaCluster: runs of 2 clusters, 12 starts: {done} of 3"
+        for done in (1, 2, 3)
     ]
 
 
-@pytest.mark.parametrize("backend", ["sequential", "threading", "loky", "multiprocessing"])
+@pytest.mark.parametrize(
+    "backend", ["sequential", "threading", "loky", "multiprocessing"]
+)
 def test_calls_are_counted_wherever_they_run(backend):
     counted = []
     with parallel_config(backend, n_jobs=2):
-        found = shared_out(pow, (2,), [(k,) for k in range(5)], 2, partial(counted.append, 1))
+        found = shared_out(
+            pow, (2,), [(k,) for k in range(5)], 2, partial(counted.append, 1)
+        )
     assert found == [1, 2, 4, 8, 16]
     assert counted == [1] * 5

@@ -34,9 +34,13 @@ def updates_until_settled(losses, threshold, min_iter, max_iter):
     st.sampled_from([0, 1, 5, 20]),
     st.integers(0, 60),
 )
-def test_it_stops_when_ten_updates_gain_too_little(falls, tol, scale, min_iter, max_iter):
+def test_it_stops_when_ten_updates_gain_too_little(
+    falls, tol, scale, min_iter, max_iter
+):
     losses = 100 - np.cumsum(falls)
-    (found,) = run(Made(losses), tol=tol, scale=scale, min_iter=min_iter, max_iter=max_iter)
+    (found,) = run(
+        Made(losses), tol=tol, scale=scale, min_iter=min_iter, max_iter=max_iter
+    )
     n_iter, converged = updates_until_settled(losses, tol * scale, min_iter, max_iter)
     assert (found.n_iter, found.converged) == (n_iter, converged)
     assert_array_equal(found.history, losses[: n_iter + 1])
@@ -48,7 +52,9 @@ def test_the_decrease_can_be_of_the_loss_itself():
         losses = end + 0.5 ** np.arange(101)
         (found,) = run(Made(losses), tol=1e-3, of_loss=True)
         expected = next(
-            i for i in range(10, 101) if losses[i - 10] - losses[i] <= max(1e-3 * losses[i], 1e-10)
+            i
+            for i in range(10, 101)
+            if losses[i - 10] - losses[i] <= max(1e-3 * losses[i], 1e-10)
         )
         assert (found.n_iter, found.converged) == (expected, True)
         (sooner,) = run(Made(losses), tol=1e-3)
@@ -59,7 +65,9 @@ def test_the_decrease_can_be_of_the_loss_itself():
 
 def test_a_plateau_at_the_start_is_passed():
     losses = np.r_[np.full(18, 9.0), np.linspace(8, 1, 30), np.full(60, 1.0)]
-    (found,) = iterate(Made(losses).steps(), StopRule(max_iter=100, tol=1e-3), scale=1.0)
+    (found,) = iterate(
+        Made(losses).steps(), StopRule(max_iter=100, tol=1e-3), scale=1.0
+    )
     assert found.loss == 1
     assert found.n_iter == 57  # ten updates after the last that lowered the loss
 
@@ -77,7 +85,10 @@ def test_a_negative_tol_runs_all_updates():
 def test_tol_is_raised_to_the_resolution_of_the_factors():
     for dtype in [np.float32, np.float64]:
         resolution = float(np.finfo(dtype).eps)
-        for share, stops in [(0.09, True), (0.11, False)]:  # of the resolution, an update
+        for share, stops in [
+            (0.09, True),
+            (0.11, False),
+        ]:  # of the resolution, an update
             losses = -np.arange(51) * share * resolution
             (found,) = run(Made(losses, dtype=dtype), tol=0.0, max_iter=50, min_iter=10)
             assert found.converged == stops
@@ -108,7 +119,11 @@ def test_starts_leave_the_batch_when_they_have_converged():
     assert made.closed
 
 
-@given(st.lists(st.lists(st.floats(0, 1), min_size=31, max_size=31), min_size=2, max_size=4))
+@given(
+    st.lists(
+        st.lists(st.floats(0, 1), min_size=31, max_size=31), min_size=2, max_size=4
+    )
+)
 def test_a_start_ends_the_same_alone_and_in_a_batch(falls):
     curves = [50 - np.cumsum(np.square(fall)) for fall in falls]
     together = run(Made(*curves), tol=2.0, max_iter=30)
@@ -141,14 +156,19 @@ def test_a_start_of_a_real_solver_ends_the_same_alone_and_in_a_batch():
 
 def test_a_loss_that_is_not_finite_is_an_error():
     for bad in [np.nan, np.inf]:
-        with pytest.raises(FloatingPointError, match=f"the loss is {bad} after 7 updates"):
+        with pytest.raises(
+            FloatingPointError, match=f"the loss is {bad} after 7 updates"
+        ):
             run(Made([*range(20, 0, -1)], [9, 8, 7, 6, 5, 4, 3, bad]), tol=1e-9)
 
 
 def test_the_loop_can_be_ended_after_any_update():
     made = Made([9, 7, 5, 4, 3, 2], [8, 6, 4, 3, 2, 1])
     found = run(made, ends=iter([False, False, False, True]).__next__)
-    assert [solution.history.tolist() for solution in found] == [[9, 7, 5, 4], [8, 6, 4, 3]]
+    assert [solution.history.tolist() for solution in found] == [
+        [9, 7, 5, 4],
+        [8, 6, 4, 3],
+    ]
     assert not any(solution.converged for solution in found)
     assert made.closed
 
@@ -169,7 +189,10 @@ def test_rounding_does_not_choose_among_solutions():
     for losses, order in [
         ([3, 2, 1], [2, 1, 0]),
         ([1 + 2e-15, 1, 1 - 2e-15, 0.9999], [3, 2, 1, 0]),
-        ([2, 1 + 4e-15, 1, 1 - 2e-15], [1, 3, 2, 0]),  # the earliest of those that are alike
+        (
+            [2, 1 + 4e-15, 1, 1 - 2e-15],
+            [1, 3, 2, 0],
+        ),  # the earliest of those that are alike
         ([np.inf, 5, np.inf], [1, 0, 2]),
         ([np.inf, np.inf], [0, 1]),
         ([0, 0], [0, 1]),
@@ -177,7 +200,9 @@ def test_rounding_does_not_choose_among_solutions():
     ]:
         solutions = [solution(loss) for loss in losses]
         found = best_first(solutions)
-        assert [next(i for i, s in enumerate(solutions) if s is one) for one in found] == order
+        assert [
+            next(i for i, s in enumerate(solutions) if s is one) for one in found
+        ] == order
 
 
 class Recorder:
@@ -209,7 +234,9 @@ def test_solutions_come_best_first():
 
 def test_the_earliest_of_equals_comes_first():
     for n_jobs, wide in product([1, 2], [False, True]):
-        _, found = restarted(range(12), rank=lambda s: s.loss % 3, n_jobs=n_jobs, wide=wide)
+        _, found = restarted(
+            range(12), rank=lambda s: s.loss % 3, n_jobs=n_jobs, wide=wide
+        )
         assert [s.loss for s in found] == [0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11]
 
 
@@ -239,7 +266,9 @@ def test_results_do_not_depend_on_n_jobs(wide):
     A = Explicit(X @ X.T)
     objective = SymmetricObjective(A, inner(A, A))
     A.wide = wide
-    starts = [lambda s=s: np.random.default_rng(s).uniform(size=(40, 4)) for s in range(9)]
+    starts = [
+        lambda s=s: np.random.default_rng(s).uniform(size=(40, 4)) for s in range(9)
+    ]
     found = [
         plan(bregman_nmf, n_jobs, max_iter=40, tol=1e-6).run(objective, starts, "toys")
         for n_jobs in (None, 2)

@@ -32,7 +32,13 @@ def raced(curves, n_jobs=None, wide=False, rank=loss_of, size=1, **options):
     return plan_of_curves.run(Curves, starts, "toys", rank)
 
 
-CURVES = [falling(5, 0.8), falling(9, 0.8), falling(4.9, 0.85), falling(30), falling(4, 0.88)]
+CURVES = [
+    falling(5, 0.8),
+    falling(9, 0.8),
+    falling(4.9, 0.85),
+    falling(30),
+    falling(4, 0.88),
+]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -40,7 +46,11 @@ def test_a_start_that_cannot_win_is_given_up(n_jobs):
     found = raced(CURVES, n_jobs, tol=1e-3)
     assert [s.n_iter for s in found[3:]] == [20, 20]
     assert [round(s.history[0]) for s in found] == [100] * 5
-    assert [round(s.loss, 1) for s in found[:3]] == [4.0, 4.9, 5.0]  # the first was long behind
+    assert [round(s.loss, 1) for s in found[:3]] == [
+        4.0,
+        4.9,
+        5.0,
+    ]  # the first was long behind
     assert [s.converged for s in found] == [True, True, True, False, False]
     for s in found:  # what is shown of a start are its losses
         assert any(np.array_equal(s.history, c[: len(s.history)]) for c in CURVES)
@@ -62,7 +72,8 @@ def test_a_race_does_not_depend_on_n_jobs():
 def test_who_does_not_race_makes_all_updates(options):
     found = raced(CURVES, **options)
     by_themselves = [
-        run(Made(c), tol=options.get("tol", 1e-6), max_iter=100)[0].n_iter for c in CURVES
+        run(Made(c), tol=options.get("tol", 1e-6), max_iter=100)[0].n_iter
+        for c in CURVES
     ]
     assert sorted(s.n_iter for s in found) == sorted(by_themselves)
 
@@ -71,7 +82,12 @@ def test_who_does_not_race_makes_all_updates(options):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_starts_are_compared_with_the_first_once_by_another_figure(wide, n_jobs):
     curves = [falling(9, 0.95), falling(2, 0.95), falling(30, 0.9), falling(40, 0.93)]
-    rank = {0: 1.0, 1: 2.0, 2: 1.0, 3: 0.5}  # of the starts; the first and the last go on
+    rank = {
+        0: 1.0,
+        1: 2.0,
+        2: 1.0,
+        3: 0.5,
+    }  # of the starts; the first and the last go on
 
     def figure(solution):
         [start] = [s for s, c in enumerate(curves) if c[1] == solution.history[1]]
@@ -129,19 +145,23 @@ def test_races_of_small_problems_keep_the_best(monkeypatch):
         X = rng.uniform(size=(30, 5)) ** 3
         A = Explicit(X @ X.T + np.diag(rng.uniform(size=30)))
         objective = SymmetricObjective(A, inner(A, A))
-        starts = [lambda s=s: np.random.default_rng(s).uniform(size=(30, 5)) for s in range(6)]
+        starts = [
+            lambda s=s: np.random.default_rng(s).uniform(size=(30, 5)) for s in range(6)
+        ]
         A.wide = bool(seed % 2)
         ends = [
-            plan(bregman_nmf, max_iter=400, tol=1e-6, min_iter=20, race_from=race_from).run(
-                objective, starts, "toys"
-            )
+            plan(
+                bregman_nmf, max_iter=400, tol=1e-6, min_iter=20, race_from=race_from
+            ).run(objective, starts, "toys")
             for race_from in (20, None)
         ]
         lost.append(ends[0][0].loss / ends[1][0].loss - 1)
         updates.append([sum(s.n_iter for s in end) for end in ends])
         whole = {round(s.history[0], 6): s.history for s in ends[1]}
         for s in ends[0]:
-            assert_allclose(s.history, whole[round(s.history[0], 6)][: s.n_iter + 1], rtol=1e-6)
+            assert_allclose(
+                s.history, whole[round(s.history[0], 6)][: s.n_iter + 1], rtol=1e-6
+            )
     assert np.mean(lost) < 1e-3
     saved = np.sum(updates, axis=0)
     assert saved[0] < 0.75 * saved[1]

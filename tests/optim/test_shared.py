@@ -29,7 +29,11 @@ def ends(solver, make, rows, monkeypatch):
     constant, stop = A.squared_norm(), StopRule(max_iter=25, tol=-1.0)
 
     def start(seed):
-        return np.random.default_rng(seed).uniform(0.1, 1, size=(A.shape[0], 3)).astype(A.dtype)
+        return (
+            np.random.default_rng(seed)
+            .uniform(0.1, 1, size=(A.shape[0], 3))
+            .astype(A.dtype)
+        )
 
     starts = [partial(start, seed) for seed in range(2 if A.wide else 1)]
     found = []

@@ -14,7 +14,11 @@ from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import SSNMFClusterer
 from nmfcluster._optim import initialization
-from nmfcluster._optim.initialization import leading_eigenpairs, random_start, spectral_start
+from nmfcluster._optim.initialization import (
+    leading_eigenpairs,
+    random_start,
+    spectral_start,
+)
 from nmfcluster.datasets import make_nested_rings
 from nmfcluster.similarity import Explicit, Factored
 
@@ -22,14 +26,20 @@ from nmfcluster.similarity import Explicit, Factored
 def blocks(sizes, values=None):
     """Return a block diagonal matrix with constant blocks, in mixed order, and its labels."""
     values = np.ones(len(sizes)) if values is None else np.asarray(values)
-    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes))
-    return (labels[:, None] == labels) * np.sqrt(values[labels][:, None] * values[labels]), labels
+    labels = np.random.default_rng(0).permutation(
+        np.repeat(np.arange(len(sizes)), sizes)
+    )
+    return (labels[:, None] == labels) * np.sqrt(
+        values[labels][:, None] * values[labels]
+    ), labels
 
 
 STORAGES = {
     "dense": Explicit,
     "sparse": lambda A: Explicit(sp.csr_array(A)),
-    "sum": lambda A: Factored(A, np.linalg.pinv(A)) - 0.5 * Explicit(A) + 0.5 * Explicit(A),
+    "sum": lambda A: (
+        Factored(A, np.linalg.pinv(A)) - 0.5 * Explicit(A) + 0.5 * Explicit(A)
+    ),
 }
 
 
@@ -69,12 +79,18 @@ def test_spectral_start_is_nonnegative_and_deterministic_for_any_matrix(seed, n,
     """Also with more clusters than positive eigenvalues, or samples."""
     rng = np.random.default_rng(seed)
     B, X = rng.normal(size=(n, n)), rng.uniform(size=(n, 2))
-    for A in (Explicit(B + B.T), Factored(X), coassociation(rng.integers(0, 2, size=(n, 3)))):
+    for A in (
+        Explicit(B + B.T),
+        Factored(X),
+        coassociation(rng.integers(0, 2, size=(n, 3))),
+    ):
         H = spectral_start(A, k)
         assert H.shape == (n, k)
         assert np.isfinite(H).all()
         assert H.min() >= 0
-        assert H.min() > 0 or isinstance(A, Explicit)  # A >= 0 has a positive leading eigenvector
+        assert H.min() > 0 or isinstance(
+            A, Explicit
+        )  # A >= 0 has a positive leading eigenvector
         assert_array_equal(H, spectral_start(A, k))
 
 
@@ -93,7 +109,9 @@ def test_spectral_start_keeps_float32(n):
     single = Factored(np.eye(3, dtype=np.float32)[labels])
     assert spectral_start(single, 3).dtype == np.float32
     H, double = spectral_start(single, 3), spectral_start(A, 3)
-    assert_allclose(H @ H.T, double @ double.T, atol=1e-3)  # equal clusters in any order
+    assert_allclose(
+        H @ H.T, double @ double.T, atol=1e-3
+    )  # equal clusters in any order
 
 
 @given(st.integers(0, 10**6), st.integers(2, 12), st.integers(1, 4))
@@ -132,12 +150,17 @@ def test_leading_eigenpairs_where_all_but_one_eigenvalue_are_equal(dtype):
 def test_leading_eigenpairs_of_a_large_operator(sign):
     rng = np.random.default_rng(3)
     U = np.linalg.qr(rng.normal(size=(1000, 5)))[0]
-    spectrum = np.array([9.0, 7, 5, 3, sign * 11])  # the largest, not the largest in size
+    spectrum = np.array(
+        [9.0, 7, 5, 3, sign * 11]
+    )  # the largest, not the largest in size
     for A in (Factored(U, spectrum), Explicit(U * spectrum @ U.T)):
         values, vectors = leading_eigenpairs(A, 3)
         assert_allclose(values, np.sort(spectrum)[::-1][:3], rtol=1e-3)
         assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-3)
-        assert np.linalg.norm(A @ vectors - vectors * values, axis=0).max() < 1e-2 * values[0]
+        assert (
+            np.linalg.norm(A @ vectors - vectors * values, axis=0).max()
+            < 1e-2 * values[0]
+        )
 
 
 def test_spectral_start_of_a_large_operator_is_deterministic():
@@ -148,7 +171,9 @@ def test_spectral_start_of_a_large_operator_is_deterministic():
 @pytest.mark.skipif(
     not initialization._ANEW, reason="before scipy 1.17 ARPACK goes on where it ended"
 )
-@pytest.mark.parametrize("A", [np.eye(400), np.ones((400, 400))], ids=["identity", "ones"])
+@pytest.mark.parametrize(
+    "A", [np.eye(400), np.ones((400, 400))], ids=["identity", "ones"]
+)
 def test_leading_eigenpairs_are_the_same_every_time_where_most_are_equal(A):
     """As those of very narrow and of very wide kernels, for which ARPACK has to begin anew."""
     expected = leading_eigenpairs(Explicit(A), 2)[1]
@@ -196,14 +221,20 @@ def test_leading_eigenpairs_of_parts_are_those_of_all():
         A = sp.block_diag([block + block.T for block in blocks], format="csr")
         values, vectors = leading_eigenpairs(Explicit(A), n_components)
         dense = A.toarray()
-        assert_allclose(values, np.linalg.eigvalsh(dense)[::-1][:n_components], atol=1e-9)
+        assert_allclose(
+            values, np.linalg.eigvalsh(dense)[::-1][:n_components], atol=1e-9
+        )
         assert_allclose(dense @ vectors, vectors * values, atol=1e-8)
 
 
 def test_of_parts_with_equal_eigenvalues_the_largest_come_first():
-    A = sp.block_diag([np.full((size, size), 1 / size) for size in (3, 8, 2, 5)], format="csr")
+    A = sp.block_diag(
+        [np.full((size, size), 1 / size) for size in (3, 8, 2, 5)], format="csr"
+    )
     _, vectors = leading_eigenpairs(Explicit(A), 2)
-    assert_array_equal(np.flatnonzero(np.abs(vectors).sum(axis=1)), [*range(3, 11), *range(13, 18)])
+    assert_array_equal(
+        np.flatnonzero(np.abs(vectors).sum(axis=1)), [*range(3, 11), *range(13, 18)]
+    )
 
 
 @pytest.mark.parametrize("affinity", ["nearest_neighbors", "landmarks"])
@@ -223,6 +254,8 @@ def test_a_solver_that_does_not_converge_is_asked_for_less(monkeypatch):
 
 
 def test_a_similarity_of_nothing_has_eigenpairs():
-    values, vectors = leading_eigenpairs(Explicit(sp.csr_array((5, 5), dtype=np.float64)), 3)
+    values, vectors = leading_eigenpairs(
+        Explicit(sp.csr_array((5, 5), dtype=np.float64)), 3
+    )
     assert_allclose(values, 0, atol=1e-12)
     assert vectors.shape == (5, 3)

@@ -82,7 +82,13 @@ def test_starts_that_no_factor_makes_better_are_left_alone():
 # --- what all of them promise ------------------------------------------------------------------
 
 
-@given(seeds, st.integers(3, 12), st.integers(1, 4), st.sampled_from(KINDS), st.integers(-4, 4))
+@given(
+    seeds,
+    st.integers(3, 12),
+    st.integers(1, 4),
+    st.sampled_from(KINDS),
+    st.integers(-4, 4),
+)
 def test_loss_never_rises(seed, n, k, kind, magnitude):
     rng = np.random.default_rng(seed)
     objective = kinds(rng, n)[kind]
@@ -90,7 +96,9 @@ def test_loss_never_rises(seed, n, k, kind, magnitude):
     H[2, 0] *= 1e3  # with one row out of proportion
     H[1] *= rng.uniform(size=(n, k)) < 0.6  # with zeros
     H[1, 0] = 0
-    losses = [loss for _, loss in islice(bregman_nmf(objective, H * 10.0**magnitude), 40)]
+    losses = [
+        loss for _, loss in islice(bregman_nmf(objective, H * 10.0**magnitude), 40)
+    ]
     assert np.diff(losses, axis=0).max() <= 1e-13 * objective.constant
     assert losses[0].dtype == np.float64
 
@@ -104,7 +112,9 @@ def test_loss_never_rises_in_float32_by_more_than_its_resolution(seed, kind):
     objective = {
         "dense": of(Explicit(A)),
         "sparse": of(Explicit(sp.csr_array(A))),
-        "coassociation": of(coassociation(rng.integers(0, 3, size=(n, 4)), dtype=np.float32)),
+        "coassociation": of(
+            coassociation(rng.integers(0, 3, size=(n, 4)), dtype=np.float32)
+        ),
     }[kind]
     H = rng.uniform(size=(2, n, 3)).astype(np.float32)
     path = list(islice(bregman_nmf(objective, H), 60))
@@ -195,8 +205,12 @@ def test_what_it_converges_to_is_stationary():
 def test_it_does_not_get_stuck_where_a_step_would_lead_to_zero():
     for dtype in [np.float32, np.float64]:
         A = np.array([[-2.0, 0.5], [0.5, -2.0]], dtype=dtype)
-        solution = converged(of(Explicit(A)), np.full((1, 2, 1), 0.1, dtype), max_iter=300)[0]
-        assert_allclose(solution.loss, (A**2).sum(), rtol=1e-5)  # that of H = 0, the best there is
+        solution = converged(
+            of(Explicit(A)), np.full((1, 2, 1), 0.1, dtype), max_iter=300
+        )[0]
+        assert_allclose(
+            solution.loss, (A**2).sum(), rtol=1e-5
+        )  # that of H = 0, the best there is
 
 
 def test_planted_factors_are_recovered():
@@ -204,7 +218,9 @@ def test_planted_factors_are_recovered():
     planted = rng.uniform(0.5, 1, size=(30, 3)) * np.eye(3)[np.arange(30) % 3]
     A = Explicit(planted @ planted.T)
     start = 0.9 * planted + 0.1 * rng.uniform(size=planted.shape)
-    H = solved(bregman_nmf(of(A), start[None]), max_iter=3000, tol=-1, scale=1)[0].factors[0]
+    H = solved(bregman_nmf(of(A), start[None]), max_iter=3000, tol=-1, scale=1)[
+        0
+    ].factors[0]
     assert_allclose(H, planted, atol=2e-3)
 
 
@@ -221,8 +237,12 @@ def test_a_collapsed_problem_takes_the_same_path():
         small = Ensemble(codes, counts, weights, np.full(4, 3))
         large = Ensemble(codes[groups], np.ones(17, dtype=int), weights, np.full(4, 3))
 
-        def path(ensemble, H, normalize=missing):  # where pairs count none may be missing
-            objective = EnsembleProblem(ensemble, None, np.dtype(float), normalize).objective
+        def path(
+            ensemble, H, normalize=missing
+        ):  # where pairs count none may be missing
+            objective = EnsembleProblem(
+                ensemble, None, np.dtype(float), normalize
+            ).objective
             return islice(bregman_nmf(objective, H[None]), 30)
 
         roots = np.sqrt(counts)[:, None]

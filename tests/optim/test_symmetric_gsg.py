@@ -63,7 +63,9 @@ def test_gsg_starts_with_every_cluster():
     """An S that starts at 0 stays there: a cluster with it, or the link between two."""
     for kind in GSG_KINDS:
         rng = np.random.default_rng(7)
-        (_, S), _ = next(multiplicative_gsg(kinds(rng, 9)[kind], rng.uniform(0.1, 1, (20, 9, 3))))
+        (_, S), _ = next(
+            multiplicative_gsg(kinds(rng, 9)[kind], rng.uniform(0.1, 1, (20, 9, 3)))
+        )
         assert (S > 0).all()
 
 
@@ -81,7 +83,9 @@ def test_gsg_takes_the_shorter_step_where_the_root_would_raise_the_loss():
     """Two starts, of which only one meets such steps."""
     A = np.array([[0.0, -3, 50, 54], [-3, 0, 0, 0], [50, 0, 0, -48], [54, 0, -48, 0]])
     P, N = np.maximum(A, 0), np.maximum(-A, 0)
-    start = np.array([[[0.04, 0.07], [0.3, 0.66], [0.03, 0.04], [0.03, 0.01]], np.eye(4, 2) + 0.5])
+    start = np.array(
+        [[[0.04, 0.07], [0.3, 0.66], [0.03, 0.04], [0.03, 0.01]], np.eye(4, 2) + 0.5]
+    )
     path = list(islice(multiplicative_gsg(of(Explicit(A)), start), 7))
     rescued = [0, 0]
     for (before, after), s in product(pairwise(path), range(2)):
@@ -97,7 +101,9 @@ def test_gsg_takes_the_shorter_step_where_the_root_would_raise_the_loss():
 def test_gsg_never_raises_the_loss_and_keeps_its_form(seed, n, k, kind):
     rng = np.random.default_rng(seed)
     objective = kinds(rng, n)[kind]
-    start = rng.uniform(size=(3, n, k)) * 10.0 ** rng.uniform(-3, 0, size=(3, n, k)) + 1e-6
+    start = (
+        rng.uniform(size=(3, n, k)) * 10.0 ** rng.uniform(-3, 0, size=(3, n, k)) + 1e-6
+    )
     start[2, 0] *= 1e3  # with one row out of proportion
     path = list(islice(multiplicative_gsg(objective, start), 40))
     losses = np.array([loss for _, loss in path])
@@ -105,7 +111,9 @@ def test_gsg_never_raises_the_loss_and_keeps_its_form(seed, n, k, kind):
     assert losses.dtype == np.float64
     for (G, S), _ in path:
         lengths = np.linalg.norm(G, axis=1)
-        assert ((abs(lengths - 1) < 1e-9) | (lengths == 0)).all()  # a column may be lost
+        assert (
+            (abs(lengths - 1) < 1e-9) | (lengths == 0)
+        ).all()  # a column may be lost
         assert G.min() >= 0 <= S.min()
         assert_allclose(S, S.mT, rtol=1e-7, atol=1e-9 * objective.constant)
 
@@ -137,10 +145,14 @@ def test_gsg_finds_clusters_that_are_linked_to_each_other():
     G = np.kron(np.eye(2), np.ones((6, 1)) / np.sqrt(6))
     A = G @ S @ G.T
     start = np.random.default_rng(2).uniform(0.1, 1, size=(1, 12, 2)) + 2 * G
-    solution = solved(multiplicative_gsg(of(Explicit(A)), start), max_iter=4000, tol=-1, scale=1)[0]
+    solution = solved(
+        multiplicative_gsg(of(Explicit(A)), start), max_iter=4000, tol=-1, scale=1
+    )[0]
     assert solution.loss < 1e-4
     assert_allclose(solution.factors[1], S, atol=0.05)
-    diagonal = solved(bregman_nmf(of(Explicit(A)), start), max_iter=500, tol=-1, scale=1)
+    diagonal = solved(
+        bregman_nmf(of(Explicit(A)), start), max_iter=500, tol=-1, scale=1
+    )
     assert diagonal[0].loss > 1
 
 
@@ -154,7 +166,9 @@ def test_gsg_survives_samples_without_similarity_and_with_penalties_alone():
     G = solution.factors[0]
     assert np.isfinite(G).all()
     assert_allclose(G[2:], 0)
-    assert_allclose(solution.loss, 0.5, atol=1e-4)  # of the two entries that no factor can have
+    assert_allclose(
+        solution.loss, 0.5, atol=1e-4
+    )  # of the two entries that no factor can have
 
 
 def test_gsg_keeps_float32():

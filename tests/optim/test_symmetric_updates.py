@@ -50,7 +50,9 @@ def test_an_update_is_the_longest_bregman_step_tried_that_decreases_enough(kind)
         objective, before, pace = kinds(rng, 9)[kind], None, 1.0
         start = rng.uniform(size=(1, 9, 2))
         start[0, 0] *= 1 + 30 * (seed % 2)  # far off, so that the first steps are long
-        path = [factors[0][0] for factors, _ in islice(bregman_nmf(objective, start), 25)]
+        path = [
+            factors[0][0] for factors, _ in islice(bregman_nmf(objective, start), 25)
+        ]
         losses = [loss[0] for _, loss in islice(bregman_nmf(objective, start), 25)]
         H_before = path[0]
         for H, H_new, loss in zip(path, path[1:], losses[1:], strict=False):
@@ -65,16 +67,26 @@ def test_an_update_is_the_longest_bregman_step_tried_that_decreases_enough(kind)
                 if inverse is None:
                     break
                 expected, room = bregman_step(objective, H, inverse)
-                tried = [bregman_step(objective, ahead, inverse * 0.5**i)[0] for i in range(8)]
+                tried = [
+                    bregman_step(objective, ahead, inverse * 0.5**i)[0]
+                    for i in range(8)
+                ]
                 f = dense_pieces(objective, H)[0]
-                assert max(dense_pieces(objective, step)[0] for step in tried) > f  # hence from H
+                assert (
+                    max(dense_pieces(objective, step)[0] for step in tried) > f
+                )  # hence from H
                 ahead, faster = H, 1.0
             assert_allclose(H_new, expected, atol=1e-7)
-            assert_allclose(loss, 4 * dense_pieces(objective, H_new)[0], rtol=1e-9, atol=1e-9)
+            assert_allclose(
+                loss, 4 * dense_pieces(objective, H_new)[0], rtol=1e-9, atol=1e-9
+            )
             assert room >= -1e-9 * objective.constant
             doubled = before is not None and inverse > 1.01 * before
             if doubled and faster > 1:  # for a reason
-                assert bregman_step(objective, ahead, inverse / 2)[1] < 1e-9 * objective.constant
+                assert (
+                    bregman_step(objective, ahead, inverse / 2)[1]
+                    < 1e-9 * objective.constant
+                )
             inverses.append(inverse)
             paces.append(faster)
             before, pace, H_before = inverse, faster, H
@@ -107,7 +119,9 @@ def literal_path(A, H, n):
         while True:
             V = np.maximum(3 * (Y**2).sum() * Y - slope(Y) / inverse, 0)
             new = (3 * (V**2).sum()) ** (-1 / 3) * V
-            distance = kernel(new) - kernel(Y) - 3 * (Y**2).sum() * (Y * (new - Y)).sum()
+            distance = (
+                kernel(new) - kernel(Y) - 3 * (Y**2).sum() * (Y * (new - Y)).sum()
+            )
             bound = loss(Y) + (slope(Y) * (new - Y)).sum() + inverse * distance
             if loss(new) > bound + slack:
                 inverse *= 2
@@ -132,7 +146,9 @@ def test_bregman_follows_a_literal_transcription():
         assert (
             min(inverses[:30]) < 1 / 6
         )  # sixfold steps are taken, while rounding decides nothing yet
-        for factors, expected in zip(bregman_nmf(of(Explicit(A)), H[None]), path, strict=False):
+        for factors, expected in zip(
+            bregman_nmf(of(Explicit(A)), H[None]), path, strict=False
+        ):
             assert_allclose(factors[0][0][0], expected, atol=1e-6)
 
 

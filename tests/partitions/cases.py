@@ -8,7 +8,9 @@ from nmfcluster.datasets import make_partitions
 from nmfcluster.partitions.ensemble import EnsembleProblem
 
 float64 = np.dtype(np.float64)
-in_both_forms = pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "paper"])
+in_both_forms = pytest.mark.parametrize(
+    "normalize", [True, False], ids=["normalized", "paper"]
+)
 in_all_forms = pytest.mark.parametrize(  # and tables, of which one has missing labels
     ("name", "normalize"), [("noisy", True), ("noisy", False), ("holey", True)]
 )
@@ -16,7 +18,9 @@ in_all_forms = pytest.mark.parametrize(  # and tables, of which one has missing 
 in_two_ways = pytest.mark.parametrize(
     ("normalize", "missing"), [(True, 0.3), (False, 0.0)], ids=["normalized", "paper"]
 )
-complete_or_not = pytest.mark.parametrize("missing", [0.3, 0.0], ids=["missing", "complete"])
+complete_or_not = pytest.mark.parametrize(
+    "missing", [0.3, 0.0], ids=["missing", "complete"]
+)
 
 
 def factorize_ensemble(
@@ -28,7 +32,11 @@ def factorize_ensemble(
 
 def table(seed=0, missing=0.0, noise=0.3, sizes=(60, 30, 20), n_partitions=6):
     codes, y = make_partitions(
-        sizes, n_partitions=n_partitions, noise=noise, missing=missing, random_state=seed
+        sizes,
+        n_partitions=n_partitions,
+        noise=noise,
+        missing=missing,
+        random_state=seed,
     )
     weights = np.random.default_rng(seed).uniform(0.5, 1, size=n_partitions)
     return codes, weights / weights.sum(), y
@@ -43,4 +51,6 @@ def loss_of_samples(codes, weights, H):
 
 
 def hard_loss(codes, weights, labels):
-    return loss_of_samples(codes, weights, (labels[:, None] == np.unique(labels)).astype(float))
+    return loss_of_samples(
+        codes, weights, (labels[:, None] == np.unique(labels)).astype(float)
+    )

@@ -14,7 +14,9 @@ from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem
 
 
 def extended(coarse, H, ensemble, normalize):
-    part, whole = (EnsembleProblem(one, None, float64, normalize) for one in (coarse, ensemble))
+    part, whole = (
+        EnsembleProblem(one, None, float64, normalize) for one in (coarse, ensemble)
+    )
     return whole.extended(part, H)
 
 
@@ -27,10 +29,14 @@ def test_an_extended_row_is_the_least_squares_fit_to_the_part(seed, k):
     ensemble, _ = Ensemble.from_table(codes, weights)
     coarse = ensemble.sample(9, np.random.RandomState(seed % 1000))
     h = 0.3 * rng.uniform(size=(len(coarse), k)) + np.eye(k)[np.arange(len(coarse)) % k]
-    found = extended(coarse, h * np.sqrt(coarse.counts)[:, None], ensemble, normalize=False)
+    found = extended(
+        coarse, h * np.sqrt(coarse.counts)[:, None], ensemble, normalize=False
+    )
     found = found / np.sqrt(ensemble.counts)[:, None]
     assert found.min() > 0
-    fitted = found - found.mean() * 1e-3 / (1 + 1e-3)  # a thousandth of their mean was added
+    fitted = found - found.mean() * 1e-3 / (
+        1 + 1e-3
+    )  # a thousandth of their mean was added
     excesses = []
     for own, row in zip(fitted, ensemble.codes, strict=True):
         lines, targets = np.zeros((0, k)), []
@@ -48,7 +54,9 @@ def test_an_extended_row_is_the_least_squares_fit_to_the_part(seed, k):
 
 @settings(max_examples=15)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([0.0, 0.4]))
-def test_an_extended_row_is_the_least_squares_fit_to_the_normalised_part(seed, k, missing):
+def test_an_extended_row_is_the_least_squares_fit_to_the_normalised_part(
+    seed, k, missing
+):
     """Minimise the sum of (N_ij - h_i h_j)^2 over j of the part, by sizes of clusters of all."""
     rng = np.random.default_rng(seed)
     codes, weights, _ = table(seed, missing=missing, sizes=(8, 6), n_partitions=4)
@@ -65,7 +73,9 @@ def test_an_extended_row_is_the_least_squares_fit_to_the_normalised_part(seed, k
         together = ((part == row) & (row >= 0)) @ (weights / sizes)
         expected[i] = nnls(h[everyone], together / np.sqrt(own * of_part))[0]
     expected += 1e-3 * expected.mean()
-    found = extended(coarse, h * np.sqrt(coarse.counts)[:, None], ensemble, normalize=True)
+    found = extended(
+        coarse, h * np.sqrt(coarse.counts)[:, None], ensemble, normalize=True
+    )
     found = found / np.sqrt(ensemble.counts)[:, None]
     assert found.min() > 0
     assert_allclose(found, expected, atol=1e-3)
@@ -88,11 +98,15 @@ def test_coarse_to_fine_ends_near_the_full_fit(missing, normalize, caplog):
     caplog.set_level("INFO", "nmfcluster")
     rng = np.random.RandomState(0)
     found = factorize_ensemble(ensemble, made, rng, normalize, coarse_size=100)
-    assert all(f"{len(ensemble)} label rows, 1 start" in line for line in caplog.messages[-2:])
+    assert all(
+        f"{len(ensemble)} label rows, 1 start" in line for line in caplog.messages[-2:]
+    )
     assert found.H.shape == (len(ensemble), 3)
     assert found.best.loss <= 1.01 * full.best.loss
     labels, of_full = found.H.argmax(axis=1)[groups], full.H.argmax(axis=1)[groups]
-    agree = max((labels == np.array(p)[of_full]).mean() for p in product(range(3), repeat=3))
+    agree = max(
+        (labels == np.array(p)[of_full]).mean() for p in product(range(3), repeat=3)
+    )
     assert agree > 0.97
     assert len(found.curves) == 4
     assert_array_equal(found.curves[0], found.best.history)
@@ -130,7 +144,9 @@ def test_the_best_start_on_the_part_is_the_one_extended():
         for H in recorder.starts[:6]
     ]
     assert len(set(hard)) > 1
-    expected = extended(coarse, recorder.starts[int(np.argmin(hard))], ensemble, normalize=False)
+    expected = extended(
+        coarse, recorder.starts[int(np.argmin(hard))], ensemble, normalize=False
+    )
     assert_array_equal(recorder.starts[6], expected)
 
 

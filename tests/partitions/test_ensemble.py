@@ -75,10 +75,14 @@ def test_an_ensemble_is_the_distinct_rows_of_its_table(table):
     codes, weights, _ = table
     ensemble, groups = Ensemble.from_table(codes, weights)
     assert_array_equal(ensemble.codes[groups], codes)
-    assert_array_equal(ensemble.counts, [(groups == g).sum() for g in range(len(ensemble))])
+    assert_array_equal(
+        ensemble.counts, [(groups == g).sum() for g in range(len(ensemble))]
+    )
     assert len(ensemble) == len({tuple(row) for row in codes})
     assert ensemble.counts.sum() == len(codes)
-    assert_array_equal(ensemble.n_clusters, [len(set(column) - {-1}) for column in codes.T])
+    assert_array_equal(
+        ensemble.n_clusters, [len(set(column) - {-1}) for column in codes.T]
+    )
 
 
 @settings(max_examples=15)
@@ -99,7 +103,9 @@ def test_similarity_is_the_collapsed_coassociation(table):
     roots = np.sqrt(ensemble.counts)
     expected = coassociation(ensemble.codes, weights) * roots[:, None] * roots
     plain = ensemble.cluster_weights, np.ones(len(ensemble))
-    assert_allclose(ensemble.similarity(np.float64, *plain).toarray(), expected, **exactly)
+    assert_allclose(
+        ensemble.similarity(np.float64, *plain).toarray(), expected, **exactly
+    )
     rough = ensemble.similarity(np.float32, *plain)
     assert rough.dtype == np.float32
     assert_allclose(rough.toarray(), expected, rtol=1e-5, atol=1e-5)
@@ -132,7 +138,9 @@ def test_votes_of_clusters_and_scales_of_samples_make_a_similarity(table):
         together = (rows[:, None, t] == rows[:, t]) & (rows[:, t] >= 0)
         expected += together * votes[first + np.maximum(rows[:, t], 0)]
     expected *= both[:, None] * both
-    assert_allclose(ensemble.similarity(np.float64, votes, scale).toarray(), expected, **exactly)
+    assert_allclose(
+        ensemble.similarity(np.float64, votes, scale).toarray(), expected, **exactly
+    )
     assert ensemble.similarity(np.float32, votes, scale).dtype == np.float32
 
 
@@ -164,7 +172,9 @@ def test_hard_loss_is_equation_12_up_to_a_constant(table):
     for _ in range(3):
         labels = row_labels(ensemble, rng)
         H = hot(labels[groups], 3)
-        differences.append(((M - H @ H.T) ** 2).sum() - ensemble.hard_loss(hot(labels, 3)))
+        differences.append(
+            ((M - H @ H.T) ** 2).sum() - ensemble.hard_loss(hot(labels, 3))
+        )
     assert_allclose(differences, ((M**2) - M).sum(), **exactly)
 
 
@@ -180,7 +190,9 @@ def test_contingency_and_sizes_seen(table):
     ]
     N = ensemble.contingency(P)
     assert_allclose(N, np.concatenate(tables), **exactly)
-    assert_allclose(ensemble.seen_sizes(N), [np.sum(rows, axis=0) for rows in tables], **exactly)
+    assert_allclose(
+        ensemble.seen_sizes(N), [np.sum(rows, axis=0) for rows in tables], **exactly
+    )
 
 
 @settings(max_examples=15)
@@ -200,7 +212,9 @@ def test_profile_gives_the_mean_similarity_to_the_members_of_a_cluster(table):
 
 def test_profile_of_a_cluster_without_members_is_zero():
     ensemble, _ = Ensemble.from_table(np.array([[0], [1]]), np.ones(1))
-    assert_allclose(ensemble.cluster_profile(np.array([[1, 0], [1, 0]])), [[0.5, 0], [0.5, 0]])
+    assert_allclose(
+        ensemble.cluster_profile(np.array([[1, 0], [1, 0]])), [[0.5, 0], [0.5, 0]]
+    )
 
 
 @settings(max_examples=15)
@@ -223,7 +237,9 @@ def test_a_sample_of_all_is_all_and_a_smaller_one_a_part(table):
 
 
 def test_samples_are_drawn_by_count():
-    ensemble, _ = Ensemble.from_table(np.repeat([0, 1], [900, 100])[:, None], np.ones(1))
+    ensemble, _ = Ensemble.from_table(
+        np.repeat([0, 1], [900, 100])[:, None], np.ones(1)
+    )
     rng = np.random.RandomState(0)
     drawn = [ensemble.sample(200, rng).counts[1] for _ in range(20)]
     assert 15 < np.mean(drawn) < 25
@@ -237,7 +253,8 @@ def test_agreement_is_the_adjusted_rand_index_over_what_was_seen(table):
     ensemble, groups = Ensemble.from_table(codes, weights)
     labels = row_labels(ensemble, rng)
     expected = [
-        adjusted_rand_score(column[column >= 0], labels[groups][column >= 0]) for column in codes.T
+        adjusted_rand_score(column[column >= 0], labels[groups][column >= 0])
+        for column in codes.T
     ]
     found = ensemble.agreement(ensemble.contingency(hot(labels, 3)))
     assert_allclose(found, expected, **exactly)
@@ -249,7 +266,8 @@ def test_agreement_of_equal_partitions_is_1_also_for_a_single_cluster_or_sample(
         for labels in (np.zeros(len(codes), dtype=int), np.arange(len(codes))):
             found = ensemble.agreement(ensemble.contingency(hot(labels, 3)))
             expected = [
-                adjusted_rand_score(c[c >= 0], labels[groups][c >= 0]) for c in np.array(codes).T
+                adjusted_rand_score(c[c >= 0], labels[groups][c >= 0])
+                for c in np.array(codes).T
             ]
             assert_allclose(found, expected)
 
@@ -262,11 +280,15 @@ def test_item_consensus_is_the_share_of_seen_pairs_that_are_together(table):
     labels = row_labels(ensemble, rng)
     M, N = coassociation(codes, weights), cooccurrence(codes, weights)
     everyone = labels[groups]
-    found = ensemble.item_consensus(ensemble.contingency(hot(labels, 3)), labels)[groups]
+    found = ensemble.item_consensus(ensemble.contingency(hot(labels, 3)), labels)[
+        groups
+    ]
     for i in range(len(codes)):
         others = [j for j in range(len(codes)) if j != i and everyone[j] == everyone[i]]
         seen = N[i, others].sum()
-        assert_allclose(found[i], M[i, others].sum() / seen if seen > 1e-12 else 1, **exactly)
+        assert_allclose(
+            found[i], M[i, others].sum() / seen if seen > 1e-12 else 1, **exactly
+        )
 
 
 @settings(max_examples=15)
@@ -289,7 +311,9 @@ def test_consensus_matrix_of_groups_is_the_mean_over_their_pairs(table):
     for a, b in product(range(max(groups) + 1), repeat=2):
         block = np.ix_(groups == a, groups == b)
         seen = N[block].sum()
-        assert_allclose(found[a, b], M[block].sum() / seen if seen > 0 else np.nan, **exactly)
+        assert_allclose(
+            found[a, b], M[block].sum() / seen if seen > 0 else np.nan, **exactly
+        )
 
 
 def test_an_ensemble_does_not_write_to_its_table():

@@ -11,7 +11,9 @@ from sklearn.preprocessing import normalize
 from nmfcluster._utils.order import canonical_order
 from nmfcluster.partitions import GraphSpectral, base_partitions
 
-BLOBS, OF_BLOBS = make_blobs(300, n_features=3, centers=5, cluster_std=3, random_state=1)
+BLOBS, OF_BLOBS = make_blobs(
+    300, n_features=3, centers=5, cluster_std=3, random_state=1
+)
 
 
 def literal_rows(X, new, n_clusters, n_neighbors, seed):
@@ -87,6 +89,8 @@ def test_hardly_any_places(n_samples, n_places):
 
 def test_as_a_base_clusterer_it_predicts():
     X, _ = make_blobs(200, centers=3, random_state=0)
-    found = base_partitions(X, GraphSpectral(), n_estimators=3, n_clusters=(3, 6), random_state=0)
+    found = base_partitions(
+        X, GraphSpectral(), n_estimators=3, n_clusters=(3, 6), random_state=0
+    )
     assert not found.needs_training_data
     assert_array_equal(found.predict(X), found.labels)

@@ -43,7 +43,9 @@ TREE = AgglomerativeClustering(metric="precomputed", linkage="average")
 
 
 def consensus(base, **parameters):
-    return NMFConsensus(3, estimator=base, n_estimators=4, n_init=1, random_state=0, **parameters)
+    return NMFConsensus(
+        3, estimator=base, n_estimators=4, n_init=1, random_state=0, **parameters
+    )
 
 
 def taken(data, rows):
@@ -65,7 +67,10 @@ READABLE = {
     ),
     "columns by name": (by_names(KMEANS), MIXED),
     "columns by name, without predict": (by_names(AgglomerativeClustering()), MIXED),
-    "NaN in a frame": (make_pipeline(SimpleImputer(), KMEANS), FRAME.mask(np.isnan(HOLES))),
+    "NaN in a frame": (
+        make_pipeline(SimpleImputer(), KMEANS),
+        FRAME.mask(np.isnan(HOLES)),
+    ),
     "text": (make_pipeline(TfidfVectorizer(), KMEANS), TEXTS),
     "text in a series": (make_pipeline(TfidfVectorizer(), KMEANS), pd.Series(TEXTS)),
     "sparse NaN": (make_pipeline(SimpleImputer(), KMEANS), sp.csr_array(HOLES)),
@@ -81,9 +86,13 @@ def test_clusterers_that_are_given_are_asked_what_they_can_read(name):
     again = clone(model).fit(taken(data, ORDER))
     assert_array_equal(again.labels_, model.labels_[ORDER])
     assert_array_equal(again.predict(taken(data, ORDER)), model.predict(data)[ORDER])
-    made = base_partitions(data, base, n_estimators=3, n_clusters=3, random_state=0, **draws)
+    made = base_partitions(
+        data, base, n_estimators=3, n_clusters=3, random_state=0, **draws
+    )
     assert made.labels.shape == (N, 3)
-    assert made.predict(data, data if isinstance(data, pd.DataFrame) else HOLES).shape == (N, 3)
+    assert made.predict(
+        data, data if isinstance(data, pd.DataFrame) else HOLES
+    ).shape == (N, 3)
 
 
 def test_a_clusterer_that_takes_nan_gets_it():
@@ -92,7 +101,9 @@ def test_a_clusterer_that_takes_nan_gets_it():
         model.fit(HOLES)
     kept = model.labels_ >= 0
     assert adjusted_rand_score(Y[kept], model.labels_[kept]) > 0.9
-    assert adjusted_rand_score(Y, model.predict(HOLES)) > 0.8  # by distances over what is there
+    assert (
+        adjusted_rand_score(Y, model.predict(HOLES)) > 0.8
+    )  # by distances over what is there
 
 
 def test_frames_of_polars_are_handed_on():
@@ -135,8 +146,12 @@ def test_what_a_clusterer_cannot_read_it_refuses_itself():
     ):
         with pytest.raises(ValueError, match=says):
             consensus(base).fit(data)
-    with pytest.warns(FitFailedWarning, match=r"2 of 4 .*GaussianMixture\(\): ValueError: .*NaN"):
-        consensus([make_pipeline(SimpleImputer(), KMEANS), GaussianMixture()]).fit(HOLES)
+    with pytest.warns(
+        FitFailedWarning, match=r"2 of 4 .*GaussianMixture\(\): ValueError: .*NaN"
+    ):
+        consensus([make_pipeline(SimpleImputer(), KMEANS), GaussianMixture()]).fit(
+            HOLES
+        )
 
 
 # --- clusterers that write to their input -------------------------------------------------------
@@ -149,7 +164,9 @@ class Writing(ClusterMixin, BaseEstimator):
         self.n_clusters, self.random_state = n_clusters, random_state
 
     def fit_predict(self, X, y=None):
-        self.inner_ = KMeans(self.n_clusters, n_init=1, random_state=self.random_state).fit(X)
+        self.inner_ = KMeans(
+            self.n_clusters, n_init=1, random_state=self.random_state
+        ).fit(X)
         X[:] = 0
         return self.inner_.labels_
 
@@ -195,7 +212,10 @@ PAIRS = {
     "a spectral clusterer": (SpectralClustering(affinity="precomputed", n_init=1), S),
     "exemplars": (AffinityPropagation(affinity="precomputed", damping=0.9), -(D**2)),
     "a pipeline": (make_pipeline(FunctionTransformer(np.square), TREE), D),
-    "sparse distances": (DBSCAN(metric="precomputed", eps=4), sp.csr_array(np.where(D < 6, D, 0))),
+    "sparse distances": (
+        DBSCAN(metric="precomputed", eps=4),
+        sp.csr_array(np.where(D < 6, D, 0)),
+    ),
 }
 
 
@@ -214,7 +234,9 @@ def labels_by_pair(made, pairs, farthest):
 def test_pairs_are_cut_on_both_axes_and_new_samples_go_where_the_nearest_are(name):
     base, pairs = PAIRS[name]
     options = {"max_samples": 0.8, "predict_unseen": True}
-    made = base_partitions(pairs, base, n_estimators=3, n_clusters=3, random_state=0, **options)
+    made = base_partitions(
+        pairs, base, n_estimators=3, n_clusters=3, random_state=0, **options
+    )
     n_fitted = {getattr(e, "n_features_in_", 48) for e in made.estimators}
     assert n_fitted == {48}
     dense = pairs.toarray() if sp.issparse(pairs) else pairs
@@ -253,8 +275,18 @@ def test_frames_of_pairs_are_put_in_one_order():
 
 def test_pairs_that_are_none_are_refused():
     for base, data, options, says in (
-        (TREE, D[:40], {}, r"X must be square, of the distances of all samples.*\(40, 60\)"),
-        (TREE, D, {"max_features": 0.5}, "max_features must be 1.0, or all, where X holds dist"),
+        (
+            TREE,
+            D[:40],
+            {},
+            r"X must be square, of the distances of all samples.*\(40, 60\)",
+        ),
+        (
+            TREE,
+            D,
+            {"max_features": 0.5},
+            "max_features must be 1.0, or all, where X holds dist",
+        ),
         ([TREE, KMEANS], D, {}, "one kind of X, got some of distances and features"),
     ):
         with pytest.raises(ValueError, match=says):
@@ -263,7 +295,9 @@ def test_pairs_that_are_none_are_refused():
         with pytest.raises(ValueError, match=says):
             base_partitions(data, base, n_estimators=2, **options)
     model = consensus(TREE).fit(D)
-    with pytest.raises(ValueError, match="X has 40 features, but NMFConsensus is expecting 60"):
+    with pytest.raises(
+        ValueError, match="X has 40 features, but NMFConsensus is expecting 60"
+    ):
         model.predict(D[:, :40])
 
 
@@ -271,4 +305,6 @@ def test_lists_of_distances_are_pairs():
     base = AgglomerativeClustering(metric="precomputed", linkage="average")
     D = pairwise_distances(X)
     expected = consensus(base, max_samples=0.8).fit(D).labels_
-    assert_array_equal(consensus(base, max_samples=0.8).fit(D.tolist()).labels_, expected)
+    assert_array_equal(
+        consensus(base, max_samples=0.8).fit(D.tolist()).labels_, expected
+    )

@@ -34,7 +34,9 @@ def far_from_blobs(n_far, seed):
         SSNMFClusterer(3),
         SimilarityFusionNMF(3, affinity="nearest_neighbors"),
         LandmarkSpectral(3),
-        NMFConsensus(3, n_estimators=3, base_n_clusters=3, estimator=LandmarkSpectral(3)),
+        NMFConsensus(
+            3, n_estimators=3, base_n_clusters=3, estimator=LandmarkSpectral(3)
+        ),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -42,7 +44,9 @@ def far_from_blobs(n_far, seed):
 @pytest.mark.filterwarnings("ignore:Nothing tells the cluster of")  # of the far sample
 def test_far_samples_take_no_clusters(model, n_far):
     for seed in (0, 1):
-        labels = model.set_params(random_state=seed).fit(far_from_blobs(n_far, seed)).labels_
+        labels = (
+            model.set_params(random_state=seed).fit(far_from_blobs(n_far, seed)).labels_
+        )
         assert adjusted_rand_score(Y, labels[: len(Y)]) == 1
 
 
@@ -51,7 +55,9 @@ def test_far_samples_that_took_clusters_are_named():
     X = np.vstack([far_from_blobs(0, 0), far])
     frame = pd.DataFrame(X, index=[f"row {i}" for i in range(len(X))])
     base = KMeans(n_init=1)
-    model = NMFConsensus(3, estimator=base, n_estimators=10, base_n_clusters=3, random_state=0)
+    model = NMFConsensus(
+        3, estimator=base, n_estimators=10, base_n_clusters=3, random_state=0
+    )
     with pytest.warns(UserWarning, match="of one sample.*leave them out") as told:
         labels = model.fit(X).labels_
     alone = [i for i in range(len(X)) if np.sum(labels == labels[i]) == 1]
@@ -70,7 +76,9 @@ def test_far_samples_that_took_clusters_are_named():
 def test_samples_are_lone_by_their_cluster_and_most_partitions_that_saw_them(seed):
     rng = np.random.default_rng(seed)
     table = rng.integers(4, size=(60, 5))
-    table[:6] = np.where(rng.random((6, 5)) < 0.5, 100 + np.arange(6)[:, None], table[:6])
+    table[:6] = np.where(
+        rng.random((6, 5)) < 0.5, 100 + np.arange(6)[:, None], table[:6]
+    )
     table[rng.random(table.shape) < 0.2] = -1
     table[:, 0] = np.maximum(table[:, 0], 0)
     problem = LabelTable(table, "X", np.dtype(np.float64)).problem(None, True)
@@ -87,13 +95,17 @@ def test_samples_are_lone_by_their_cluster_and_most_partitions_that_saw_them(see
     labels = np.full(problem.counts.shape, 3)
     labels[problem.groups] = clusters
     assert_array_equal(lone_samples(problem, labels, 4), expected)
-    assert len(lone_samples(problem, labels, 7)) == 0  # where small clusters are asked for
+    assert (
+        len(lone_samples(problem, labels, 7)) == 0
+    )  # where small clusters are asked for
 
 
 def test_many_samples_are_counted():
     table = np.r_[np.zeros(200, dtype=int), np.arange(1, 8)][:, None]
     problem = LabelTable(table, "X", np.dtype(np.float64)).problem(None, True)
-    with pytest.warns(UserWarning, match="7 clusters .*200, 201, 202, 203, 204 and 2 more"):
+    with pytest.warns(
+        UserWarning, match="7 clusters .*200, 201, 202, 203, 204 and 2 more"
+    ):
         warn_of_lone(problem, np.arange(8), 8, None)
 
 

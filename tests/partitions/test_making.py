@@ -16,7 +16,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nmfcluster import NMFConsensus
-from nmfcluster.partitions import GraphSpectral, LandmarkSpectral, base_partitions, base_runs
+from nmfcluster.partitions import (
+    GraphSpectral,
+    LandmarkSpectral,
+    base_partitions,
+    base_runs,
+)
 from nmfcluster.partitions.base_runs import nearest_samples, range_of_clusters
 
 X, Y = make_blobs(60, n_features=4, centers=3, random_state=0)
@@ -39,16 +44,24 @@ class Wrong(Recorder):
 
 
 def test_clusterers_of_a_list_take_turns():
-    bases = [KMeans(n_init=1), GaussianMixture(), AgglomerativeClustering(linkage="average")]
+    bases = [
+        KMeans(n_init=1),
+        GaussianMixture(),
+        AgglomerativeClustering(linkage="average"),
+    ]
     options = {"n_estimators": 7, "n_clusters": (2, 5), "random_state": 0}
     for several in (bases, tuple(bases)):
         made = base_partitions(X, several, **options)
-        assert [type(own) for own in made.estimators] == [type(bases[t % 3]) for t in range(7)]
+        assert [type(own) for own in made.estimators] == [
+            type(bases[t % 3]) for t in range(7)
+        ]
         assert len({own.random_state for own in made.estimators[:2]}) == 2
         assert not hasattr(bases[0], "labels_")
         assert made.predict(X, X).shape == (60, 7)
     kmeans = base_partitions(X, bases[0], **options).labels
-    assert_array_equal(made.labels[:, ::3], kmeans[:, ::3])  # seeds are those of the place
+    assert_array_equal(
+        made.labels[:, ::3], kmeans[:, ::3]
+    )  # seeds are those of the place
 
 
 def test_a_consensus_of_several_clusterers():
@@ -58,12 +71,20 @@ def test_a_consensus_of_several_clusterers():
     assert_array_equal(model.fit(X).predict(X), model.labels_)
 
 
-@pytest.mark.parametrize("estimator", [None, make_pipeline(StandardScaler(), KMeans(n_init=1))])
+@pytest.mark.parametrize(
+    "estimator", [None, make_pipeline(StandardScaler(), KMeans(n_init=1))]
+)
 def test_the_result_is_the_same_for_any_number_of_jobs(estimator):
-    options = {"n_estimators": 6, "n_clusters": (2, 5), "max_samples": 0.8, "max_features": 0.5}
+    options = {
+        "n_estimators": 6,
+        "n_clusters": (2, 5),
+        "max_samples": 0.8,
+        "max_features": 0.5,
+    }
     with parallel_config("threading"):
         one, two = (
-            base_partitions(X, estimator, **options, random_state=3, n_jobs=n) for n in (None, 2)
+            base_partitions(X, estimator, **options, random_state=3, n_jobs=n)
+            for n in (None, 2)
         )
     assert_array_equal(one.labels, two.labels)
     other = base_partitions(X, estimator, **options, random_state=4)
@@ -89,12 +110,16 @@ def test_of_many_samples_some_are_drawn_for_a_run_and_the_others_predicted(monke
     found = base_partitions(X, n_estimators=3, n_clusters=3, random_state=0)
     assert [len(samples) for samples in found.samples] == [50, 50, 50]
     assert_array_equal(found.predict(X), found.labels)
-    whole = base_partitions(X, KMeans(n_init=1), n_estimators=3, n_clusters=3, random_state=0)
+    whole = base_partitions(
+        X, KMeans(n_init=1), n_estimators=3, n_clusters=3, random_state=0
+    )
     assert whole.samples == [None] * 3
 
 
 def test_numbers_of_clusters_are_drawn_from_the_whole_range():
-    found = base_partitions(X, Recorder(), n_estimators=80, n_clusters=(2, 5), random_state=0)
+    found = base_partitions(
+        X, Recorder(), n_estimators=80, n_clusters=(2, 5), random_state=0
+    )
     drawn = [estimator.n_clusters for estimator in found.estimators]
     assert sorted(set(drawn)) == [2, 3, 4, 5]
     assert min(drawn.count(k) for k in (2, 3, 4, 5)) > 8
@@ -132,13 +157,20 @@ def test_features_that_were_drawn_are_those_the_clusterer_saw():
 
 def test_all_samples_and_features_by_default():
     for everything in (1.0, 60):
-        found = base_partitions(X, Recorder(), n_estimators=2, n_clusters=2, max_samples=everything)
+        found = base_partitions(
+            X, Recorder(), n_estimators=2, n_clusters=2, max_samples=everything
+        )
         assert found.samples == found.features == [None, None]
         assert_array_equal(found.estimators[0].seen_, X)
 
 
 def test_sparse_features():
-    options = {"n_estimators": 5, "n_clusters": 3, "max_samples": 0.7, "max_features": 0.5}
+    options = {
+        "n_estimators": 5,
+        "n_clusters": 3,
+        "max_samples": 0.7,
+        "max_features": 0.5,
+    }
     sparse = base_partitions(sp.csr_array(X), **options, random_state=0)
     dense = base_partitions(X, **options, random_state=0)
     for one, other in zip(sparse.labels.T, dense.labels.T, strict=True):
@@ -149,7 +181,9 @@ def test_sparse_features():
 
 def test_a_pipeline_is_seeded_inside():
     pipeline = make_pipeline(StandardScaler(), KMeans(n_init=1))
-    found = base_partitions(X, pipeline, n_estimators=3, n_clusters=(3, 3), random_state=0)
+    found = base_partitions(
+        X, pipeline, n_estimators=3, n_clusters=(3, 3), random_state=0
+    )
     assert [fitted[-1].n_clusters for fitted in found.estimators] == [3, 3, 3]
     assert len({fitted[-1].random_state for fitted in found.estimators}) == 3
     assert pipeline[-1].n_clusters == 8  # the caller's is not touched
@@ -166,7 +200,9 @@ def test_noise_of_a_clusterer_counts_as_not_seen():
 
 
 def test_new_samples_are_predicted_with_the_features_of_each_clusterer():
-    found = base_partitions(X, n_estimators=5, n_clusters=3, max_features=2, random_state=0)
+    found = base_partitions(
+        X, n_estimators=5, n_clusters=3, max_features=2, random_state=0
+    )
     assert not found.needs_training_data
     new = X[:9] + 0.1
     expected = [
@@ -179,8 +215,15 @@ def test_new_samples_are_predicted_with_the_features_of_each_clusterer():
 @pytest.mark.parametrize(
     ("base", "max_features"), [(KMeans(n_init=1), 2), (AgglomerativeClustering(), 1.0)]
 )
-def test_samples_that_were_not_drawn_are_labelled_where_that_is_asked_for(base, max_features):
-    options = {"n_estimators": 4, "n_clusters": 3, "max_samples": 0.3, "random_state": 0}
+def test_samples_that_were_not_drawn_are_labelled_where_that_is_asked_for(
+    base, max_features
+):
+    options = {
+        "n_estimators": 4,
+        "n_clusters": 3,
+        "max_samples": 0.3,
+        "random_state": 0,
+    }
     options["max_features"] = max_features
     some = base_partitions(X, base, **options)
     all_rows = base_partitions(X, base, **options, predict_unseen=True)
@@ -203,7 +246,12 @@ def test_noise_of_a_run_stays_noise_and_labels_no_other_sample():
 
 
 def test_clusterers_that_cannot_predict_take_the_nearest_sample_they_saw():
-    options = {"n_clusters": (3, 6), "max_samples": 0.4, "max_features": 2, "random_state": 0}
+    options = {
+        "n_clusters": (3, 6),
+        "max_samples": 0.4,
+        "max_features": 2,
+        "random_state": 0,
+    }
     found = base_partitions(X, AgglomerativeClustering(), n_estimators=4, **options)
     assert found.needs_training_data
     new = np.random.default_rng(0).normal(X.mean(axis=0), 4, size=(15, 4))
@@ -212,12 +260,15 @@ def test_clusterers_that_cannot_predict_take_the_nearest_sample_they_saw():
         columns, seen = found.features[t], found.samples[t]
         distances = ((X[seen][:, columns] - new[i, columns]) ** 2).sum(axis=1)
         assert labels[i, t] == found.labels[seen[np.argmin(distances)], t]
-    assert_array_equal(found.predict(X, X)[found.labels >= 0], found.labels[found.labels >= 0])
+    assert_array_equal(
+        found.predict(X, X)[found.labels >= 0], found.labels[found.labels >= 0]
+    )
 
 
 def test_nearest():
     assert_array_equal(
-        nearest_samples(np.array([[0.0], [5.0], [9.0]]), np.array([[6.0], [-3.0]])), [1, 0]
+        nearest_samples(np.array([[0.0], [5.0], [9.0]]), np.array([[6.0], [-3.0]])),
+        [1, 0],
     )
 
 
@@ -237,7 +288,12 @@ def test_what_cannot_be_drawn_is_refused():
 
 def test_features_may_be_any_array_like():
     pd = pytest.importorskip("pandas")
-    options = {"n_estimators": 2, "n_clusters": 3, "max_samples": 0.5, "random_state": 0}
+    options = {
+        "n_estimators": 2,
+        "n_clusters": 3,
+        "max_samples": 0.5,
+        "random_state": 0,
+    }
     expected = base_partitions(X, **options).labels
     assert_array_equal(base_partitions(X.tolist(), **options).labels, expected)
     assert_array_equal(base_partitions(pd.DataFrame(X), **options).labels, expected)
@@ -262,9 +318,13 @@ def test_ranges_that_are_none_are_refused():
         2.5,
         np.timedelta64(3, "s"),
     ):
-        with pytest.raises(ValueError, match="base_n_clusters must be an int, or a pair of ints"):
+        with pytest.raises(
+            ValueError, match="base_n_clusters must be an int, or a pair of ints"
+        ):
             range_of_clusters(value, "base_n_clusters")
-        with pytest.raises(ValueError, match="n_clusters must be an int, or a pair of ints"):
+        with pytest.raises(
+            ValueError, match="n_clusters must be an int, or a pair of ints"
+        ):
             base_partitions(X, n_clusters=value)
 
 
@@ -296,11 +356,15 @@ def test_mixtures_have_as_many_components_as_there_are_clusters():
 
 def test_a_run_that_finds_only_noise_is_left_out():
     X = np.random.default_rng(0).normal(size=(12, 2))
-    with pytest.warns(UserWarning, match=r"\d of 8 base runs found only noise") as caught:
+    with pytest.warns(
+        UserWarning, match=r"\d of 8 base runs found only noise"
+    ) as caught:
         made = base_partitions(X, Noisy(), n_estimators=8, random_state=0)
     n_empty = int(str(caught[0].message)[0])
     assert made.labels.shape == (12, 8 - n_empty)
-    assert len(made.estimators) == len(made.samples) == len(made.features) == 8 - n_empty
+    assert (
+        len(made.estimators) == len(made.samples) == len(made.features) == 8 - n_empty
+    )
     assert made.labels.min() == 0
 
 
@@ -334,16 +398,23 @@ def test_runs_that_fail_are_left_out_and_told_of_once(n_jobs):
     assert len(made.estimators) == len(made.samples) == made.kept.sum()
     [message] = [str(one.message) for one in told]
     assert message.startswith(f"{sum(failed)} of 20 base runs failed")
-    assert f"Failing(): LinAlgError: no SVD of seed {first.random_state}; Wrong(" in message
+    assert (
+        f"Failing(): LinAlgError: no SVD of seed {first.random_state}; Wrong("
+        in message
+    )
 
 
 def test_the_first_error_is_raised_where_all_runs_fail():
     with pytest.raises(np.linalg.LinAlgError, match="no SVD of seed") as caught:
         base_partitions(X, Failing(every=1), n_estimators=4, random_state=0)
-    assert caught.value.__notes__ == ["4 of 4 base runs failed, this was the first; none is left."]
+    assert caught.value.__notes__ == [
+        "4 of 4 base runs failed, this was the first; none is left."
+    ]
     with pytest.raises(np.linalg.LinAlgError) as caught:
         base_partitions(X, [Failing(every=1), DBSCAN(eps=1e-6)], n_estimators=4)
-    assert caught.value.__notes__ == ["2 of 4 base runs failed, this was the first; none is left."]
+    assert caught.value.__notes__ == [
+        "2 of 4 base runs failed, this was the first; none is left."
+    ]
 
 
 def test_runs_that_all_say_nothing_are_refused():
@@ -368,7 +439,9 @@ def test_parameters_are_checked_as_those_of_estimators():
         ("random_state", np.timedelta64(1, "s")),
         ("n_jobs", 0),
     ):
-        with pytest.raises(ValueError, match=f"'{name}' parameter of base_partitions must be"):
+        with pytest.raises(
+            ValueError, match=f"'{name}' parameter of base_partitions must be"
+        ):
             base_partitions(np.eye(4), **{name: value})
 
 

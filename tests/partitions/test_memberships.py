@@ -32,7 +32,9 @@ def mixtures():
 @pytest.mark.parametrize("normalize", [True, False])
 def test_the_loss_is_that_of_the_formula(normalize):
     blocks, w = shares(), np.array([0.5, 0.2, 0.3])
-    model = consensus(normalize=normalize, weights=w, tol=1e-10, max_iter=2000).fit(blocks)
+    model = consensus(normalize=normalize, weights=w, tol=1e-10, max_iter=2000).fit(
+        blocks
+    )
     A = sum(
         weight * (Z / Z.sum(axis=0) if normalize else Z) @ Z.T
         for weight, Z in zip(w, blocks, strict=True)
@@ -46,16 +48,22 @@ def test_the_loss_is_that_of_the_formula(normalize):
     E = np.eye(3)[model.labels_]
     np.fill_diagonal(together, 0)
     others = E.sum(axis=0)[model.labels_] - 1
-    assert_allclose(model.confidence_, ((together @ E) * E).sum(axis=1) / others, atol=1e-12)
+    assert_allclose(
+        model.confidence_, ((together @ E) * E).sum(axis=1) / others, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("normalize", [True, False])
 def test_memberships_of_0_and_1_are_labels(normalize):
     rng = np.random.RandomState(1)
     truth = np.repeat(np.arange(3), [20, 15, 10])
-    table = np.where(rng.rand(45, 5) < 0.2, rng.randint(3, size=(45, 5)), truth[:, None])
+    table = np.where(
+        rng.rand(45, 5) < 0.2, rng.randint(3, size=(45, 5)), truth[:, None]
+    )
     blocks = [np.eye(3)[column] for column in table.T]
-    hard, soft = (consensus(normalize=normalize).fit(given) for given in (table, blocks))
+    hard, soft = (
+        consensus(normalize=normalize).fit(given) for given in (table, blocks)
+    )
     assert_array_equal(soft.labels_, hard.labels_)
     assert_allclose(soft.consensus_matrix(), hard.consensus_matrix(), atol=1e-12)
     assert_allclose(soft.confidence_, hard.confidence_, atol=1e-12)
@@ -65,7 +73,9 @@ def test_mixtures_are_recovered_and_new_samples_follow(mixtures):
     X, y, blocks = mixtures
     model = consensus(4).fit(blocks)
     assert adjusted_rand_score(y, model.labels_) > 0.95
-    assert_array_equal(model.predict([block[:50] for block in blocks]), model.labels_[:50])
+    assert_array_equal(
+        model.predict([block[:50] for block in blocks]), model.labels_[:50]
+    )
     beside = NMFConsensus(4, random_state=0).fit(X, partitions=blocks)
     assert_array_equal(beside.labels_, model.labels_)
     assert_array_equal(beside.predict(X + 1e-9), model.labels_)
@@ -85,18 +95,27 @@ def test_memberships_cannot_be_cut_into_parts(mixtures):
     _, _, blocks = mixtures
     with pytest.raises(ValueError, match="a list of memberships, which cannot be cut"):
         choose_n_clusters(consensus(2), blocks, range(2, 4), method="stability")
-    with pytest.raises(TypeError, match="X must be one table of numbers"):  # of features
+    with pytest.raises(
+        TypeError, match="X must be one table of numbers"
+    ):  # of features
         choose_n_clusters(NMFConsensus(2), blocks, range(2, 4))
 
 
-def test_the_order_of_samples_containers_and_labels_beside_them_change_nothing(mixtures):
+def test_the_order_of_samples_containers_and_labels_beside_them_change_nothing(
+    mixtures,
+):
     _, _, blocks = mixtures
     given = [*blocks, np.array(list("abcdef"))[blocks[-1].argmax(axis=1)]]
-    model, order = consensus(4).fit(given), np.random.RandomState(0).permutation(len(given[0]))
+    model, order = (
+        consensus(4).fit(given),
+        np.random.RandomState(0).permutation(len(given[0])),
+    )
     moved = consensus(4).fit([partition[order] for partition in given])
     assert_array_equal(moved.labels_, model.labels_[order])
     frames = [pd.DataFrame(block) for block in blocks]
-    assert_array_equal(consensus(4).fit([*frames, given[-1]]).membership_, model.membership_)
+    assert_array_equal(
+        consensus(4).fit([*frames, given[-1]]).membership_, model.membership_
+    )
     assert_array_equal(model.predict(given), model.labels_)
 
 
@@ -123,7 +142,10 @@ def test_samples_that_a_partition_did_not_see_count_in_the_others(mixtures):
     [
         (lambda b: [b[0], -b[1]], r"X\[1\] must hold memberships .* at least 0"),
         (lambda b: [b[0], b[1][:-1]], r"same samples.*\(30, 2\), \(29, 4\)"),
-        (lambda b: [b[0], np.where(b[1] > 0.5, np.nan, b[1])], "NaN only in whole rows"),
+        (
+            lambda b: [b[0], np.where(b[1] > 0.5, np.nan, b[1])],
+            "NaN only in whole rows",
+        ),
     ],
 )
 def test_what_are_no_memberships_is_refused(change, message):

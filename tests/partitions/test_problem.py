@@ -57,7 +57,9 @@ def voted(codes, weights):
     """Return the co-association, each cluster's votes over powers 0, 1/2, 1 of its size."""
     P = projectors(codes)
     sizes = 1 / np.maximum(P.max(axis=1, keepdims=True), 1 / len(codes))
-    return [np.tensordot(weights, P * sizes ** (1 - power), axes=1) for power in (0, 0.5, 1)]
+    return [
+        np.tensordot(weights, P * sizes ** (1 - power), axes=1) for power in (0, 0.5, 1)
+    ]
 
 
 # --- starts ---------------------------------------------------------------------------------------
@@ -65,7 +67,9 @@ def voted(codes, weights):
 
 def test_start_of_an_ensemble_recovers_partitions_without_noise():
     labels = np.random.default_rng(4).integers(0, 4, size=50)
-    codes = np.stack([np.random.default_rng(t).permutation(4)[labels] for t in range(5)], axis=1)
+    codes = np.stack(
+        [np.random.default_rng(t).permutation(4)[labels] for t in range(5)], axis=1
+    )
     ensemble, groups = Ensemble.from_table(codes, np.full(5, 0.2))
     plain = ensemble.cluster_weights, np.ones(len(ensemble))
     H = spectral_start(ensemble.similarity(np.float64, *plain), 4)
@@ -81,7 +85,9 @@ def test_factor_and_core_of_a_trifactorization():
     made = plan(solver=multiplicative_trinmf)
     ensemble, _ = Ensemble.from_table(codes, weights)
     rng = np.random.RandomState(0)
-    found = factorize_ensemble(ensemble, made, rng, normalize=False, form=TriFactorization)
+    found = factorize_ensemble(
+        ensemble, made, rng, normalize=False, form=TriFactorization
+    )
     Q, S = found.best.factors
     assert_array_equal(found.core, S)
     assert_allclose(found.H, Q @ np.sqrt(S))
@@ -127,7 +133,9 @@ def test_planted_clusters_are_recovered(missing, normalize):
         )
         assert found.H.dtype == dtype
         labels = found.H.argmax(axis=1)[groups]
-        right = max((labels == np.array(p)[y]).mean() for p in product(range(3), repeat=3))
+        right = max(
+            (labels == np.array(p)[y]).mean() for p in product(range(3), repeat=3)
+        )
         assert right > 0.95
 
 
@@ -136,10 +144,16 @@ def test_the_start_with_the_smallest_hard_loss_is_kept():
     ensemble, groups = Ensemble.from_table(codes, weights)
     recorder = Recorder(loss=float)  # the smaller loss does not win
     made = plan(solver=recorder, n_init=7)
-    factorize = factorize_ensemble(ensemble, made, np.random.RandomState(0), normalize=False)
-    hard = [hard_loss(codes, weights, H.argmax(axis=1)[groups]) for H in recorder.starts]
+    factorize = factorize_ensemble(
+        ensemble, made, np.random.RandomState(0), normalize=False
+    )
+    hard = [
+        hard_loss(codes, weights, H.argmax(axis=1)[groups]) for H in recorder.starts
+    ]
     assert_array_equal(factorize.H, recorder.starts[int(np.argmin(hard))])
-    assert [curve[0] for curve in factorize.curves] == np.argsort(hard, kind="stable").tolist()
+    assert [curve[0] for curve in factorize.curves] == np.argsort(
+        hard, kind="stable"
+    ).tolist()
 
 
 def test_the_start_whose_best_reading_has_the_smallest_hard_loss_is_kept():
@@ -151,7 +165,9 @@ def test_the_start_whose_best_reading_has_the_smallest_hard_loss_is_kept():
     hard = []
     for H in recorder.starts:
         shares = (H / H.sum(axis=1, keepdims=True))[groups]
-        readings = [votes @ shares / shares.sum(axis=0) for votes in voted(codes, weights)]
+        readings = [
+            votes @ shares / shares.sum(axis=0) for votes in voted(codes, weights)
+        ]
         labels = [reading.argmax(axis=1) for reading in readings]
         hard.append(min(normalized_hard_loss(codes, weights, own) for own in labels))
     assert_array_equal(found.H, recorder.starts[int(np.argmin(np.round(hard, 9)))])

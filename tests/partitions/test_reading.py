@@ -53,7 +53,9 @@ LOST = [3, 20, 21, 22, 60, 61, 99]
 
 
 @in_two_ways
-def test_samples_in_no_partition_are_in_no_cluster_and_change_nothing(normalize, missing):
+def test_samples_in_no_partition_are_in_no_cluster_and_change_nothing(
+    normalize, missing
+):
     given = {"n_partitions": 8, "noise": 0.3, "missing": missing, "random_state": 0}
     table, _ = make_partitions((50, 30, 20), **given)
     table[LOST] = -1
@@ -61,7 +63,9 @@ def test_samples_in_no_partition_are_in_no_cluster_and_change_nothing(normalize,
     others = np.setdiff1d(np.arange(100), LOST)
     model = NMFConsensus(3, affinity="partitions", normalize=normalize, random_state=0)
     alone = clone(model).fit(table[others])
-    with pytest.warns(UserWarning, match="labels 7 samples.* -1: row 3, .* row 60 and 2 more"):
+    with pytest.warns(
+        UserWarning, match="labels 7 samples.* -1: row 3, .* row 60 and 2 more"
+    ):
         model.fit(pd.DataFrame(table, index=names))
     for name in ("labels_", "membership_", "confidence_"):
         assert_array_equal(getattr(model, name)[others], getattr(alone, name))
@@ -92,14 +96,21 @@ def test_noise_of_all_runs_is_in_no_cluster_and_what_none_drew_is_refused():
     X, y = make_blobs(120, centers=3, cluster_std=0.5, random_state=2)
     X[:2] = [[40.0, 0.0], [0.0, 40.0]]
     base = DBSCAN(eps=1)
-    options = {"estimator": base, "n_estimators": 12, "max_samples": 0.8, "random_state": 0}
+    options = {
+        "estimator": base,
+        "n_estimators": 12,
+        "max_samples": 0.8,
+        "random_state": 0,
+    }
     model = NMFConsensus(3, **options)
     with pytest.warns(UserWarning, match=r"labels 2 samples.*: 0, 1\."):
         model.fit(X)
     assert_array_equal(np.flatnonzero(model.labels_ < 0), [0, 1])
     assert adjusted_rand_score(y[2:], model.labels_[2:]) > 0.95
     with pytest.raises(ValueError, match=r"none drew .*predict_unseen=True"):
-        model.set_params(max_samples=3, n_estimators=4, estimator=KMeans(n_init=1)).fit(X)
+        model.set_params(max_samples=3, n_estimators=4, estimator=KMeans(n_init=1)).fit(
+            X
+        )
     with pytest.raises(ValueError, match=r"none drew .* samples: sample "):
         model.fit(pd.DataFrame(X, index=[f"sample {i}" for i in range(120)]))
 
@@ -113,14 +124,21 @@ class AtTimes(ClusterMixin, BaseEstimator):
     def fit_predict(self, X, y=None):
         if self.random_state % 3 == 0:
             raise np.linalg.LinAlgError("SVD did not converge")
-        return np.full(len(X), -1) if self.random_state % 3 == 1 else np.arange(len(X)) % 2
+        return (
+            np.full(len(X), -1) if self.random_state % 3 == 1 else np.arange(len(X)) % 2
+        )
 
 
 @pytest.mark.filterwarnings("ignore:.*base runs (found only noise|failed)")
 def test_weights_are_those_of_the_runs_that_were_asked_for():
     X = np.random.default_rng(0).normal(size=(20, 2))
     made = base_partitions(X, AtTimes(), n_estimators=20, random_state=0)
-    options = {"estimator": AtTimes(), "n_estimators": 20, "base_n_clusters": 8, "random_state": 0}
+    options = {
+        "estimator": AtTimes(),
+        "n_estimators": 20,
+        "base_n_clusters": 8,
+        "random_state": 0,
+    }
     weights = np.arange(20.0)
     seeds = [own.random_state for own in made.estimators]
     assert all(seed % 3 == 2 for seed in seeds)
@@ -138,7 +156,10 @@ def test_weights_are_those_of_the_runs_that_were_asked_for():
 
 def test_labels_of_plus_and_minus_one_are_said_to_be_half_missing():
     y = np.repeat([-1, 1], [9, 11])
-    table, model = np.column_stack([y > 0, y, -y]), NMFConsensus(2, affinity="partitions")
+    table, model = (
+        np.column_stack([y > 0, y, -y]),
+        NMFConsensus(2, affinity="partitions"),
+    )
     says = r"2 partitions of X, such as 1, .*negative number.* was not seen"
     with pytest.warns(UserWarning, match=says):
         model.fit(table)

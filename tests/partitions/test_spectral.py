@@ -35,7 +35,8 @@ def literal_labels(X, n_clusters, n_landmarks, n_neighbors, seed):
 
 
 @pytest.mark.parametrize(
-    ("n_samples", "n_landmarks", "n_neighbors"), [(300, 40, 5), (300, 75, 9), (700, 90, 5)]
+    ("n_samples", "n_landmarks", "n_neighbors"),
+    [(300, 40, 5), (300, 75, 9), (700, 90, 5)],
 )
 def test_labels_are_those_of_the_formula(n_samples, n_landmarks, n_neighbors):
     """Overlapping clusters: one eigenvalue is 1, and the vectors have one direction each."""
@@ -43,9 +44,15 @@ def test_labels_are_those_of_the_formula(n_samples, n_landmarks, n_neighbors):
     X = X[canonical_order(X).samples]  # by which landmarks are drawn
     for seed in range(3):
         expected = literal_labels(X, 5, n_landmarks, n_neighbors, seed)
-        options = {"n_landmarks": n_landmarks, "n_neighbors": n_neighbors, "random_state": seed}
+        options = {
+            "n_landmarks": n_landmarks,
+            "n_neighbors": n_neighbors,
+            "random_state": seed,
+        }
         found = LandmarkSpectral(5, **options).fit(X).labels_
-        assert adjusted_rand_score(found, expected) > 0.98  # vectors are not known to all digits
+        assert (
+            adjusted_rand_score(found, expected) > 0.98
+        )  # vectors are not known to all digits
 
 
 @pytest.mark.parametrize(
@@ -68,7 +75,9 @@ def test_clusters_that_are_not_round(shapes, n_landmarks):
 @pytest.mark.parametrize("n_landmarks", [30, 1000])
 def test_training_samples_are_predicted_as_they_were_clustered(n_landmarks):
     for seed in range(3):
-        model = LandmarkSpectral(5, n_landmarks=n_landmarks, random_state=seed).fit(BLOBS)
+        model = LandmarkSpectral(5, n_landmarks=n_landmarks, random_state=seed).fit(
+            BLOBS
+        )
         assert_array_equal(model.predict(BLOBS), model.labels_)
         assert_array_equal(model.predict(BLOBS[7:9]), model.labels_[7:9])
         assert_array_equal(np.unique(model.labels_), np.arange(5))
@@ -87,7 +96,11 @@ def test_the_result_depends_on_random_state_alone():
     X, _ = make_blobs(400, centers=4, cluster_std=4, random_state=0)
 
     def labels(random_state):
-        return LandmarkSpectral(4, n_landmarks=30, random_state=random_state).fit(X).labels_
+        return (
+            LandmarkSpectral(4, n_landmarks=30, random_state=random_state)
+            .fit(X)
+            .labels_
+        )
 
     first = labels(0)
     assert_array_equal(labels(0), first)
@@ -132,7 +145,9 @@ def test_samples_that_coincide_have_one_cluster(times, n_landmarks):
     X = np.repeat(np.eye(6, 4) + np.arange(6)[:, None], times, axis=0)
     own = np.repeat(np.arange(6), times)
     for n_clusters in (2, 6):
-        model = LandmarkSpectral(n_clusters, n_landmarks=n_landmarks, n_neighbors=2, random_state=0)
+        model = LandmarkSpectral(
+            n_clusters, n_landmarks=n_landmarks, n_neighbors=2, random_state=0
+        )
         labels = model.fit(X).labels_
         assert len({*zip(own, labels, strict=True)}) == 6
         assert_array_equal(model.predict(X), labels)
@@ -140,7 +155,9 @@ def test_samples_that_coincide_have_one_cluster(times, n_landmarks):
 
 def test_samples_that_are_all_equal_are_one_cluster():
     with pytest.warns(ConvergenceWarning, match="distinct clusters"):
-        model = LandmarkSpectral(3, n_landmarks=20, random_state=0).fit(np.ones((500, 2)))
+        model = LandmarkSpectral(3, n_landmarks=20, random_state=0).fit(
+            np.ones((500, 2))
+        )
     assert_array_equal(model.labels_, 0)
     assert_array_equal(model.predict([[1.0, 1.0], [5.0, 2.0]]), 0)
 
@@ -166,7 +183,9 @@ def test_as_many_clusters_as_landmarks_and_no_more():
     too_few = r"n_clusters=7 must be .* 300 samples and n_landmarks=6\."
     with pytest.raises(ValueError, match=too_few):
         LandmarkSpectral(7, n_landmarks=6).fit(BLOBS)
-    with pytest.raises(ValueError, match=r"n_clusters=4 must be .* 3 samples and n_landmarks=1000"):
+    with pytest.raises(
+        ValueError, match=r"n_clusters=4 must be .* 3 samples and n_landmarks=1000"
+    ):
         LandmarkSpectral(4).fit(BLOBS[:3])
 
 
@@ -188,7 +207,9 @@ def test_is_a_clusterer_with_a_documented_page():
         assert f"{name} : " in LandmarkSpectral.__doc__
 
 
-@pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names:UserWarning")
+@pytest.mark.filterwarnings(
+    "ignore:X (has|does not have valid) feature names:UserWarning"
+)
 def test_checks_that_scikit_learn_keeps_for_itself():
     for check in (
         estimator_checks.check_param_validation,
@@ -213,7 +234,9 @@ def test_a_copy_fits_to_the_same():
 
 def test_as_base_clusterer_each_run_has_landmarks_and_clusters_of_its_own():
     base = LandmarkSpectral(n_landmarks=60)
-    made = base_partitions(BLOBS, base, n_estimators=6, n_clusters=(4, 9), random_state=0)
+    made = base_partitions(
+        BLOBS, base, n_estimators=6, n_clusters=(4, 9), random_state=0
+    )
     assert {len(np.unique(column)) for column in made.labels.T} <= set(range(4, 10))
     assert len({tuple(column) for column in made.labels.T}) == 6
     assert base.get_params() == LandmarkSpectral(n_landmarks=60).get_params()
@@ -222,7 +245,9 @@ def test_as_base_clusterer_each_run_has_landmarks_and_clusters_of_its_own():
 def test_a_consensus_of_spectral_clusterings_finds_moons_and_predicts_them():
     X, y = make_moons(500, noise=0.05, random_state=0)
     options = {"n_estimators": 12, "base_n_clusters": (4, 12), "max_samples": 0.9}
-    model = NMFConsensus(2, estimator=LandmarkSpectral(n_landmarks=80), random_state=0, **options)
+    model = NMFConsensus(
+        2, estimator=LandmarkSpectral(n_landmarks=80), random_state=0, **options
+    )
     model.fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.98
     new, of_new = make_moons(100, noise=0.05, random_state=1)

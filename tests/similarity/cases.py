@@ -18,7 +18,12 @@ FACTORED = [
         ["dense", "sparse"], ["no", "diagonal", "dense", "sparse"], ["", ", scaled"]
     )
 ]
-NESTED = ["core dense", "core dense U, diagonal C, scaled", "core sparse U, no C", "core sum"]
+NESTED = [
+    "core dense",
+    "core dense U, diagonal C, scaled",
+    "core sparse U, no C",
+    "core sum",
+]
 KINDS = [*EXPLICIT, *FACTORED, *NESTED, "sum", "sum of factored", "sum of sums"]
 
 
@@ -33,7 +38,9 @@ def make(kind, n, rng, dtype=np.float64):
         A = symmetric(rng, n, 1.0 if kind == "dense" else 0.4).astype(dtype)
         if kind == "dense >= 0":
             A = abs(A)
-        return Explicit(sp.csr_array(A) if kind == "sparse" else A), A.astype(np.float64)
+        return Explicit(sp.csr_array(A) if kind == "sparse" else A), A.astype(
+            np.float64
+        )
     if kind in FACTORED:
         return make_factored(kind, n, rng, dtype)
     if kind in NESTED:
@@ -79,7 +86,9 @@ def coassociation(codes, weights=None, dtype=np.float64):
     n_clusters = codes.max(axis=0) + 1
     Z = [codes[:, [t]] == np.arange(k) for t, k in enumerate(n_clusters)]
     weights = np.full(len(Z), 1 / len(Z)) if weights is None else weights
-    return Factored(sp.csr_array(np.hstack(Z).astype(dtype)), np.repeat(weights, n_clusters))
+    return Factored(
+        sp.csr_array(np.hstack(Z).astype(dtype)), np.repeat(weights, n_clusters)
+    )
 
 
 def factors(rng, n, width=5, share=0.5):

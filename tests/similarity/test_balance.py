@@ -27,7 +27,10 @@ def test_unevenness_is_counted_over_pairs_of_samples(storage):
             inside = [W[i, j] for i, j in pairs if labels[i] == c and labels[j] == d]
             means[c, d] = np.mean(inside)
     alike = max(
-        means[c, d] / min(means[c, c], means[d, d]) for c in range(3) for d in range(3) if c != d
+        means[c, d] / min(means[c, c], means[d, d])
+        for c in range(3)
+        for d in range(3)
+        if c != d
     )
     ratio = np.quantile(sums, 0.98) / np.quantile(sums, 0.02)
     assert_allclose(unevenness(storage(W), labels, 5), (ratio, alike))
@@ -46,11 +49,15 @@ def test_a_large_cluster_that_is_split_is_said_to_be(model, sizes):
     squares = ((X[:, None] - X) ** 2).sum(axis=2)
     W = np.exp(-squares / np.median(squares))
     model.set_params(n_clusters=len(sizes), affinity="precomputed", random_state=0)
-    with pytest.warns(UserWarning, match=r"differ by a factor of \d\d, .*normalize=True"):
+    with pytest.warns(
+        UserWarning, match=r"differ by a factor of \d\d, .*normalize=True"
+    ):
         model.set_params(normalize=False).fit(W)
     assert np.bincount(model.labels_).max() < sizes[0]
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # with what the message says, and where sizes differ less
+        warnings.simplefilter(
+            "error"
+        )  # with what the message says, and where sizes differ less
         model.set_params(normalize=True).fit(W)
         assert list(np.bincount(model.labels_)) == list(sizes)
         few = np.concatenate([np.flatnonzero(y == c)[:30] for c in range(len(sizes))])
@@ -59,7 +66,9 @@ def test_a_large_cluster_that_is_split_is_said_to_be(model, sizes):
 
 def test_clusters_that_pairs_hold_together_are_not_said_to_be_split():
     y = np.repeat([0, 1, 2], [200, 20, 10])
-    W = rbf_kernel(20 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(230, 3)), gamma=0.02)
+    W = rbf_kernel(
+        20 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(230, 3)), gamma=0.02
+    )
     pairs = PairwiseConstraints.from_labels(y, n_pairs=100, random_state=0)
     model = SSNMFClusterer(3, affinity="precomputed", normalize=False, random_state=0)
     with warnings.catch_warnings():

@@ -29,7 +29,9 @@ def test_take_restricts_reorders_and_repeats(kind, seed, n):
     A, dense = make(kind, n, rng)
     indices = rng.integers(0, n, size=n + 2)
     assert_allclose(A.take(indices).toarray(), dense[indices][:, indices], **exactly)
-    assert_allclose(A.take(indices) @ np.eye(n + 2), dense[indices][:, indices], **exactly)
+    assert_allclose(
+        A.take(indices) @ np.eye(n + 2), dense[indices][:, indices], **exactly
+    )
 
 
 @anything
@@ -57,7 +59,9 @@ def test_collapse_keeps_the_objective_up_to_a_constant(kind, seed, n):
     assert_allclose(inner(A, A) - inner(small, small) + part, whole, **exactly)
 
 
-@pytest.mark.parametrize("collapse", [Explicit(np.eye(3)).collapse, Factored(np.eye(3)).collapse])
+@pytest.mark.parametrize(
+    "collapse", [Explicit(np.eye(3)).collapse, Factored(np.eye(3)).collapse]
+)
 def test_collapse_refuses_an_empty_group(collapse):
     with pytest.raises(ValueError, match="group 1 is empty"):
         collapse(np.array([0, 2, 2]))

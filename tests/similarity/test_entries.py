@@ -21,7 +21,9 @@ def test_inner_is_the_sum_over_all_entries(n):
         assert_allclose(inner(A, B), sum((a * b).ravel().tolist()), **exactly)
 
 
-@pytest.mark.parametrize("kinds", [("wide", "wide"), ("array", "array"), ("array", "wide")])
+@pytest.mark.parametrize(
+    "kinds", [("wide", "wide"), ("array", "array"), ("array", "wide")]
+)
 def test_inner_of_more_samples_than_are_looked_at_at_once(kinds):
     rng = np.random.default_rng(0)
     n = 530  # with wider factors than samples and with several blocks of columns
@@ -51,7 +53,9 @@ def test_entries_are_those_of_the_array(kind, seed, n):
         found = A.entries(rows, columns)
         assert type(found) is np.ndarray
         assert found.shape == (size,)
-        assert_allclose(found, [dense[i, j] for i, j in zip(rows, columns, strict=True)], **exactly)
+        assert_allclose(
+            found, [dense[i, j] for i, j in zip(rows, columns, strict=True)], **exactly
+        )
 
 
 def test_more_entries_than_are_computed_at_once():
@@ -74,7 +78,9 @@ def test_scaling_is_the_product_with_diagonals(kind, seed, n):
     rng = np.random.default_rng(seed)
     A, dense = make(kind, n, rng)
     factors = rng.normal(size=n) * (rng.uniform(size=n) < 0.8)
-    expected = [[factors[i] * dense[i, j] * factors[j] for j in range(n)] for i in range(n)]
+    expected = [
+        [factors[i] * dense[i, j] * factors[j] for j in range(n)] for i in range(n)
+    ]
     scaled = A.scaled(factors)
     assert_allclose(scaled.toarray(), expected, **exactly)
     assert_allclose(scaled @ np.eye(n), expected, **exactly)
@@ -98,7 +104,9 @@ def test_stored_entries_are_those_above_the_diagonal_of_a_sparse_matrix(kind, se
     if kind != "sparse":
         assert found is None
     else:
-        expected = [dense[i, j] for i in range(n) for j in range(i + 1, n) if dense[i, j] != 0]
+        expected = [
+            dense[i, j] for i in range(n) for j in range(i + 1, n) if dense[i, j] != 0
+        ]
         assert_allclose(np.sort(found), np.sort(expected), **exactly)
 
 
@@ -120,7 +128,9 @@ def test_stored_zeros_and_a_dropped_diagonal_are_not_stored_entries():
     assert A.without_diagonal()._array.nnz == 2  # the stored zeros, which are harmless
 
 
-@pytest.mark.parametrize("factored", ["dense U, dense C, scaled", "sparse U, no C", "core dense"])
+@pytest.mark.parametrize(
+    "factored", ["dense U, dense C, scaled", "sparse U, no C", "core dense"]
+)
 def test_inner_of_a_factored_and_a_sparse_operator_forms_neither(factored):
     """The entries that the sparse one stores are enough: for 40,000 samples, too."""
     rng = np.random.default_rng(13)
@@ -133,7 +143,9 @@ def test_inner_of_a_factored_and_a_sparse_operator_forms_neither(factored):
     pair = sp.csr_array(([3.0, 3.0], ([1, n - 1], [n - 1, 1])), shape=(n, n))
     expected = 2 * 3 * 2 * (1 / n) * ((n - 1) / n)
     assert_allclose(inner(large, Explicit(pair)), expected)
-    assert_allclose(inner(large - 2 * Explicit(pair), Explicit(pair)), expected - 2 * 18)
+    assert_allclose(
+        inner(large - 2 * Explicit(pair), Explicit(pair)), expected - 2 * 18
+    )
 
 
 @pytest.mark.parametrize("n", [1, 7, 257, 600])

@@ -90,7 +90,9 @@ def test_the_width_of_many_samples_is_that_of_some(monkeypatch):
     ratio = nearest[::3].mean() / nearest.mean()
     expected = part ** (1 / ratio**2)
     assert abs(ratio - 1) > 1e-4
-    assert_allclose(every_third[0], expected / expected.sum(axis=1, keepdims=True), atol=1e-7)
+    assert_allclose(
+        every_third[0], expected / expected.sum(axis=1, keepdims=True), atol=1e-7
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,7 +137,13 @@ def test_landmarks_of_many_samples_are_means_of_them():
     assert_array_equal(found.rows(X[:9]).toarray(), B[:9].toarray())  # in any batch
 
 
-@given(st.integers(2, 30), st.integers(1, 4), st.integers(1, 12), st.integers(0, 99), st.booleans())
+@given(
+    st.integers(2, 30),
+    st.integers(1, 4),
+    st.integers(1, 12),
+    st.integers(0, 99),
+    st.booleans(),
+)
 def test_a_walk_over_landmarks_ends_somewhere(n, p, n_neighbors, seed, common_width):
     """Rows sum to 1, W is symmetric and has no eigenvalue below 0; duplicates are no obstacle."""
     X = np.random.default_rng(seed).integers(0, 3, size=(n, p)).astype(float)
@@ -149,7 +157,9 @@ def test_a_walk_over_landmarks_ends_somewhere(n, p, n_neighbors, seed, common_wi
 
 @pytest.mark.parametrize("common_width", [False, True])
 def test_samples_that_are_all_equal_are_similar(common_width):
-    W = Landmarks(np.ones((6, 2)), 1000, 3, common_width=common_width).similarity.toarray()
+    W = Landmarks(
+        np.ones((6, 2)), 1000, 3, common_width=common_width
+    ).similarity.toarray()
     assert np.isfinite(W).all()
     assert_allclose(W.sum(axis=1), 1)
 
@@ -180,22 +190,31 @@ def test_a_million_pairs_are_not_formed(monkeypatch):
 
 def test_random_state_draws_the_landmarks_of_many_samples_and_nothing_else():
     X, _ = make_blobs(300, centers=3, random_state=0)
-    drawn = [Landmarks(X, 50, 3, random_state).rows(X).toarray() for random_state in (0, 0, 1)]
+    drawn = [
+        Landmarks(X, 50, 3, random_state).rows(X).toarray()
+        for random_state in (0, 0, 1)
+    ]
     assert_array_equal(drawn[0], drawn[1])
     assert abs(drawn[0] - drawn[2]).max() > 0.1
-    all_of_them = [Landmarks(X, 300, 3, random_state).rows(X).toarray() for random_state in (0, 1)]
+    all_of_them = [
+        Landmarks(X, 300, 3, random_state).rows(X).toarray() for random_state in (0, 1)
+    ]
     assert_array_equal(*all_of_them)
 
 
 def test_landmarks_of_sparse_samples_are_sparse():
     """As of documents: dense centres would need the memory that sparse rows save."""
     rng = np.random.default_rng(0)
-    X = sp.csr_array(rng.uniform(size=(300, 400)) * (rng.uniform(size=(300, 400)) < 0.01))
+    X = sp.csr_array(
+        rng.uniform(size=(300, 400)) * (rng.uniform(size=(300, 400)) < 0.01)
+    )
     found, dense = Landmarks(X, 25, 3), Landmarks(X.toarray(), 25, 3)
     assert sp.issparse(found.points)
     assert found.points.nnz <= X.nnz
     assert_allclose(found.points.toarray(), dense.points)
-    assert_allclose(found.rows(X).toarray(), dense.rows(X.toarray()).toarray(), atol=1e-6)
+    assert_allclose(
+        found.rows(X).toarray(), dense.rows(X.toarray()).toarray(), atol=1e-6
+    )
 
 
 def test_landmarks_are_means_of_the_samples_that_are_nearest_to_them(monkeypatch):

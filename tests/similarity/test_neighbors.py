@@ -21,7 +21,9 @@ def islands(sizes, dtype=float):
     """Return samples on a line in groups that lie ever farther from each other."""
     rng = np.random.default_rng(0)
     starts = 100.0 * np.cumsum(np.arange(1, len(sizes) + 1))
-    X = np.concatenate([a + rng.uniform(size=n) for a, n in zip(starts, sizes, strict=True)])
+    X = np.concatenate(
+        [a + rng.uniform(size=n) for a, n in zip(starts, sizes, strict=True)]
+    )
     return np.column_stack([X, np.ones(len(X))]).astype(dtype), np.repeat(
         np.arange(len(sizes)), sizes
     )
@@ -37,7 +39,9 @@ def test_parts_are_linked_to_the_nearest_others(storage):
     assert abs(found - found.T).max() == 0
     links = sp.triu(found - plain).tocoo()
     rows, columns = links.row[links.data > 0], links.col[links.data > 0]
-    ends = {tuple(sorted(pair)) for pair in zip(island[rows], island[columns], strict=True)}
+    ends = {
+        tuple(sorted(pair)) for pair in zip(island[rows], island[columns], strict=True)
+    }
     assert ends == {(0, 1), (1, 2), (2, 3), (3, 4)}
     for a, b in zip(rows, columns, strict=True):  # the two ends that face each other
         others = abs(X[island == island[a], 0][:, None] - X[island == island[b], 0])
@@ -86,7 +90,9 @@ def test_a_fit_of_more_parts_than_clusters_joins_what_is_near():
 def test_rows_that_nearly_coincide_are_warned_of():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(60, 2)), 20, axis=0)
-    with pytest.warns(UserWarning, match=r"falls into 60 parts.*nearly coincide.*'rbf'"):
+    with pytest.warns(
+        UserWarning, match=r"falls into 60 parts.*nearly coincide.*'rbf'"
+    ):
         NeighborGraph(X + 1e-6 * rng.normal(size=X.shape), max_parts=3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -51,7 +51,11 @@ def test_split_is_a_difference_of_nonnegative_parts(kind, seed, n):
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_split_has_no_negative_part_where_there_is_nothing_negative(storage):
     X = np.array([[1.0, 0.0], [2.0, 3.0], [0.0, 1.0]])
-    for A in (Explicit(storage(X @ X.T)), Factored(storage(X)), Factored(storage(X), [2.0, 0.0])):
+    for A in (
+        Explicit(storage(X @ X.T)),
+        Factored(storage(X)),
+        Factored(storage(X), [2.0, 0.0]),
+    ):
         P, N = A.split()
         assert N is None
         assert_allclose(P.toarray(), A.toarray())
@@ -92,7 +96,9 @@ def test_float32_stays_float32(kind, seed):
     assert_allclose(A @ H, dense @ H, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.csr_matrix, sp.coo_array])
+@pytest.mark.parametrize(
+    "storage", [np.asarray, sp.csr_array, sp.csr_matrix, sp.coo_array]
+)
 def test_numbers_that_are_not_floats_become_float64(storage):
     for dtype in (np.int64, np.int32, bool):
         array = storage(np.eye(3, dtype=dtype))
@@ -101,7 +107,12 @@ def test_numbers_that_are_not_floats_become_float64(storage):
             assert_allclose(A @ np.ones((3, 1)), np.ones((3, 1)))
 
 
-@given(st.integers(0, 10**6), st.floats(-3, 3), st.sampled_from(KINDS), st.sampled_from(KINDS))
+@given(
+    st.integers(0, 10**6),
+    st.floats(-3, 3),
+    st.sampled_from(KINDS),
+    st.sampled_from(KINDS),
+)
 def test_sums_differences_and_multiples(seed, weight, one, other):
     rng = np.random.default_rng(seed)
     (A, a), (B, b) = make(one, 6, rng), make(other, 6, rng)
@@ -148,7 +159,14 @@ def test_nothing_that_was_handed_in_is_written_to(storage):
     H, groups = frozen(rng.normal(size=(2, 6, 3))), frozen(np.array([0, 0, 1, 1, 2, 2]))
     for A in (explicit, factored, explicit - 2 * factored):
         expected = A.toarray()
-        results = [A @ H, A @ H[0], *A.split(), A.take(groups), A.collapse(groups), inner(A, A)]
+        results = [
+            A @ H,
+            A @ H[0],
+            *A.split(),
+            A.take(groups),
+            A.collapse(groups),
+            inner(A, A),
+        ]
         results += [A.scaled(scale), A.without_diagonal(), A.entries(groups, groups)]
         for result in results[:2]:
             result *= 2  # the result of a product is the caller's
@@ -161,9 +179,15 @@ def test_nothing_that_was_handed_in_is_written_to(storage):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Explicit(np.ones((2, 3))), r"array must have shape \(n, n\), got \(2, 3\)"),
+        (
+            lambda: Explicit(np.ones((2, 3))),
+            r"array must have shape \(n, n\), got \(2, 3\)",
+        ),
         (lambda: Explicit(np.ones(3)), r"array must have shape \(n, n\), got \(3,\)"),
-        (lambda: Factored(np.ones((3, 2)), np.ones(3)), r"C must have shape \(2,\) or \(2, 2\)"),
+        (
+            lambda: Factored(np.ones((3, 2)), np.ones(3)),
+            r"C must have shape \(2,\) or \(2, 2\)",
+        ),
         (lambda: Explicit(np.eye(2)) + Explicit(np.eye(3)), "one shape"),
         (lambda: inner(Explicit(np.eye(2)), Explicit(np.eye(3))), "one shape"),
     ],

@@ -35,7 +35,9 @@ def documents(seed, n=2100, width=3000, dtype=np.float64):
     rng = np.random.default_rng(seed)
     share = 0.02 / (1 + np.arange(width) / 50)
     X = sp.csr_array(sp.random(n, width, density=0.01, random_state=rng))
-    topics = sp.csr_array((rng.uniform(size=(n, width)) < share) * rng.exponential(size=width))
+    topics = sp.csr_array(
+        (rng.uniform(size=(n, width)) < share) * rng.exponential(size=width)
+    )
     return sp.csr_array((X + topics).astype(dtype))
 
 
@@ -76,11 +78,15 @@ def test_the_estimate_is_the_mean_over_the_probes():
     """Of the identity all of n but what the sketch spans is left to the probes."""
     n = 2100
     found = Factored(sp.csr_array(sp.eye_array(n))).squared_norm()
-    assert found == pytest.approx(n, rel=2e-3)  # one probe more or less in the mean: 3e-2
+    assert found == pytest.approx(
+        n, rel=2e-3
+    )  # one probe more or less in the mean: 3e-2
 
 
 def test_the_estimate_is_exact_where_the_rank_is_small():
     rng = np.random.default_rng(3)
     L, R = rng.normal(size=(2100, 6)), rng.normal(size=(6, 2200))
     small = L.T @ L @ R @ R.T  # UU' = LRR'L' has the squared norm tr((L'L RR')^2)
-    assert Factored(L @ R).squared_norm() == pytest.approx(np.trace(small @ small), rel=1e-9)
+    assert Factored(L @ R).squared_norm() == pytest.approx(
+        np.trace(small @ small), rel=1e-9
+    )

@@ -37,7 +37,11 @@ every_affinity = pytest.mark.parametrize("affinity", AFFINITIES)
 def paired(one, other):
     """Pair each of one list with some of the other, and each of the other with some of the one."""
     n = max(len(one), len(other))
-    return [(one[i % len(one)], other[(i + j) % len(other)]) for j in (0, 1) for i in range(n)]
+    return [
+        (one[i % len(one)], other[(i + j) % len(other)])
+        for j in (0, 1)
+        for i in range(n)
+    ]
 
 
 one_of_each = pytest.mark.parametrize(
@@ -62,7 +66,8 @@ all_of_all = pytest.mark.parametrize(
 
 def clusterer(n_clusters=3, **parameters):
     return SSNMFClusterer(
-        **{"n_clusters": n_clusters, "random_state": 0, "n_init": 1, "max_iter": 100} | parameters
+        **{"n_clusters": n_clusters, "random_state": 0, "n_init": 1, "max_iter": 100}
+        | parameters
     )
 
 
@@ -82,7 +87,11 @@ def matrix(pairs):
 
 def factors_of_samples(model, found):
     """Return G and S of all samples; H = G S^1/2 where S is diagonal."""
-    groups = model.must_link_groups_ if model.hard_must_link else np.arange(len(model.labels_))
+    groups = (
+        model.must_link_groups_
+        if model.hard_must_link
+        else np.arange(len(model.labels_))
+    )
     rows = found.best.factors[0] / np.sqrt(np.bincount(groups))[:, None]
     if len(found.best.factors) == 1:
         return rows[groups], np.eye(rows.shape[1])

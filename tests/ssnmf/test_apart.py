@@ -20,7 +20,9 @@ CENTERS = [[0, 0], [9, 0], [4, 8]]
 def apart_from_all(n, *groups):
     """Return pairs by which each of some groups is together, and apart from everybody else."""
     must = [(group[0], i) for group in groups for i in group[1:]]
-    cannot = [(i, j) for group in groups for i in group for j in range(n) if j not in group]
+    cannot = [
+        (i, j) for group in groups for i in group for j in range(n) if j not in group
+    ]
     return PairwiseConstraints(n, must, cannot)
 
 
@@ -40,14 +42,20 @@ def apart_from_all(n, *groups):
     ],
     ids=str,
 )
-def test_groups_that_must_be_apart_from_everybody_have_clusters_of_their_own(options, sizes):
+def test_groups_that_must_be_apart_from_everybody_have_clusters_of_their_own(
+    options, sizes
+):
     points, y = make_blobs(150, centers=CENTERS, random_state=len(sizes))
     at = np.cumsum((0, *sizes))
     groups = [np.flatnonzero(y == 0)[a:b].tolist() for a, b in pairwise(at)]
     pairs, expected = apart_from_all(150, *groups), y.copy()
     for number, group in enumerate(groups):
         expected[group] = 3 + number
-    table = rbf_kernel(points, gamma=0.1) if options.get("affinity") == "precomputed" else points
+    table = (
+        rbf_kernel(points, gamma=0.1)
+        if options.get("affinity") == "precomputed"
+        else points
+    )
     model = SSNMFClusterer(3 + len(groups), random_state=0, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -76,7 +84,10 @@ def test_no_labels_violate_fewer_pairs_where_lone_samples_are_apart_from_all(see
     alone = rng.choice(n, size=rng.integers(1, 4), replace=False)
     pairs = apart_from_all(n, *([i] for i in alone))
     model = SSNMFClusterer(
-        k, contradictions="warn", random_state=0, **list(SOLVERS.values())[seed % len(SOLVERS)]
+        k,
+        contradictions="warn",
+        random_state=0,
+        **list(SOLVERS.values())[seed % len(SOLVERS)],
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # more clusters may be needed than there are
@@ -89,11 +100,15 @@ def test_what_is_kept_of_a_fit_agrees_with_clusters_of_their_own(solver, kept):
     points, y = make_blobs(60, centers=CENTERS, random_state=0)
     pairs = apart_from_all(60, np.flatnonzero(y == 0)[:4].tolist())
     W = rbf_kernel(points, gamma=0.1)
-    model = SSNMFClusterer(4, affinity="precomputed", beta=2.0, random_state=0, **SOLVERS[solver])
+    model = SSNMFClusterer(
+        4, affinity="precomputed", beta=2.0, random_state=0, **SOLVERS[solver]
+    )
     model.set_params(hard_must_link=False, alpha=0.5, normalize=False)
     model.fit(W, constraints=pairs)
     A, B = pairs.as_matrices()
-    order = canonical_order(similarities=[W], links=[A, B]).samples  # in which factors are
+    order = canonical_order(
+        similarities=[W], links=[A, B]
+    ).samples  # in which factors are
     F, M = np.zeros((60, 3)), kept[-1].parts[1]
     F[model.labels_[order] < 3] = kept[-1].parts[0]
     wanted = W + model.weight_unit_ * (0.5 * A - 2.0 * B)
@@ -109,8 +124,12 @@ def test_rows_and_pairs_in_another_order_are_the_same_clusters():
     pairs = apart_from_all(90, *(np.flatnonzero(y == c)[:3].tolist() for c in (0, 1)))
     labels = SSNMFClusterer(5, random_state=0).fit(points, constraints=pairs).labels_
     order = np.random.default_rng(0).permutation(90)
-    turned = PairwiseConstraints(90, pairs.must_link[::-1, ::-1], pairs.cannot_link[::-1, ::-1])
-    again = SSNMFClusterer(5, random_state=0).fit(points[order], constraints=turned[order])
+    turned = PairwiseConstraints(
+        90, pairs.must_link[::-1, ::-1], pairs.cannot_link[::-1, ::-1]
+    )
+    again = SSNMFClusterer(5, random_state=0).fit(
+        points[order], constraints=turned[order]
+    )
     assert adjusted_rand_score(labels[order], again.labels_) == 1
 
 

@@ -16,7 +16,9 @@ PAIRS = PairwiseConstraints(20, [(0, 1)], [(0, 19)])
 
 
 def pairs(name, says, must=None, cannot=None, error=ValueError, **parameters):
-    return Case(name, says, X, {"must_link": must, "cannot_link": cannot}, parameters, error)
+    return Case(
+        name, says, X, {"must_link": must, "cannot_link": cannot}, parameters, error
+    )
 
 
 def container(name, says, constraints, error=ValueError, **arguments):
@@ -39,14 +41,29 @@ square = sp.csr_array(([1.0, 1.0], ([0, 1], [1, 0])), shape=(20, 20))
 
 CASES = [
     # pairs, whose reading is tested with the container
-    pairs("past the samples", "must_link .*index 20, but n_samples=20.*constraints=", [(0, 20)]),
-    pairs("a matrix of other samples", r"must_link .*\(20, 20\).*\(19, 19\)", square[:19, :19]),
+    pairs(
+        "past the samples",
+        "must_link .*index 20, but n_samples=20.*constraints=",
+        [(0, 20)],
+    ),
+    pairs(
+        "a matrix of other samples",
+        r"must_link .*\(20, 20\).*\(19, 19\)",
+        square[:19, :19],
+    ),
     pairs("a negative entry", "cannot_link .*weights.*-1.0", None, -square),
     pairs("apart from itself", r"cannot_link .*\(4, 4\).*with itself", None, [(4, 4)]),
-    pairs("the container as pairs", "PairwiseConstraints .*must_link", PAIRS, error=TypeError),
+    pairs(
+        "the container as pairs",
+        "PairwiseConstraints .*must_link",
+        PAIRS,
+        error=TypeError,
+    ),
     # the container
     container(
-        "of other samples", "constraints .*about 19 samples, X has 20", PairwiseConstraints(19)
+        "of other samples",
+        "constraints .*about 19 samples, X has 20",
+        PairwiseConstraints(19),
     ),
     container(
         "a list",
@@ -55,9 +72,14 @@ CASES = [
         TypeError,
     ),
     container(
-        "labels", "constraints must be a PairwiseConstraints, got ndarray", np.zeros(20), TypeError
+        "labels",
+        "constraints must be a PairwiseConstraints, got ndarray",
+        np.zeros(20),
+        TypeError,
     ),
-    container("a pair of lists", "constraints must be .* got tuple", ([(0, 1)], []), TypeError),
+    container(
+        "a pair of lists", "constraints must be .* got tuple", ([(0, 1)], []), TypeError
+    ),
     container(
         "with must-links besides",
         "constraints, or must_link .* not both",
@@ -71,9 +93,19 @@ CASES = [
         cannot_link=[(0, 19)],
     ),
     # contradictions
-    pairs("a pair of both kinds", "samples 0 and 1 cannot be linked.*0-1", [(0, 1)], [(1, 0)]),
+    pairs(
+        "a pair of both kinds",
+        "samples 0 and 1 cannot be linked.*0-1",
+        [(0, 1)],
+        [(1, 0)],
+    ),
     pairs("a chain", "samples 2 and 7 cannot .*2-5-7", [(5, 2), (7, 5)], [(2, 7)]),
-    pairs("an odd cycle", "n_clusters=2 is too small.*cycle", None, [(0, 1), (1, 2), (2, 0)]),
+    pairs(
+        "an odd cycle",
+        "n_clusters=2 is too small.*cycle",
+        None,
+        [(0, 1), (1, 2), (2, 0)],
+    ),
     pairs(
         "too many apart",
         "n_clusters=3 is too small: samples 0, 1, 2, 3 need a cluster each",
@@ -84,21 +116,31 @@ CASES = [
     pairs("apart in one cluster", "n_clusters=1", None, [(0, 1)], n_clusters=1),
     # parameters
     parameter("no cluster", "'n_clusters' .*Got 0", n_clusters=0),
-    parameter("more clusters than samples", "n_clusters=21 .* n_samples=20", n_clusters=21),
+    parameter(
+        "more clusters than samples", "n_clusters=21 .* n_samples=20", n_clusters=21
+    ),
     parameter("a reward below zero", "'alpha' .*Got -1", alpha=-1),
     parameter("pairs that spread to everybody", "'propagation' .*Got 1", propagation=1),
-    parameter("pairs that spread to nobody", "'propagation' .*Got 0.0", propagation=0.0),
+    parameter(
+        "pairs that spread to nobody", "'propagation' .*Got 0.0", propagation=0.0
+    ),
     parameter("no number for how far", "'propagation' .*Got nan", propagation=np.nan),
     parameter("a word for how far", "'propagation' .*Got 'wide'", propagation="wide"),
     parameter("an infinite penalty", "'beta' .*Got inf", beta=np.inf),
     parameter("a word for hard", "'hard_must_link' .*Got 'yes'", hard_must_link="yes"),
-    parameter("unknown contradictions", "'contradictions' .*Got 'fix'", contradictions="fix"),
-    parameter("an unknown affinity", "'affinity' .*'cosine'.*Got 'knn'", affinity="knn"),
+    parameter(
+        "unknown contradictions", "'contradictions' .*Got 'fix'", contradictions="fix"
+    ),
+    parameter(
+        "an unknown affinity", "'affinity' .*'cosine'.*Got 'knn'", affinity="knn"
+    ),
     parameter("no affinity", "'affinity' .*Got None", affinity=None),
     parameter("no width", "'gamma' .*Got 0", gamma=0),
     parameter("no neighbours", "'n_neighbors' .*Got 0", n_neighbors=0),
     parameter("a word for normalised", "'normalize' .*Got 'yes'", normalize="yes"),
-    parameter("an unknown factorization", "'factorization' .*Got 'semi'", factorization="semi"),
+    parameter(
+        "an unknown factorization", "'factorization' .*Got 'semi'", factorization="semi"
+    ),
     parameter("no starts", "'n_init' .*Got 0", n_init=0),
     parameter("no updates", "'max_iter' .*Got 0", max_iter=0),
     parameter("a word for a seed", "'random_state' .*Got 'x'", random_state="x"),
@@ -107,12 +149,21 @@ CASES = [
     features("one sample", "n_samples=1", X[:1], n_clusters=1),
     features("a vector", "Expected 2D array", X[:, 0]),
     features("not a number", "X contains NaN", changed(X, (3, 2), np.nan)),
-    features("infinity, sparse", "X contains infinity", sp.csr_array(changed(X, (3, 2), np.inf))),
+    features(
+        "infinity, sparse",
+        "X contains infinity",
+        sp.csr_array(changed(X, (3, 2), np.inf)),
+    ),
     features("complex numbers", "Complex data", X.astype(complex)),
-    features("not square", r"X .*square.*\(20, 19\)", A[:, :19], affinity="precomputed"),
+    features(
+        "not square", r"X .*square.*\(20, 19\)", A[:, :19], affinity="precomputed"
+    ),
     features("not symmetric", "X .*symmetric", np.triu(A), affinity="precomputed"),
     features(
-        "nothing similar", "X .*all entries are 0", np.zeros((20, 20)), affinity="precomputed"
+        "nothing similar",
+        "X .*all entries are 0",
+        np.zeros((20, 20)),
+        affinity="precomputed",
     ),
     features(
         "dissimilar in sum",
@@ -125,15 +176,29 @@ CASES = [
     features("only zeros, cosine", "similar", np.zeros((20, 4)), affinity="cosine"),
     features("only zeros, many", "similar", np.zeros((400, 4)), affinity="linear"),
     features(
-        "alike only to themselves", "similar", np.eye(20), affinity="precomputed", normalize=True
+        "alike only to themselves",
+        "similar",
+        np.eye(20),
+        affinity="precomputed",
+        normalize=True,
     ),
     # what a callable returns
-    computed("a narrow result", r"affinity .*\(20, 20\).*got \(20, 19\)", lambda X, Y: A[:, :19]),
-    computed("a list as the result", r"affinity .*\(20, 20\).*list", lambda X, Y: A.tolist()),
+    computed(
+        "a narrow result",
+        r"affinity .*\(20, 20\).*got \(20, 19\)",
+        lambda X, Y: A[:, :19],
+    ),
+    computed(
+        "a list as the result", r"affinity .*\(20, 20\).*list", lambda X, Y: A.tolist()
+    ),
     computed("nothing as the result", "affinity .*None", lambda X, Y: None),
     computed("a result of NaN", "affinity", lambda X, Y: changed(A, (0, 0), np.nan)),
     computed("an infinite result", "affinity", lambda X, Y: changed(A, (0, 0), np.inf)),
-    computed("a result that is not symmetric", "affinity .*symmetric", lambda X, Y: np.triu(A)),
+    computed(
+        "a result that is not symmetric",
+        "affinity .*symmetric",
+        lambda X, Y: np.triu(A),
+    ),
     computed("a complex result", "affinity", lambda X, Y: A * 1j),
     computed("zeros as the result", "similar", lambda X, Y: 0 * A),
 ]
@@ -172,12 +237,20 @@ def fitted(request):
     return SSNMFClusterer(2, affinity=request.param, random_state=0).fit(data), data
 
 
-@pytest.mark.filterwarnings("ignore:.*found 1 cluster:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings(
+    "ignore:.*found 1 cluster:sklearn.exceptions.ConvergenceWarning"
+)
 @pytest.mark.parametrize(
     ("new", "says"),
     [
-        (lambda X: X[:, :-1], "X has {fewer} features, but SSNMFClusterer is expecting {n}"),
-        (lambda X: np.column_stack([X, X[:, 0]]), "X has {more} features.* expecting {n}"),
+        (
+            lambda X: X[:, :-1],
+            "X has {fewer} features, but SSNMFClusterer is expecting {n}",
+        ),
+        (
+            lambda X: np.column_stack([X, X[:, 0]]),
+            "X has {more} features.* expecting {n}",
+        ),
         (lambda X: X[:0], r"0 sample\(s\)"),
         (lambda X: X[0], "Expected 2D array"),
         (lambda X: changed(X, (0, 0), np.nan), "X contains NaN"),
@@ -189,13 +262,17 @@ def test_new_samples_must_be_like_the_training_samples(fitted, new, says):
     model, data = fitted
     n = data.shape[1]
     for method in (model.predict, model.transform):
-        with pytest.raises(ValueError, match=says.format(fewer=n - 1, n=n, more=n + 1)) as caught:
+        with pytest.raises(
+            ValueError, match=says.format(fewer=n - 1, n=n, more=n + 1)
+        ) as caught:
             method(new(data))
         assert_in_our_words(caught)
 
 
 def test_a_callable_must_return_as_many_columns_as_training_samples():
-    model = SSNMFClusterer(2, affinity=lambda X, Y: rbf_kernel(X, X), random_state=0).fit(X)
+    model = SSNMFClusterer(
+        2, affinity=lambda X, Y: rbf_kernel(X, X), random_state=0
+    ).fit(X)
     with pytest.raises(ValueError, match=r"affinity .*\(3, 20\).*\(3, 3\)") as caught:
         model.predict(X[:3])
     assert_in_our_words(caught)

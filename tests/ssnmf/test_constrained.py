@@ -69,13 +69,18 @@ def inside(groups, B):
 
 
 def of(operator, known, *, hard=False, alpha=2.0, beta=1.0):
-    asked = SimpleNamespace(alpha=alpha, beta=beta, contradictions="raise", hard_must_link=hard)
+    asked = SimpleNamespace(
+        alpha=alpha, beta=beta, contradictions="raise", hard_must_link=hard
+    )
     affinity = SimpleNamespace(name="linear", counts=None, similarity=operator)
     return constrain(asked, affinity, known)
 
 
 anything = given(
-    seeds, st.integers(2, 11), st.sampled_from(STORAGES), st.sampled_from([0.0, 0.5, 2.0])
+    seeds,
+    st.integers(2, 11),
+    st.sampled_from(STORAGES),
+    st.sampled_from([0.0, 0.5, 2.0]),
 )
 
 
@@ -83,7 +88,9 @@ anything = given(
 
 
 @anything
-def test_soft_constraints_are_added_in_units_of_the_large_entry(seed, n, storage, alpha):
+def test_soft_constraints_are_added_in_units_of_the_large_entry(
+    seed, n, storage, alpha
+):
     W, operator, known = problem(seed, n, storage)
     A, B = rewards_and_penalties(known)
     u = unit_of(W)
@@ -103,8 +110,15 @@ def test_soft_constraints_are_added_in_units_of_the_large_entry(seed, n, storage
 def test_the_four_by_four_case_by_hand():
     X = np.array([[1.0], [2.0], [0.0], [1.0]])
     u = np.quantile([2, 1, 2], 0.999)  # the entries above the diagonal that are not 0
-    known = PairwiseConstraints(4, must_link=[(0, 1, 0.5)], cannot_link=[(2, 1, 1), (0, 3, 3)])
-    expected = [[1, 2 + 1, 0, 1 - 3], [2 + 1, 4, 0 - 1, 2], [0, 0 - 1, 0, 0], [1 - 3, 2, 0, 1]]
+    known = PairwiseConstraints(
+        4, must_link=[(0, 1, 0.5)], cannot_link=[(2, 1, 1), (0, 3, 3)]
+    )
+    expected = [
+        [1, 2 + 1, 0, 1 - 3],
+        [2 + 1, 4, 0 - 1, 2],
+        [0, 0 - 1, 0, 0],
+        [1 - 3, 2, 0, 1],
+    ]
     for W in (Explicit(X @ X.T), Explicit(sp.csr_array(X @ X.T)), Factored(X)):
         found = of(W, known, alpha=2 / u, beta=1 / u)
         assert_allclose(found.A.toarray(), expected, atol=1e-12)
@@ -113,7 +127,10 @@ def test_the_four_by_four_case_by_hand():
 def test_constraints_that_count_nothing_leave_the_similarity():
     W, operator, known = problem(3, 9, "dense")
     assert known.n_pairs
-    for pairs, options in [(known, {"alpha": 0.0, "beta": 0.0}), (PairwiseConstraints(9), {})]:
+    for pairs, options in [
+        (known, {"alpha": 0.0, "beta": 0.0}),
+        (PairwiseConstraints(9), {}),
+    ]:
         found = of(operator, pairs, **options)
         assert_allclose(found.A.toarray(), W, **exactly)
         assert_allclose(found.objective.constant, (W**2).sum())
@@ -124,7 +141,9 @@ def test_a_factored_similarity_is_never_formed():
     n = 20_000
     rng = np.random.default_rng(0)
     X = sp.csr_array(sp.random(n, 500, density=0.01, random_state=rng))
-    known = PairwiseConstraints.from_labels(rng.integers(0, 4, n), n_pairs=4000, random_state=0)
+    known = PairwiseConstraints.from_labels(
+        rng.integers(0, 4, n), n_pairs=4000, random_state=0
+    )
     for hard in (False, True):
         found = of(Factored(X), known, hard=hard)
         i, j = known.cannot_link[0]
@@ -153,7 +172,9 @@ def test_hard_must_links_contract_the_similarity(seed, n, storage, beta):
     rewarded = W + 7 * u * inside(groups, A)
     penalised = rewarded - beta * u * inside(groups, B)
     assert_allclose(found.A.toarray(), scale @ C.T @ penalised @ C @ scale, **exactly)
-    assert_allclose(found.friendly.toarray(), scale @ C.T @ rewarded @ C @ scale, **exactly)
+    assert_allclose(
+        found.friendly.toarray(), scale @ C.T @ rewarded @ C @ scale, **exactly
+    )
     assert_allclose(found.objective.constant, (penalised**2).sum(), **exactly)
     assert_array_equal(found.groups, groups)
     assert_array_equal(found.mass, C.sum(axis=0))
@@ -170,7 +191,11 @@ def test_the_loss_of_the_contraction_is_that_of_all_samples(seed, n, storage, be
     H = found.expand(h)
     for i, j in known.must_link:
         assert_array_equal(H[i], H[j])
-    small = found.objective.constant - 2 * (h * (found.A @ h)).sum() + ((h.T @ h) ** 2).sum()
+    small = (
+        found.objective.constant
+        - 2 * (h * (found.A @ h)).sum()
+        + ((h.T @ h) ** 2).sum()
+    )
     assert_allclose(small, ((A - H @ H.T) ** 2).sum(), **exactly)
     assert_allclose(H.T @ H, h.T @ h, **exactly)
 
@@ -186,7 +211,11 @@ def test_the_contraction_by_hand():
     together = (W[0, 0] + W[2, 2] + 2 * W[0, 2]) / 2
     with_1 = (W[0, 1] - 1 + W[2, 1] - 2) / np.sqrt(2)
     with_3 = (W[0, 3] + W[2, 3]) / np.sqrt(2)
-    expected = [[together, with_1, with_3], [with_1, W[1, 1], W[1, 3]], [with_3, W[1, 3], W[3, 3]]]
+    expected = [
+        [together, with_1, with_3],
+        [with_1, W[1, 1], W[1, 3]],
+        [with_3, W[1, 3], W[3, 3]],
+    ]
     assert_allclose(found.A.toarray(), expected)
     root = np.sqrt(2)
     assert_allclose(found.expand(np.eye(3)), np.array([[1, 0, 0], [0, root, 0], [1, 0, 0],

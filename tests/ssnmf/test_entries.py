@@ -23,7 +23,9 @@ def literal_large_entry(dense, share=0.999):
 
 
 @given(seeds, st.integers(1, 30), st.sampled_from([0.999, 0.5]))
-def test_the_large_entry_is_a_quantile_of_what_is_not_zero_off_the_diagonal(seed, n, share):
+def test_the_large_entry_is_a_quantile_of_what_is_not_zero_off_the_diagonal(
+    seed, n, share
+):
     rng = np.random.default_rng(seed)
     signed = factors(rng, n, n, 0.1)
     signed = signed + signed.T
@@ -38,11 +40,15 @@ def test_the_large_entry_is_a_quantile_of_what_is_not_zero_off_the_diagonal(seed
 
 def test_one_matrix_has_one_large_entry_however_it_is_stored():
     n = 400  # of so many all pairs are looked at
-    dense, kinds = stored_in_all_ways(abs(factors(np.random.default_rng(0), n, 12, share=0.2)))
+    dense, kinds = stored_in_all_ways(
+        abs(factors(np.random.default_rng(0), n, 12, share=0.2))
+    )
     pairs = dense[np.triu_indices(n, 1)]
     assert (pairs == 0).any()
     for A in kinds.values():
-        assert large_entry(A) == pytest.approx(np.quantile(pairs[pairs > 0], 0.999), rel=1e-12)
+        assert large_entry(A) == pytest.approx(
+            np.quantile(pairs[pairs > 0], 0.999), rel=1e-12
+        )
 
 
 def test_zeros_and_the_diagonal_do_not_count():

@@ -65,7 +65,9 @@ def test_the_loss_is_that_of_all_samples_and_never_rises(affinity, way, solver, 
     )  # fmt: skip
     W = make_affinity(X, affinity, normalize="auto", n_clusters=3).similarity.toarray()
     off = W[np.triu_indices(60, 1)]
-    assert model.weight_unit_ == pytest.approx(np.quantile(off[off != 0], 0.999), rel=1e-9)
+    assert model.weight_unit_ == pytest.approx(
+        np.quantile(off[off != 0], 0.999), rel=1e-9
+    )
     A = constrained(W, known, model)
     G, S = factors_of_samples(model, kept[-1])
     assert_allclose(model.loss_, ((A - G @ S @ G.T) ** 2).sum(), rtol=1e-9, atol=1e-9)
@@ -85,7 +87,10 @@ def test_the_core_belongs_to_unit_columns(solver, kept):
     unit, S = G / lengths, S * np.outer(lengths, lengths)
     H = unit * np.sqrt(np.diag(S))
     shares = H / H.sum(axis=1, keepdims=True)
-    order = [abs(shares - column[:, None]).sum(axis=0).argmin() for column in model.membership_.T]
+    order = [
+        abs(shares - column[:, None]).sum(axis=0).argmin()
+        for column in model.membership_.T
+    ]
     assert sorted(order) == [0, 1, 2]
     assert_allclose(model.membership_, shares[:, order], atol=1e-9)
     assert_allclose(model.core_, S[np.ix_(order, order)], rtol=1e-9, atol=1e-12)
@@ -105,7 +110,9 @@ def test_a_full_core_holds_similarity_between_clusters():
     options = {"affinity": "precomputed", "normalize": False}
     full = clusterer(2, factorization="tri", n_init=10, **options).fit(W)
     assert same_partition(full.labels_, np.repeat([0, 1], 8))
-    assert_allclose(full.core_, [[full.core_[0, 0], 2], [2, full.core_[1, 1]]], atol=0.3)
+    assert_allclose(
+        full.core_, [[full.core_[0, 0], 2], [2, full.core_[1, 1]]], atol=0.3
+    )
     assert full.loss_ < 0.3 * clusterer(2, **options).fit(W).loss_
 
 
@@ -119,7 +126,9 @@ def test_the_order_of_the_samples_does_not_matter(affinity, way):
     known = PairwiseConstraints.from_labels(y, n_pairs=20, random_state=0)
     model = fitted(clean, constraints=known, affinity=affinity, **CONSTRAINED[way])
     order = np.random.RandomState(0).permutation(60)
-    shuffled = fitted(clean[order], constraints=known[order], affinity=affinity, **CONSTRAINED[way])
+    shuffled = fitted(
+        clean[order], constraints=known[order], affinity=affinity, **CONSTRAINED[way]
+    )
     assert same_partition(model.labels_[order], shuffled.labels_)
     assert shuffled.satisfaction_ == model.satisfaction_
     assert adjusted_rand_score(y, model.labels_) == 1
@@ -143,7 +152,9 @@ def best_clustering(W, n_clusters, known):
 def corners():
     """Four samples at one place, four at another: the similarity of all, and who is where."""
     near = np.array([[0, 0], [0, 0.5], [0.5, 0], [0.5, 0.5]])
-    return rbf_kernel(np.vstack([near, near * 0.9 + 3]), gamma=0.3), np.repeat([0, 1], 4)
+    return rbf_kernel(np.vstack([near, near * 0.9 + 3]), gamma=0.3), np.repeat(
+        [0, 1], 4
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -154,7 +165,9 @@ def test_tiny_problems_have_the_best_allowed_answer(seed):
     assert same_partition(model.labels_, best_clustering(W, 2, known))
 
 
-@pytest.mark.parametrize("must", [[(0, 4), (1, 5), (2, 6)], [(0, 7)], [(0, 7), (0, 6), (7, 5)]])
+@pytest.mark.parametrize(
+    "must", [[(0, 4), (1, 5), (2, 6)], [(0, 7)], [(0, 7), (0, 6), (7, 5)]]
+)
 def test_tiny_problems_whose_must_links_cut_across_the_clusters(must):
     W, y = corners()
     known = PairwiseConstraints(8, must)
@@ -183,7 +196,9 @@ def test_clusters_may_be_fewer_than_the_groups_allow():
     """Three clusters are asked for, and must-links leave two groups."""
     y = np.repeat([0, 1], 10)
     must = [(i, i + 1) for i in range(19) if i != 9]
-    with pytest.warns(ConvergenceWarning, match="found 2 clusters, fewer than n_clusters=3"):
+    with pytest.warns(
+        ConvergenceWarning, match="found 2 clusters, fewer than n_clusters=3"
+    ):
         model = clusterer(affinity="rbf").fit(y[:, None] * 1.0, must_link=must)
     assert same_partition(model.labels_, y)
     assert model.membership_.shape == (20, 3)

@@ -56,7 +56,9 @@ def test_named_affinities_are_precomputed_ones(affinity, way):
     W = make_affinity(X, affinity, normalize="auto", n_clusters=3).similarity.toarray()
     named = fitted(affinity=affinity, propagation=None, **CONSTRAINED[way])
     for storage in (np.asarray, sp.csr_matrix):
-        model = fitted(storage(W), affinity="precomputed", normalize=False, **CONSTRAINED[way])
+        model = fitted(
+            storage(W), affinity="precomputed", normalize=False, **CONSTRAINED[way]
+        )
         assert model.weight_unit_ == pytest.approx(named.weight_unit_, rel=1e-9)
         assert_array_equal(model.labels_, named.labels_)
         assert model.loss_ == pytest.approx(named.loss_, rel=1e-5)
@@ -73,7 +75,11 @@ def test_a_callable_is_the_affinity_that_it_computes():
 
 @solver_by_affinity
 def test_float32_stays_float32(affinity, solver):
-    options = {"affinity": affinity, "beta": 1.0, **SOLVERS[solver]}  # a larger one makes near ties
+    options = {
+        "affinity": affinity,
+        "beta": 1.0,
+        **SOLVERS[solver],
+    }  # a larger one makes near ties
     full = fitted(**options)
     storage = np.asarray if affinity in ("linear", "rbf") else sp.csr_array
     model = fitted(storage(X.astype(np.float32)), **options)
@@ -109,13 +115,17 @@ def test_a_normalized_kernel_is_the_same_however_it_is_given(affinity, storage):
 def test_as_many_clusters_as_samples(solver):
     few = 3 * np.eye(5) + 0.1
     for affinity in ("linear", "cosine", "rbf"):
-        model = clusterer(5, affinity=affinity, gamma=1, **SOLVERS[solver], max_iter=3000).fit(few)
+        model = clusterer(
+            5, affinity=affinity, gamma=1, **SOLVERS[solver], max_iter=3000
+        ).fit(few)
         assert sorted(model.labels_) == [0, 1, 2, 3, 4]
 
 
 @one_of_each
 def test_one_cluster(affinity, solver):
-    model = clusterer(1, affinity=affinity, **SOLVERS[solver]).fit(X, must_link=KNOWN.must_link)
+    model = clusterer(1, affinity=affinity, **SOLVERS[solver]).fit(
+        X, must_link=KNOWN.must_link
+    )
     assert_array_equal(model.labels_, np.zeros(60))
     assert_allclose(model.membership_, 1)
     assert_array_equal(model.predict(X), np.zeros(60))
@@ -147,10 +157,14 @@ def test_one_feature_integers_and_constant_features(affinity):
     rng = np.random.RandomState(0)
     one = (centres + rng.randint(0, 3, 36))[:, None]
     if affinity in ("nearest_neighbors", "rbf"):
-        assert same_partition(clusterer(affinity=affinity, gamma=0.01).fit(one).labels_, centres)
+        assert same_partition(
+            clusterer(affinity=affinity, gamma=0.01).fit(one).labels_, centres
+        )
     counts = rng.poisson(0.2 + 8 * np.eye(3)[np.arange(36) % 3])
     constant = np.column_stack([counts, np.full(36, 2)])
-    model, of_floats = (clusterer(affinity=affinity).fit(Z) for Z in (constant, constant * 1.0))
+    model, of_floats = (
+        clusterer(affinity=affinity).fit(Z) for Z in (constant, constant * 1.0)
+    )
     assert_same_fit(model, of_floats)
     assert adjusted_rand_score(np.arange(36) % 3, model.labels_) > 0.8
 
@@ -166,7 +180,9 @@ def test_an_isolated_sample_is_said_to_be_one(storage, normalize):
     assert_allclose(model.membership_[one], 1 / 3)
     assert model.predict(storage(W))[one] == -1
     rest = np.delete(np.arange(60), one)
-    alone = clusterer(affinity="precomputed", normalize=normalize).fit(storage(W[rest][:, rest]))
+    alone = clusterer(affinity="precomputed", normalize=normalize).fit(
+        storage(W[rest][:, rest])
+    )
     model.fit(storage(W), must_link=[(one, other)])  # now it has company
     assert model.labels_[one] == model.labels_[other]
     assert same_partition(model.labels_[rest], alone.labels_)
@@ -192,7 +208,9 @@ def test_a_signed_similarity():
 
 def test_everything_must_be_together():
     chain = [(i, i + 1) for i in range(59)]
-    with pytest.warns(ConvergenceWarning, match="found 1 cluster, fewer than n_clusters=3"):
+    with pytest.warns(
+        ConvergenceWarning, match="found 1 cluster, fewer than n_clusters=3"
+    ):
         model = clusterer().fit(X, must_link=chain)
     assert_array_equal(model.labels_, np.zeros(60))
     assert model.satisfaction_ == 1
@@ -210,7 +228,9 @@ def test_few_updates_give_a_usable_answer():
     """Chen et al., section 4.2: it can be interrupted at any time."""
     clean, y = make_blobs(60, centers=8 * np.eye(3), random_state=0)
     known = PairwiseConstraints.from_labels(y, n_pairs=20, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="did not converge within max_iter=2 updates"):
+    with pytest.warns(
+        ConvergenceWarning, match="did not converge within max_iter=2 updates"
+    ):
         model = fitted(clean, constraints=known, max_iter=2)
     assert model.n_iter_ == 2
     assert len(model.loss_curve_) == 3
@@ -220,7 +240,9 @@ def test_few_updates_give_a_usable_answer():
 
 
 def test_what_was_handed_in_is_not_changed():
-    for affinity, storage in product([*AFFINITIES, "precomputed"], [np.array, sp.csr_array]):
+    for affinity, storage in product(
+        [*AFFINITIES, "precomputed"], [np.array, sp.csr_array]
+    ):
         data = storage(rbf_kernel(X) if affinity == "precomputed" else X)
         must, cannot = KNOWN.must_link.copy(), matrix(KNOWN.cannot_link).tocsr()
         parts = [must, cannot.data, cannot.indices, cannot.indptr]
@@ -228,7 +250,9 @@ def test_what_was_handed_in_is_not_changed():
         before = [part.copy() for part in parts]
         for part in parts:
             part.flags.writeable = False
-        model = clusterer(affinity=affinity, normalize=True, max_iter=5, hard_must_link=False)
+        model = clusterer(
+            affinity=affinity, normalize=True, max_iter=5, hard_must_link=False
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(data, must_link=must, cannot_link=cannot)
@@ -245,12 +269,16 @@ def test_parts_that_must_links_leave_apart_are_warned_of(hard):
     model = clusterer(2, affinity="precomputed", hard_must_link=hard)
     a, b, c = (int(np.flatnonzero(y == k)[0]) for k in range(3))
     within = int(np.flatnonzero(y == 0)[-1])
-    with pytest.warns(UserWarning, match="3 parts that nothing connects, more than n_clusters=2"):
+    with pytest.warns(
+        UserWarning, match="3 parts that nothing connects, more than n_clusters=2"
+    ):
         model.fit(W, must_link=[(a, within)])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(W, must_link=[(b, c)])
-    assert not any("parts that nothing connects" in str(warning.message) for warning in caught)
+    assert not any(
+        "parts that nothing connects" in str(warning.message) for warning in caught
+    )
 
 
 def test_a_weight_of_soft_must_links_is_warned_of_where_none_is_soft():

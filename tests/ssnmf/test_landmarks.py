@@ -51,7 +51,9 @@ def test_clusters_are_found_and_finite(samples, n_landmarks, options, few_landma
     assert np.isfinite(model.membership_).all()
     assert np.isfinite(model.loss_)
     assert set(np.unique(model.predict(samples))) <= {0, 1, 2}
-    assert np.isfinite(model.transform(np.full((2, samples.shape[1]), samples.max()))).all()
+    assert np.isfinite(
+        model.transform(np.full((2, samples.shape[1]), samples.max()))
+    ).all()
 
 
 @pytest.mark.parametrize("n_landmarks", [10, 1000])

@@ -40,7 +40,9 @@ def test_integers_in_an_index_that_are_no_positions_are_told_beside_pairs():
     shuffled, kept = frame.sample(frac=1, random_state=0), frame[frame.index % 2 == 0]
     model = clusterer()
     for other in (shuffled, kept, frame.set_axis(np.arange(len(X)) + 1)):
-        with pytest.warns(UserWarning, match=r"holds other integers\. .*from_ids\(X\.index"):
+        with pytest.warns(
+            UserWarning, match=r"holds other integers\. .*from_ids\(X\.index"
+        ):
             model.fit(other, must_link=[(0, 5)])
         assert_array_equal(model.constraints_.must_link, [[0, 5]])  # rows, as it says
     with warnings.catch_warnings():
@@ -78,7 +80,10 @@ def test_when_all_pairs_are_known_all_samples_are_right(affinity, way):
     noisy, y = make_blobs(90, centers=2 * np.eye(3), cluster_std=1.0, random_state=1)
     before = clusterer(affinity=affinity).fit(noisy)
     model = fitted(
-        noisy, constraints=PairwiseConstraints.from_labels(y), affinity=affinity, **CONSTRAINED[way]
+        noisy,
+        constraints=PairwiseConstraints.from_labels(y),
+        affinity=affinity,
+        **CONSTRAINED[way],
     )
     assert clustering_accuracy(y, before.labels_) < 0.95
     assert clustering_accuracy(y, model.labels_) == 1
@@ -89,7 +94,9 @@ def test_more_weight_satisfies_more():
     noisy, y = make_blobs(90, centers=2 * np.eye(3), cluster_std=1.2, random_state=1)
     known = PairwiseConstraints.from_labels(y, n_pairs=150, random_state=0)
     shares = [
-        fitted(noisy, constraints=known, hard_must_link=False, alpha=w, beta=w).satisfaction_
+        fitted(
+            noisy, constraints=known, hard_must_link=False, alpha=w, beta=w
+        ).satisfaction_
         for w in (0.0, 0.5, 2.0)
     ]
     assert shares[0] < shares[1] < shares[2]
@@ -100,8 +107,14 @@ def test_what_is_reported_of_the_constraints():
     known = PairwiseConstraints.from_labels(y, n_pairs=80, random_state=0)
     model = fitted(noisy, constraints=known, hard_must_link=False, alpha=0.1, beta=0.1)
     labels = model.labels_
-    apart = [pair for pair in known.must_link.tolist() if labels[pair[0]] != labels[pair[1]]]
-    joined = [pair for pair in known.cannot_link.tolist() if labels[pair[0]] == labels[pair[1]]]
+    apart = [
+        pair for pair in known.must_link.tolist() if labels[pair[0]] != labels[pair[1]]
+    ]
+    joined = [
+        pair
+        for pair in known.cannot_link.tolist()
+        if labels[pair[0]] == labels[pair[1]]
+    ]
     assert apart
     assert joined
     assert model.violated_must_link_.tolist() == apart
@@ -112,16 +125,26 @@ def test_what_is_reported_of_the_constraints():
 
 
 def test_nothing_is_violated_where_nothing_is_known():
-    for known in (None, PairwiseConstraints(60), PairwiseConstraints(60, must_link=[(3, 3)])):
+    for known in (
+        None,
+        PairwiseConstraints(60),
+        PairwiseConstraints(60, must_link=[(3, 3)]),
+    ):
         model = fitted(constraints=known)
         assert np.isnan(model.satisfaction_)
-        assert model.violated_must_link_.shape == model.violated_cannot_link_.shape == (0, 2)
+        assert (
+            model.violated_must_link_.shape
+            == model.violated_cannot_link_.shape
+            == (0, 2)
+        )
         assert_array_equal(model.must_link_groups_, np.arange(60))
         assert_same_fit(model, clusterer().fit(X))
 
 
 FORMS = {
-    "the container": lambda must, cannot: {"constraints": PairwiseConstraints(60, must, cannot)},
+    "the container": lambda must, cannot: {
+        "constraints": PairwiseConstraints(60, must, cannot)
+    },
     "the other order": lambda must, cannot: {
         "must_link": must[::-1, ::-1],
         "cannot_link": cannot[::-1, ::-1],
@@ -130,7 +153,10 @@ FORMS = {
         "must_link": np.vstack([must, must[:, ::-1], must]),
         "cannot_link": np.vstack([cannot, cannot[:3]]),
     },
-    "lists": lambda must, cannot: {"must_link": must.tolist(), "cannot_link": cannot.tolist()},
+    "lists": lambda must, cannot: {
+        "must_link": must.tolist(),
+        "cannot_link": cannot.tolist(),
+    },
     "weights of 1": lambda must, cannot: {
         "must_link": np.column_stack([must, np.ones(len(must))]),
         "cannot_link": np.column_stack([cannot, np.ones(len(cannot))]),
@@ -162,7 +188,12 @@ def test_weights_of_pairs_and_alpha_and_beta_are_one_thing(affinity, solver):
     heavy = PairwiseConstraints(
         60, [(*p, 3.0) for p in KNOWN.must_link], [(*p, 0.5) for p in KNOWN.cannot_link]
     )
-    options = {"affinity": affinity, "hard_must_link": False, **SOLVERS[solver], "max_iter": 50}
+    options = {
+        "affinity": affinity,
+        "hard_must_link": False,
+        **SOLVERS[solver],
+        "max_iter": 50,
+    }
     options["propagation"] = None  # pairs spread by their weights alone
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -185,8 +216,16 @@ def test_weights_of_zero_are_no_constraints(affinity, solver):
 
 CONTRADICTIONS = {
     "a chain": ({"must_link": [(3, 5), (5, 9)], "cannot_link": [(9, 3)]}, "3-5-9", 3),
-    "too few clusters": ({"cannot_link": list(permutations(range(4), 2))}, "n_clusters=3", 3),
-    "an odd cycle": ({"cannot_link": [(0, 1), (1, 2), (2, 0)]}, "samples ., ., . are a cycle", 2),
+    "too few clusters": (
+        {"cannot_link": list(permutations(range(4), 2))},
+        "n_clusters=3",
+        3,
+    ),
+    "an odd cycle": (
+        {"cannot_link": [(0, 1), (1, 2), (2, 0)]},
+        "samples ., ., . are a cycle",
+        2,
+    ),
 }
 
 
@@ -197,7 +236,9 @@ def test_contradictions_are_found_and_named(case, way):
     model = clusterer(k, **CONSTRAINED[way])
     with pytest.raises(ValueError, match=f"{says}.*contradictions='ignore'"):
         model.fit(X, **pairs)
-    with pytest.warns(UserWarning, match=f"Not all constraints can be satisfied: .*{says}"):
+    with pytest.warns(
+        UserWarning, match=f"Not all constraints can be satisfied: .*{says}"
+    ):
         model.set_params(contradictions="warn").fit(X, **pairs)
     labels, share = model.labels_, model.satisfaction_
     assert share < 1
@@ -214,14 +255,23 @@ def test_contradictions_are_found_and_named(case, way):
 def test_pairs_that_may_be_wrong_are_soft(seed):
     drawn = PairwiseConstraints.from_labels(Y, n_pairs=200, random_state=seed)
     wrong = np.random.default_rng(seed).random(200) < 0.1
-    links, n_must = np.concatenate([drawn.must_link, drawn.cannot_link]), len(drawn.must_link)
+    links, n_must = (
+        np.concatenate([drawn.must_link, drawn.cannot_link]),
+        len(drawn.must_link),
+    )
     must = (np.arange(200) < n_must) ^ wrong
     pairs = {"constraints": PairwiseConstraints(len(X), links[must], links[~must])}
-    told = [fitted(**pairs, contradictions="ignore", hard_must_link=way) for way in ("auto", False)]
+    told = [
+        fitted(**pairs, contradictions="ignore", hard_must_link=way)
+        for way in ("auto", False)
+    ]
     soft, same = told
     assert_array_equal(soft.membership_, same.membership_)
     alone = fitted(constraints=None)
-    assert adjusted_rand_score(Y, soft.labels_) > adjusted_rand_score(Y, alone.labels_) - 0.01
+    assert (
+        adjusted_rand_score(Y, soft.labels_)
+        > adjusted_rand_score(Y, alone.labels_) - 0.01
+    )
     told = np.concatenate([soft.violated_must_link_, soft.violated_cannot_link_])
     suspicious = {*map(tuple, told.tolist())}
     found = suspicious & {*map(tuple, links[wrong].tolist())}
@@ -238,12 +288,16 @@ def test_y_is_ignored():
     model = fitted()
     for y in (Y, Y.astype(str), ["a"] * 3, object(), np.nan, KNOWN):
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # also not when it holds the constraints that are given
+            warnings.simplefilter(
+                "error"
+            )  # also not when it holds the constraints that are given
             assert_same_fit(clusterer().fit(X, y, constraints=KNOWN), model)
 
 
 def test_constraints_that_are_given_as_y_are_ignored_and_said_to_be():
-    with pytest.warns(UserWarning, match=r"fit ignores y, .* fit\(X, constraints=\.\.\.\)"):
+    with pytest.warns(
+        UserWarning, match=r"fit ignores y, .* fit\(X, constraints=\.\.\.\)"
+    ):
         model = clusterer().fit(X, KNOWN)
     assert np.isnan(model.satisfaction_)
     assert_same_fit(model, clusterer().fit(X))

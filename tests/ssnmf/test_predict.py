@@ -46,7 +46,9 @@ def test_new_samples_are_least_squares_fits_to_the_factor(affinity, way, kept):
     expected = np.array([nnls(H[:, order], row)[0] for row in S])
     memberships = expected / expected.sum(axis=1, keepdims=True)
     assert_allclose(model.transform(new), memberships, atol=1e-3)
-    clear = np.sort(memberships, axis=1)[:, -1] - np.sort(memberships, axis=1)[:, -2] > 0.01
+    clear = (
+        np.sort(memberships, axis=1)[:, -1] - np.sort(memberships, axis=1)[:, -2] > 0.01
+    )
     assert clear.sum() > 30
     assert_array_equal(model.predict(new)[clear], expected.argmax(axis=1)[clear])
 
@@ -116,7 +118,9 @@ def test_a_fitted_model_keeps_what_new_samples_need(affinity, few_landmarks):
         X, _ = make_blobs(n, centers=3, n_features=40, random_state=0)
         model = clusterer(affinity=affinity).fit(X)
         sizes.append(len(pickle.dumps(model)))
-    assert sizes[1] - sizes[0] < 400 * 8 * (3 + 3)  # labels, groups, memberships; X has 40 columns
+    assert sizes[1] - sizes[0] < 400 * 8 * (
+        3 + 3
+    )  # labels, groups, memberships; X has 40 columns
 
 
 def test_a_fitted_model_does_not_keep_the_similarity():

@@ -17,7 +17,9 @@ from nmfcluster.similarity.spreading import drawn_of, raised, walks
 
 X, y = load_iris(return_X_y=True)
 PAIRS = PairwiseConstraints.from_labels(y, n_pairs=30, random_state=0)
-MANY = PairwiseConstraints.from_labels(y, n_pairs=60, random_state=0)  # over one in three samples
+MANY = PairwiseConstraints.from_labels(
+    y, n_pairs=60, random_state=0
+)  # over one in three samples
 AFFINITIES = ["nearest_neighbors", "landmarks", "rbf"]
 
 
@@ -101,14 +103,20 @@ def test_links_spread_as_the_formula_says(
         V, a, largest = B.T @ B, width**0.5, np.diag(W).max()
     V = V - np.diag(np.diag(V))
     V /= V.max()
-    weighted = PairwiseConstraints(150, [(*p, 2.0) for p in PAIRS.must_link], PAIRS.cannot_link)
+    weighted = PairwiseConstraints(
+        150, [(*p, 2.0) for p in PAIRS.must_link], PAIRS.cannot_link
+    )
     for pairs in (PAIRS, MANY, weighted):
         M = literal(V, B, links_of(pairs).toarray(), a, min(2, 6 * pairs.n_pairs / 150))
         found = raised(made, links_of(pairs), width, fixed(), by_landmarks).toarray()
         assert_allclose(found, W / largest + B @ M @ B.T, atol=1e-4)
-        if by_landmarks and most < 150:  # and without the diagonal, as what is normalised is
+        if (
+            by_landmarks and most < 150
+        ):  # and without the diagonal, as what is normalised is
             alone = made.without_diagonal()
-            found = raised(alone, links_of(pairs), width, fixed(), by_landmarks).toarray()
+            found = raised(
+                alone, links_of(pairs), width, fixed(), by_landmarks
+            ).toarray()
             assert_allclose(found, alone.toarray() / largest + B @ M @ B.T, atol=1e-4)
 
 
@@ -164,12 +172,19 @@ def test_cannot_links_alone_raise_nothing():
     [(name, dtype) for name in AFFINITIES for dtype in (np.float64, np.float32)],
 )
 def test_a_fit_with_propagation(affinity, dtype):
-    options = {"propagation": 0.65, "affinity": affinity, "random_state": 0, "n_init": 2}
+    options = {
+        "propagation": 0.65,
+        "affinity": affinity,
+        "random_state": 0,
+        "n_init": 2,
+    }
     model = SSNMFClusterer(3, **options).fit(X.astype(dtype), constraints=PAIRS)
     assert model.membership_.dtype == dtype
     must, _ = PAIRS.satisfied(model.labels_)
     assert must.all()
-    again = SSNMFClusterer(3, n_jobs=2, **options).fit(X.astype(dtype), constraints=PAIRS)
+    again = SSNMFClusterer(3, n_jobs=2, **options).fit(
+        X.astype(dtype), constraints=PAIRS
+    )
     assert_array_equal(again.membership_, model.membership_)
     assert (model.predict(X.astype(dtype)) == model.labels_).mean() > 0.9
 
@@ -177,7 +192,10 @@ def test_a_fit_with_propagation(affinity, dtype):
 def test_pairs_spread_to_samples_in_none_of_them():
     """Moons touch: a graph is cut somewhere, and pairs say where."""
     moons, classes = make_moons(400, noise=0.2, random_state=0)
-    draws = [PairwiseConstraints.from_labels(classes, 50, random_state=seed) for seed in range(3)]
+    draws = [
+        PairwiseConstraints.from_labels(classes, 50, random_state=seed)
+        for seed in range(3)
+    ]
 
     def score(width):
         model = SSNMFClusterer(2, propagation=width, random_state=0)
@@ -209,9 +227,14 @@ def propagation(pairs, X=X, **options):
 
 
 def test_auto_spreads_where_there_is_a_must_link_a_cluster():
-    enough, few = (PairwiseConstraints(150, PAIRS.must_link[:n], [(0, 149)]) for n in (3, 2))
+    enough, few = (
+        PairwiseConstraints(150, PAIRS.must_link[:n], [(0, 149)]) for n in (3, 2)
+    )
     assert [propagation(pairs) for pairs in (few, enough)] == [None, 0.7]
-    assert [propagation(pairs, propagation=0.3) for pairs in (few, enough)] == [0.3, 0.3]
+    assert [propagation(pairs, propagation=0.3) for pairs in (few, enough)] == [
+        0.3,
+        0.3,
+    ]
     cannot = PairwiseConstraints(150, cannot_link=PAIRS.cannot_link)
     assert propagation(cannot) is None
     assert propagation(cannot, propagation=0.3) is None
@@ -231,19 +254,29 @@ def test_auto_leaves_similarities_alone():
 @pytest.mark.parametrize("width", ["auto", 0.5])
 def test_pairs_of_weight_zero_do_not_spread(width):
     options = {"hard_must_link": False, "alpha": 0, "beta": 0, "random_state": 0}
-    distinct = X + 1e-3 * np.random.default_rng(0).normal(size=X.shape)  # copies share their rows
-    model = SSNMFClusterer(3, propagation=width, **options).fit(distinct, constraints=PAIRS)
+    distinct = X + 1e-3 * np.random.default_rng(0).normal(
+        size=X.shape
+    )  # copies share their rows
+    model = SSNMFClusterer(3, propagation=width, **options).fit(
+        distinct, constraints=PAIRS
+    )
     without = SSNMFClusterer(3, random_state=0).fit(distinct)
     assert_array_equal(model.membership_, without.membership_)
 
 
 def test_negative_similarities_are_refused():
     W = X @ X.T - 60
-    with pytest.raises(ValueError, match=r"propagation must be None where similarities are below"):
-        SSNMFClusterer(3, affinity="precomputed", propagation=0.5).fit(W, constraints=PAIRS)
+    with pytest.raises(
+        ValueError, match=r"propagation must be None where similarities are below"
+    ):
+        SSNMFClusterer(3, affinity="precomputed", propagation=0.5).fit(
+            W, constraints=PAIRS
+        )
 
 
 def test_large_similarities_that_no_graph_is_are_refused(monkeypatch):
     monkeypatch.setattr(spreading, "MOST", 100)
-    with pytest.raises(ValueError, match=r"propagation must be None for more than .*landmarks"):
+    with pytest.raises(
+        ValueError, match=r"propagation must be None for more than .*landmarks"
+    ):
         SSNMFClusterer(3, affinity="cosine", propagation=0.5).fit(X, constraints=PAIRS)

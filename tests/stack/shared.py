@@ -17,13 +17,17 @@ def matrices(n=7, m=None, n_sources=3, seed=0):
     rng = np.random.default_rng(seed)
     shape = (n_sources, n, n if m is None else m)
     drawn = rng.uniform(0.1, 1, size=shape) * (rng.uniform(size=shape) < 0.6)
-    return list(drawn if m is not None else drawn + drawn.transpose(0, 2, 1) + np.eye(n))
+    return list(
+        drawn if m is not None else drawn + drawn.transpose(0, 2, 1) + np.eye(n)
+    )
 
 
 def mixed(n=7, m=None, seed=0):
     """Return a stack of a dense, a sparse and a dense matrix, and the array that it stands for."""
     drawn = matrices(n, m, seed=seed)
-    return SimilarityStack([drawn[0], sp.csr_array(drawn[1]), drawn[2]]), np.stack(drawn, axis=-1)
+    return SimilarityStack([drawn[0], sp.csr_array(drawn[1]), drawn[2]]), np.stack(
+        drawn, axis=-1
+    )
 
 
 def without(S, *lost):
@@ -101,6 +105,9 @@ class NearestSample(ClassifierMixin, BaseEstimator):
     def predict(self, X):
         sources, _ = cross_sources(X, self.seen_)
         assert [sp.issparse(source) for source in sources] == self.sparse_
-        total = sum(source.toarray() if sp.issparse(source) else source for source in sources[1:])
+        total = sum(
+            source.toarray() if sp.issparse(source) else source
+            for source in sources[1:]
+        )
         first = sources[0].toarray() if sp.issparse(sources[0]) else sources[0]
         return self.labels_[(self.first * first + total).argmax(axis=1)]

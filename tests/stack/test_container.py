@@ -24,11 +24,19 @@ def test_attributes():
     assert len(stack) == 5
     assert stack.dtype == np.float64
     assert stack.names == ("source0", "source1", "source2")
-    assert repr(stack).startswith("SimilarityStack(shape=(5, 4, 3), dtype=float64, names=(")
+    assert repr(stack).startswith(
+        "SimilarityStack(shape=(5, 4, 3), dtype=float64, names=("
+    )
     assert_array_equal(stack.toarray(), whole)
-    assert [type(source) for source in stack.parsing] == [np.ndarray, sp.csr_array, np.ndarray]
-    for source, expected in zip(stack.parsing, whole.transpose(2, 0, 1), strict=True):
-        assert_array_equal(source.toarray() if sp.issparse(source) else source, expected)
+    assert [type(source) for source in stack.sources] == [
+        np.ndarray,
+        sp.csr_array,
+        np.ndarray,
+    ]
+    for source, expected in zip(stack.sources, whole.transpose(2, 0, 1), strict=True):
+        assert_array_equal(
+            source.toarray() if sp.issparse(source) else source, expected
+        )
 
 
 @pytest.mark.parametrize("form", [list, partial(np.stack, axis=-1)])
@@ -40,9 +48,13 @@ def test_forms_of_several_sources(form):
     again = SimilarityStack(stack)
     assert again is not stack
     assert again.names == stack.names
-    assert again.sources[0] is stack.parsing[0]  # one matrix, two stacks
+    assert again.sources[0] is stack.sources[0]  # one matrix, two stacks
     assert SimilarityStack(stack, names=["u", "v", "w"]).names == ("u", "v", "w")
-    assert SimilarityStack(dict(zip("uvw", drawn, strict=True))).names == ("u", "v", "w")
+    assert SimilarityStack(dict(zip("uvw", drawn, strict=True))).names == (
+        "u",
+        "v",
+        "w",
+    )
 
 
 def test_forms_of_one_source():
@@ -51,7 +63,13 @@ def test_forms_of_one_source():
         (source,) = SimilarityStack([form(S)]).sources
         assert_array_equal(source, S)
         assert source.flags.c_contiguous
-    for form in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_matrix, sp.lil_array):
+    for form in (
+        sp.csr_array,
+        sp.csr_matrix,
+        sp.csc_array,
+        sp.coo_matrix,
+        sp.lil_array,
+    ):
         (source,) = SimilarityStack([form(S)]).sources
         assert isinstance(source, sp.csr_array)
         assert_array_equal(source.toarray(), S)
@@ -71,15 +89,23 @@ def test_the_type_of_all_sources_is_one(dtypes, expected):
     drawn = [np.rint(S) for S in matrices(4, 5, 2)]
     first, second = (S.astype(dtype) for S, dtype in zip(drawn, dtypes, strict=True))
     for storage in STORAGES.values():
-        stack = SimilarityStack([first, storage(second) if object not in dtypes else second])
+        stack = SimilarityStack(
+            [first, storage(second) if object not in dtypes else second]
+        )
         assert stack.dtype == expected
-        assert all(source.dtype == expected for source in stack.parsing)
+        assert all(source.dtype == expected for source in stack.sources)
         assert stack[[1]].dtype == stack.toarray().dtype == expected
-        assert_array_equal(stack.toarray(), np.stack([first, second], axis=-1).astype(expected))
+        assert_array_equal(
+            stack.toarray(), np.stack([first, second], axis=-1).astype(expected)
+        )
 
 
 def test_duplicates_and_zeros_of_a_sparse_source_are_cleaned_up_in_a_copy():
-    data, columns, starts = np.array([1.0, 2.0, 0.0]), np.array([1, 1, 1]), np.array([0, 2, 3])
+    data, columns, starts = (
+        np.array([1.0, 2.0, 0.0]),
+        np.array([1, 1, 1]),
+        np.array([0, 2, 3]),
+    )
     handed_in = sp.csr_array((data, columns, starts), shape=(2, 2))
     (source,) = SimilarityStack([handed_in]).sources
     assert source.nnz == 1
@@ -91,7 +117,7 @@ def test_nothing_is_copied():
     S = matrices(5, 4, 1)[0]
     T = sp.csr_array(S)
     stack = SimilarityStack([S, T])
-    dense, sparse = stack.parsing
+    dense, sparse = stack.sources
     assert np.shares_memory(dense, S)
     assert np.shares_memory(sparse.data, T.data)
 
@@ -122,7 +148,9 @@ def keys(draw, n):
     return draw(
         st.one_of(
             st.lists(index, max_size=2 * n),
-            st.lists(index, max_size=2 * n).map(lambda key: np.array(key, dtype=np.int32)),
+            st.lists(index, max_size=2 * n).map(
+                lambda key: np.array(key, dtype=np.int32)
+            ),
             st.lists(st.booleans(), min_size=n, max_size=n).map(np.array),
             st.slices(n),
         )
@@ -139,7 +167,9 @@ def as_positions(key, n):
     return np.arange(n)[np.array(key, dtype=int) if isinstance(key, list) else key]
 
 
-@pytest.mark.parametrize("again", [copy.deepcopy, lambda stack: pickle.loads(pickle.dumps(stack))])
+@pytest.mark.parametrize(
+    "again", [copy.deepcopy, lambda stack: pickle.loads(pickle.dumps(stack))]
+)
 def test_copies_are_the_same(again):
     S = matrices(5)[0]
     stack = SimilarityStack([without(S, 2), marked(S, 3)], names=["a", "b"])
@@ -178,7 +208,9 @@ def test_slices_are_those_of_the_array(cut):
 def test_a_slice_stores_what_is_in_it_and_no_more():
     rng = np.random.default_rng(0)
     places = rng.integers(2000, size=(2, 8000))
-    S = sp.csr_array((rng.uniform(0.1, 1, size=8000), tuple(places)), shape=(2000, 2000))
+    S = sp.csr_array(
+        (rng.uniform(0.1, 1, size=8000), tuple(places)), shape=(2000, 2000)
+    )
     stack = SimilarityStack([S])
     rows, columns = rng.permutation(2000)[:300], rng.permutation(2000)[:500]
     (part,) = stack[np.ix_(rows, columns)].sources
@@ -187,7 +219,9 @@ def test_a_slice_stores_what_is_in_it_and_no_more():
     assert_array_equal(part.toarray(), expected)
 
 
-@pytest.mark.parametrize("cut", [lambda S, i: S[np.ix_(i, [1])], lambda S, i: S[i][:, [1]]])
+@pytest.mark.parametrize(
+    "cut", [lambda S, i: S[np.ix_(i, [1])], lambda S, i: S[i][:, [1]]]
+)
 def test_a_mark_survives_the_loss_of_its_column(cut):
     S = matrices(5, n_sources=1)[0]
     stack = SimilarityStack([marked(S, 3), without(S, 3)])
@@ -204,7 +238,11 @@ def test_a_mark_survives_the_loss_of_its_column(cut):
         (2, TypeError, r"rows of a SimilarityStack .* For one row say \[2\]"),
         ([0.5, 1.0], TypeError, "list or an array of integers"),
         ([0, 7], ValueError, "row 7 is not there: a SimilarityStack has 7 rows"),
-        ([True, False], ValueError, "mask of the rows of a SimilarityStack must have 7 entries"),
+        (
+            [True, False],
+            ValueError,
+            "mask of the rows of a SimilarityStack must have 7 entries",
+        ),
         (np.ix_([0], [7]), ValueError, "column 7 is not there"),
         (([0, 1], [0, 1]), ValueError, r"stack\[np\.ix_\(rows, columns\)\]"),
         ((slice(None), 1), TypeError, r"For one column say \[1\]"),
@@ -220,7 +258,11 @@ def test_scikit_learn_splits_and_shuffles_rows():
     stack, whole = mixed(20, 5)
     numbers = np.arange(20)
     parts = train_test_split(stack, numbers, random_state=0)
-    for part, kept in (parts[::2], parts[1::2], shuffle(stack, numbers, random_state=0)):
+    for part, kept in (
+        parts[::2],
+        parts[1::2],
+        shuffle(stack, numbers, random_state=0),
+    ):
         assert_array_equal(part.toarray(), whole[kept])
 
 
@@ -232,8 +274,18 @@ def test_scikit_learn_splits_and_shuffles_rows():
     [
         ([], None, TypeError, "at least one similarity matrix"),
         (np.ones((3, 3, 0)), None, TypeError, "at least one similarity matrix"),
-        (SQUARE, None, TypeError, r"shape \(3, 3\); a single matrix S is given as \[S\]"),
-        (np.ones((3, 3, 2, 1)), None, TypeError, r"sources .* got shape \(3, 3, 2, 1\)"),
+        (
+            SQUARE,
+            None,
+            TypeError,
+            r"shape \(3, 3\); a single matrix S is given as \[S\]",
+        ),
+        (
+            np.ones((3, 3, 2, 1)),
+            None,
+            TypeError,
+            r"sources .* got shape \(3, 3, 2, 1\)",
+        ),
         ({0: SQUARE}, None, ValueError, "names must be a list of 1 str"),
         ([[[1, 2], [3]]], None, ValueError, "source 'source0'"),
         (
@@ -242,7 +294,12 @@ def test_scikit_learn_splits_and_shuffles_rows():
             TypeError,
             "'source1' of sources: .* not numbers",
         ),
-        ([SQUARE * 1j], None, TypeError, "source 'source0' of sources: .* complex128, not numbers"),
+        (
+            [SQUARE * 1j],
+            None,
+            TypeError,
+            "source 'source0' of sources: .* complex128, not numbers",
+        ),
         (
             [SQUARE, np.ones((3, 4))],
             None,
@@ -250,8 +307,18 @@ def test_scikit_learn_splits_and_shuffles_rows():
             r"one shape: .*'source1' .*\(3, 4\).*\(3, 3\)",
         ),
         ([SQUARE], "a", ValueError, "names must be a list of 1 str"),
-        ([SQUARE], ["a", "b"], ValueError, "names must be a list of 1 str, .* got .'a', 'b'"),
-        ([SQUARE, SQUARE], ["a", "a"], ValueError, "one for each source, no two the same"),
+        (
+            [SQUARE],
+            ["a", "b"],
+            ValueError,
+            "names must be a list of 1 str, .* got .'a', 'b'",
+        ),
+        (
+            [SQUARE, SQUARE],
+            ["a", "a"],
+            ValueError,
+            "one for each source, no two the same",
+        ),
         (mixed()[0], ["a"], ValueError, "names must be a list of 3 str"),
     ],
 )

@@ -33,25 +33,36 @@ from nmfcluster.affinity import make_affinity
 KERNELS = ["linear", "cosine", "rbf", "nearest_neighbors", laplacian_kernel, RBF(0.5)]
 
 
-@pytest.mark.parametrize(("form", "normalize"), [(np.asarray, True), (sp.csr_array, False)])
+@pytest.mark.parametrize(
+    ("form", "normalize"), [(np.asarray, True), (sp.csr_array, False)]
+)
 def test_a_source_is_the_affinity_of_its_view(form, normalize):
     X, new = features(), features(6, seed=1)
     columns = [None, [0, 2], slice(1, 3), np.array([True, False, False, True])]
     kernels = KERNELS[:4] if form is not np.asarray else KERNELS
     triples = [
-        (f"{i}", kernel, c) for i, kernel in enumerate(kernels) for c in columns[i % 4 : i % 4 + 1]
+        (f"{i}", kernel, c)
+        for i, kernel in enumerate(kernels)
+        for c in columns[i % 4 : i % 4 + 1]
     ]
     options = {"gamma": 0.7, "n_neighbors": 3, "normalize": normalize}
     views = KernelStack(triples, **options)
     train = views.fit_transform(form(X))
     cross = views.transform(form(new))
-    assert train.names == cross.names == views.names_ == tuple(name for name, _, _ in triples)
+    assert (
+        train.names
+        == cross.names
+        == views.names_
+        == tuple(name for name, _, _ in triples)
+    )
     assert train.shape == (20, 20, len(triples))
     assert cross.shape == (6, 20, len(triples))
     for i, (_, kernel, chosen) in enumerate(triples):
         taken = slice(None) if chosen is None else chosen
         affinity = make_affinity(X[:, taken], kernel, **options)
-        assert_allclose(dense(train)[i], affinity.similarity.toarray(), rtol=1e-9, atol=1e-12)
+        assert_allclose(
+            dense(train)[i], affinity.similarity.toarray(), rtol=1e-9, atol=1e-12
+        )
         expected = affinity.cross(new[:, taken], np.eye(20))
         assert_allclose(dense(cross)[i], expected, rtol=1e-9, atol=1e-12)
         assert sp.issparse(train.sources[i]) == sp.issparse(cross.sources[i])
@@ -64,7 +75,8 @@ def test_a_source_is_the_affinity_of_its_view(form, normalize):
 def test_graphs_alone_are_normalized_by_auto():
     X, kernels = features(), ["rbf", "nearest_neighbors", RBF(0.5)]
     plain, every, auto = (
-        KernelStack(kernels, normalize=normalize).fit(X) for normalize in (False, True, "auto")
+        KernelStack(kernels, normalize=normalize).fit(X)
+        for normalize in (False, True, "auto")
     )
     for i, expected in enumerate((plain, every, plain)):
         one, other = (views.fit_transform(X) for views in (auto, expected))
@@ -75,7 +87,9 @@ def test_graphs_alone_are_normalized_by_auto():
 
 def test_kernels_by_their_formulas():
     X, new = features(), features(6, seed=1)
-    views = KernelStack([partial(rbf_kernel, gamma=2), cosine_similarity, RBF(0.5), "rbf"])
+    views = KernelStack(
+        [partial(rbf_kernel, gamma=2), cosine_similarity, RBF(0.5), "rbf"]
+    )
     train, cross = dense(views.fit_transform(X)), dense(views.transform(new))
     squares = ((X[:, None] - X) ** 2).sum(axis=2)
     away = ((new[:, None] - X) ** 2).sum(axis=2)
@@ -89,7 +103,13 @@ def test_kernels_by_their_formulas():
 
 
 def test_names_of_kernels_that_occur_several_times():
-    kernels = ["rbf", ("one", "linear", [0]), "rbf", "linear", lambda X, Y: np.ones((len(X), 20))]
+    kernels = [
+        "rbf",
+        ("one", "linear", [0]),
+        "rbf",
+        "linear",
+        lambda X, Y: np.ones((len(X), 20)),
+    ]
     views = KernelStack(kernels).fit(features())
     assert views.names_ == ("rbf-1", "one", "rbf-2", "linear", "<lambda>")
 
@@ -103,10 +123,18 @@ def test_views_are_columns_of_a_data_frame(library, require_names):
         return library(dict(zip(names, X.T, strict=True)))
 
     require_names(frame(X))
-    by_name = KernelStack([("one", "rbf", ["d", "a"]), ("two", "rbf", "b"), ("all", "rbf", None)])
-    by_place = KernelStack([("one", "rbf", [3, 0]), ("two", "rbf", [1]), ("all", "rbf", None)])
-    assert_array_equal(dense(by_name.fit_transform(frame(X))), dense(by_place.fit_transform(X)))
-    assert_array_equal(dense(by_name.transform(frame(new))), dense(by_place.transform(new)))
+    by_name = KernelStack(
+        [("one", "rbf", ["d", "a"]), ("two", "rbf", "b"), ("all", "rbf", None)]
+    )
+    by_place = KernelStack(
+        [("one", "rbf", [3, 0]), ("two", "rbf", [1]), ("all", "rbf", None)]
+    )
+    assert_array_equal(
+        dense(by_name.fit_transform(frame(X))), dense(by_place.fit_transform(X))
+    )
+    assert_array_equal(
+        dense(by_name.transform(frame(new))), dense(by_place.transform(new))
+    )
     assert by_name.feature_names_in_.tolist() == names
     index = pd.Index(["d", "a"])
     by_index = KernelStack([("one", "rbf", index)]).fit_transform(frame(X))
@@ -115,14 +143,18 @@ def test_views_are_columns_of_a_data_frame(library, require_names):
         by_name.transform(frame(new)[names[::-1]])
 
 
-@pytest.mark.parametrize(("form", "normalize"), [(np.asarray, True), (sp.csr_array, False)])
+@pytest.mark.parametrize(
+    ("form", "normalize"), [(np.asarray, True), (sp.csr_array, False)]
+)
 def test_samples_that_are_missing_from_a_view(form, normalize):
     X, new = features(), features(6, seed=1)
     lost, gone = [2, 7, 19], [0, 4]
     X[np.ix_(lost, [1, 3])] = NAN
     new[np.ix_(gone, [1, 3])] = NAN
     triples = [("rest", "rbf", [0, 2])]
-    triples += [(kernel, kernel, [1, 3]) for kernel in ("nearest_neighbors", "rbf", "linear")]
+    triples += [
+        (kernel, kernel, [1, 3]) for kernel in ("nearest_neighbors", "rbf", "linear")
+    ]
     options = {"gamma": 2.0, "n_neighbors": 3, "normalize": normalize}
     views = KernelStack(triples, **options)
     train = views.fit_transform(form(X))
@@ -132,7 +164,12 @@ def test_samples_that_are_missing_from_a_view(form, normalize):
     new_sources, new_seen = cross_sources(cross, seen)
     assert seen[:, 0].all()
     assert new_seen[:, 0].all()
-    assert [sp.issparse(source) for source in train.sources] == [False, True, False, False]
+    assert [sp.issparse(source) for source in train.sources] == [
+        False,
+        True,
+        False,
+        False,
+    ]
     for i, (_, kernel, columns) in enumerate(triples[1:], start=1):
         assert_array_equal(np.flatnonzero(seen[:, i]), kept)
         assert_array_equal(np.flatnonzero(new_seen[:, i]), known)
@@ -141,14 +178,21 @@ def test_samples_that_are_missing_from_a_view(form, normalize):
         expected[np.ix_(kept, kept)] = affinity.similarity.toarray()
         assert_allclose(dense(train)[i], expected, rtol=1e-9, atol=1e-12)
         expected = np.full((6, 20), NAN)
-        expected[np.ix_(known, kept)] = affinity.cross(new[np.ix_(known, columns)], np.eye(17))
+        expected[np.ix_(known, kept)] = affinity.cross(
+            new[np.ix_(known, columns)], np.eye(17)
+        )
         assert_allclose(dense(cross)[i], expected, rtol=1e-9, atol=1e-12)
     assert sources[1].nnz == np.count_nonzero(sources[1].toarray())
     assert np.isnan(train.sources[1].diagonal()[lost]).all()
     assert sp.issparse(new_sources[1])
     nobody = views.transform(form(new[gone]))
     assert_array_equal(nobody.seen(), [[True, False, False, False]] * 2)
-    assert [sp.issparse(source) for source in nobody.sources] == [False, True, False, False]
+    assert [sp.issparse(source) for source in nobody.sources] == [
+        False,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_float32_stays_float32():
@@ -159,7 +203,9 @@ def test_float32_stays_float32():
     assert KernelStack(["rbf", RBF(0.5)]).fit_transform(X).dtype == np.float64
 
 
-@pytest.mark.parametrize(("kernel", "dtype"), [("linear", np.float64), ("cosine", np.float32)])
+@pytest.mark.parametrize(
+    ("kernel", "dtype"), [("linear", np.float64), ("cosine", np.float32)]
+)
 def test_rounding_of_a_diagonal_is_no_negative_similarity(kernel, dtype):
     """``normalize=True`` takes the diagonal away, which leaves +-1e-17 of it."""
     X = features(60, 30).astype(dtype)
@@ -174,7 +220,9 @@ def test_negative_similarities_are_kept_as_they_are():
     views = KernelStack(["cosine", lambda A, B: sp.csr_array(A @ B.T)])
     cosines, products = dense(views.fit_transform(X))
     assert_allclose(products, X @ X.T, rtol=1e-12)
-    assert_allclose(cosines, products / np.sqrt(np.outer(*[products.diagonal()] * 2)), rtol=1e-9)
+    assert_allclose(
+        cosines, products / np.sqrt(np.outer(*[products.diagonal()] * 2)), rtol=1e-9
+    )
     assert_allclose(dense(views.transform(X[:3]))[1], products[:3], rtol=1e-12)
 
 
@@ -185,22 +233,30 @@ def test_neither_threads_nor_jobs_change_a_similarity(kernel):
     for threads in (1, 2):
         with threadpool_limits(limits=threads):
             views = KernelStack(kernel, n_jobs=threads)
-            results.append((dense(views.fit_transform(X)), dense(views.transform(X[:50]))))
+            results.append(
+                (dense(views.fit_transform(X)), dense(views.transform(X[:50])))
+            )
     for one, two in zip(*results, strict=True):
         assert_array_equal(one, two)
 
 
 def test_fitted_kernels_can_be_stored():
     X, new = features(), features(5, seed=1)
-    views = KernelStack(["nearest_neighbors", RBF(0.3), partial(rbf_kernel, gamma=3)]).fit(X)
+    views = KernelStack(
+        ["nearest_neighbors", RBF(0.3), partial(rbf_kernel, gamma=3)]
+    ).fit(X)
     again = pickle.loads(pickle.dumps(views))
     assert_array_equal(dense(again.transform(new)), dense(views.transform(new)))
-    assert_array_equal(dense(clone(views).fit(X).transform(new)), dense(views.transform(new)))
+    assert_array_equal(
+        dense(clone(views).fit(X).transform(new)), dense(views.transform(new))
+    )
 
 
 def test_a_parameter_of_the_kernels_can_be_searched_for():
     X, y = blobs(40)
-    pipeline = Pipeline([("views", KernelStack(["rbf", "linear"])), ("model", NearestSample())])
+    pipeline = Pipeline(
+        [("views", KernelStack(["rbf", "linear"])), ("model", NearestSample())]
+    )
     grid = {"views__gamma": [0.1, None], "views__kernels": ["rbf", ["rbf", RBF(2.0)]]}
     search = GridSearchCV(pipeline, grid, cv=4).fit(abs(X), y)
     assert not np.isnan(search.cv_results_["mean_test_score"]).any()
@@ -257,11 +313,23 @@ def test_checks_that_scikit_learn_keeps_for_itself(name):
             ValueError,
             "for each kernel, no two the same",
         ),
-        ([("a", "rbf", [0, 4])], ValueError, "column 4 is not there: source 'a' .* 4 col"),
+        (
+            [("a", "rbf", [0, 4])],
+            ValueError,
+            "column 4 is not there: source 'a' .* 4 col",
+        ),
         (["rbf", ("a", "rbf", [-5])], ValueError, "column -5 .* source 'a'"),
         ([("a", "rbf", [])], ValueError, "source 'a' .* at least one column"),
-        ([("a", "rbf", [True])], ValueError, "mask of the columns of source 'a' .* 4 entries"),
-        ([("a", "rbf", 2)], TypeError, r"columns of source 'a' .* For one column say \[2\]"),
+        (
+            [("a", "rbf", [True])],
+            ValueError,
+            "mask of the columns of source 'a' .* 4 entries",
+        ),
+        (
+            [("a", "rbf", 2)],
+            TypeError,
+            r"columns of source 'a' .* For one column say \[2\]",
+        ),
         ([("a", "rbf", len)], TypeError, "columns of source 'a' .* array of integers"),
         ([("a", "rbf", "b")], ValueError, "takes the column 'b'; .* without names"),
         (
@@ -270,7 +338,11 @@ def test_checks_that_scikit_learn_keeps_for_itself(name):
             r"'<lambda>' of X: affinity must return .*\(3,\)",
         ),
         ([lambda X, Y: NAN * X @ Y.T], ValueError, "source '<lambda>'.* NaN"),
-        ([lambda X, Y: X[:, :1] + 0 * Y[:, 0]], ValueError, "source '<lambda>'.* symmetric"),
+        (
+            [lambda X, Y: X[:, :1] + 0 * Y[:, 0]],
+            ValueError,
+            "source '<lambda>'.* symmetric",
+        ),
     ],
 )
 def test_kernels_that_are_refused(kernels, error, message):
@@ -288,7 +360,12 @@ def test_columns_that_a_data_frame_does_not_have():
 
 
 def test_parameters_out_of_range():
-    wrong = [("gamma", 0.0), ("gamma", "scale"), ("n_neighbors", 0), ("n_neighbors", 2.5)]
+    wrong = [
+        ("gamma", 0.0),
+        ("gamma", "scale"),
+        ("n_neighbors", 0),
+        ("n_neighbors", 2.5),
+    ]
     for parameter, value in [*wrong, ("normalize", "all"), ("n_jobs", 1.5)]:
         with pytest.raises(ValueError, match=f"The '{parameter}' parameter"):
             KernelStack("rbf", **{parameter: value}).fit(features())

@@ -38,7 +38,9 @@ def test_cross_validation_cuts_both_axes(n_jobs):
     graph = make_affinity(X, n_neighbors=5).similarity.toarray()
     stack = SimilarityStack([S, marked(graph, 3, 11), without(rbf_kernel(X[:, 2:]), 0)])
     search = GridSearchCV(NearestSample(), {"first": [0.5, 1.0]}, cv=4, n_jobs=n_jobs)
-    with joblib.parallel_config(backend="threading"):  # processes would take seconds to start
+    with joblib.parallel_config(
+        backend="threading"
+    ):  # processes would take seconds to start
         search.fit(pickle.loads(pickle.dumps(stack)), y)  # as they would be given it
     assert not np.isnan(search.cv_results_["mean_test_score"]).any()
     assert search.best_score_ > 0.8
@@ -131,7 +133,9 @@ def test_similarities_are_read_in_every_form(form):
     assert_allclose(rows, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("chosen", [np.arange(20), np.arange(1, 20, 3)], ids=["all", "a part"])
+@pytest.mark.parametrize(
+    "chosen", [np.arange(20), np.arange(1, 20, 3)], ids=["all", "a part"]
+)
 def test_features_are_read_as_kernels(chosen):
     X, new = features(), features(5, seed=1)
     X[chosen[1], 0] = NAN
@@ -147,14 +151,18 @@ def test_features_are_read_as_kernels(chosen):
     rng = np.random.default_rng(0)
     weights, profile = rng.uniform(size=2), rng.uniform(size=(len(chosen), 3))
     numbers = np.array([5, 1, 1])
-    expected = literal_extension(kernels.transform(X[numbers]).toarray(), weights, profile)
+    expected = literal_extension(
+        kernels.transform(X[numbers]).toarray(), weights, profile
+    )
     assert_allclose(
         reader.extended(objects, numbers, profile, mixed(weights)), expected, rtol=1e-12
     )
     others = reader.read_new(estimator, new)
     expected = literal_extension(kernels.transform(new).toarray(), weights, profile)
     assert_allclose(
-        reader.extended(others, np.arange(5), profile, mixed(weights)), expected, rtol=1e-12
+        reader.extended(others, np.arange(5), profile, mixed(weights)),
+        expected,
+        rtol=1e-12,
     )
 
 
@@ -179,7 +187,9 @@ def test_the_criterion_says_whether_similarities_can_be_negative(form):
         reader, objects = read_objects(estimator, *given, None)
         return reader, *reader.fitted(objects, np.arange(9), as_it_is)
 
-    cure = ".*criterion='agreement' takes what is negative, or set it to 0, numpy.maximum"
+    cure = (
+        ".*criterion='agreement' takes what is negative, or set it to 0, numpy.maximum"
+    )
     with pytest.raises(ValueError, match=label + cure):
         read("kl")
     reader, (square,), _ = read("agreement")
@@ -189,7 +199,9 @@ def test_the_criterion_says_whether_similarities_can_be_negative(form):
     (cross,), _ = reader.cross(new, np.arange(3))
     assert_allclose(cross, S[:3], atol=1e-12)
     reader.signed = False
-    with pytest.raises(ValueError, match="must not be negative; its smallest entry is -"):
+    with pytest.raises(
+        ValueError, match="must not be negative; its smallest entry is -"
+    ):
         reader.cross(new, np.arange(3))
 
 
@@ -229,7 +241,11 @@ class Array(np.ndarray):
 
 @pytest.mark.parametrize("affinity", ["precomputed", "rbf"])
 def test_a_reader_does_not_keep_the_objects(affinity):
-    X = SimilarityStack(matrices(9)) if affinity == "precomputed" else features(9).view(Array)
+    X = (
+        SimilarityStack(matrices(9))
+        if affinity == "precomputed"
+        else features(9).view(Array)
+    )
     reader, objects = read_objects(OtherPaper(affinity), X, None, None)
     gone = weakref.ref(X)
     sources, _ = reader.fitted(objects, np.arange(3), as_it_is)
@@ -240,14 +256,24 @@ def test_a_reader_does_not_keep_the_objects(affinity):
 
 def test_names_and_widths_of_new_similarities_are_those_of_the_fit():
     S, estimator = matrices(7), OtherPaper()
-    reader, objects = read_objects(estimator, SimilarityStack(S, names=["a", "b", "c"]), None, None)
+    reader, objects = read_objects(
+        estimator, SimilarityStack(S, names=["a", "b", "c"]), None, None
+    )
     reader.fitted(objects, np.arange(7), as_it_is)
     unnamed = reader.read_new(estimator, SimilarityStack([s[:2] for s in S]))
     assert_array_equal(unnamed.toarray(), objects.toarray()[:2])
     for sources, names, says in [
         (S[:2], None, r"sources of fit, .* got \('source0', 'source1'\)"),
-        (S, ["c", "b", "a"], r"sources of fit, in their order, \('a', 'b', 'c'\); got \('c',"),
-        ([s[:, :5] for s in S], None, "X has 5 columns, but OtherPaper was fitted to 7 objects"),
+        (
+            S,
+            ["c", "b", "a"],
+            r"sources of fit, in their order, \('a', 'b', 'c'\); got \('c',",
+        ),
+        (
+            [s[:, :5] for s in S],
+            None,
+            "X has 5 columns, but OtherPaper was fitted to 7 objects",
+        ),
         ([s[:0] for s in S], None, r"X has 0 sample\(s\) while a minimum of 1"),
     ]:
         with pytest.raises(ValueError, match=says):

@@ -21,7 +21,14 @@ from stack.shared import (
 
 from nmfcluster import SimilarityStack
 from nmfcluster._utils.storage import cut
-from nmfcluster.stack.parsing import check_cross, check_square, embedded, first_nan, held, with_nan
+from nmfcluster.stack.parsing import (
+    check_cross,
+    check_square,
+    embedded,
+    first_nan,
+    held,
+    with_nan,
+)
 
 
 @pytest.mark.parametrize("storage", STORAGES.values())
@@ -50,7 +57,7 @@ def test_missing_samples_of_a_square_source(missing):
     if sp.issparse(second):
         assert (second.data > 0).all()
     assert np.isnan(stack.toarray()[lost, :, 1]).all()
-    assert np.isnan(SimilarityStack(list(stack.parsing)).toarray()[lost, :, 1]).all()
+    assert np.isnan(SimilarityStack(list(stack.sources)).toarray()[lost, :, 1]).all()
 
 
 @pytest.mark.parametrize("missing", [without, marked, whole_nan])
@@ -72,7 +79,9 @@ def test_cuts_of_a_stack_keep_what_was_not_seen(missing):
 def test_a_sparse_row_that_stores_nothing_was_seen():
     S = np.diag([1.0, 0.0, 2.0])
     assert SimilarityStack([sp.csr_array(S)]).seen().all()
-    assert_array_equal(SimilarityStack([marked(S, 2)]).seen()[:, 0], [True, True, False])
+    assert_array_equal(
+        SimilarityStack([marked(S, 2)]).seen()[:, 0], [True, True, False]
+    )
 
 
 # --- the parts, against loops ---------------------------------------------------------------------
@@ -88,7 +97,9 @@ def with_gaps(draw):
         S[row] = NAN
     for column in draw(st.sets(st.integers(0, m - 1), max_size=2)):
         S[:, column] = NAN
-    for i, j in draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, m - 1)), max_size=2)):
+    for i, j in draw(
+        st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, m - 1)), max_size=2)
+    ):
         S[i, j] = NAN
     return S
 
@@ -146,8 +157,14 @@ def test_a_cut_keeps_the_order_that_was_asked_for(storage):
 @pytest.mark.parametrize(
     ("S", "message"),
     [
-        (sp.csr_array(-SQUARE), "source 1 must not be negative; its smallest .* -1: negated dist"),
-        (SQUARE - np.eye(3) * 3, r"1 must not be negative; its smallest .* -2: .*maximum\(S, 0\)"),
+        (
+            sp.csr_array(-SQUARE),
+            "source 1 must not be negative; its smallest .* -1: negated dist",
+        ),
+        (
+            SQUARE - np.eye(3) * 3,
+            r"1 must not be negative; its smallest .* -2: .*maximum\(S, 0\)",
+        ),
         (np.array([[1.0, np.inf], [np.inf, 1]]), "source 1 must be finite"),
         (np.array([[1.0, 0.5], [0.4, 1]]), "source 1 must be symmetric"),
         (sp.csr_array([[1.0, 0.5], [0, 1]]), "source 1 must be symmetric"),
@@ -170,7 +187,9 @@ def test_what_cannot_be_fitted(S, message):
 @pytest.mark.parametrize("storage", STORAGES.values())
 def test_negative_similarities_where_they_are_allowed(storage):
     S = np.array([[1.0, 0.5, -0.5], [0.5, 0.0, -0.5], [-0.5, -0.5, 0.0]])
-    stack = SimilarityStack([storage(without(np.pad(S, (0, 1)), 3)), storage(np.eye(4) - 1)])
+    stack = SimilarityStack(
+        [storage(without(np.pad(S, (0, 1)), 3)), storage(np.eye(4) - 1)]
+    )
     known, distances = stack._held
     check_square(known, "S", np.arange(4), signed=True)
     check_cross(
@@ -181,7 +200,9 @@ def test_negative_similarities_where_they_are_allowed(storage):
     (half,) = SimilarityStack([storage(nan_in(S, 2))])._held
     with pytest.raises(ValueError, match="sample 2 is NaN in its row"):
         check_square(half, "S", np.arange(3), signed=True)
-    with pytest.raises(ValueError, match=r"source 0 must not be negative; .* is -0.5: criterion="):
+    with pytest.raises(
+        ValueError, match=r"source 0 must not be negative; .* is -0.5: criterion="
+    ):
         square_sources(stack)
 
 
@@ -192,7 +213,9 @@ def test_what_cannot_be_predicted():
         (nan_in(np.ones((2, 4)), (slice(None), 2)), "source 1 holds NaN in column 2"),
     ]:
         with pytest.raises(ValueError, match=message):
-            cross_sources(SimilarityStack([np.ones(S.shape), S]), np.ones((4, 2), dtype=bool))
+            cross_sources(
+                SimilarityStack([np.ones(S.shape), S]), np.ones((4, 2), dtype=bool)
+            )
 
 
 @pytest.mark.parametrize("storage", STORAGES.values())

@@ -62,7 +62,9 @@ def test_rows_and_columns_are_rows():
 
 
 def test_samples_are_those_of_all_frames():
-    views = ViewStack([frame(NARROW[:4], SAMPLES[:4]), frame(WIDE[[5, 3, 1]], ["z", "x", "v"])])
+    views = ViewStack(
+        [frame(NARROW[:4], SAMPLES[:4]), frame(WIDE[[5, 3, 1]], ["z", "x", "v"])]
+    )
     assert list(views.index) == ["u", "v", "w", "x", "z"]
     narrow, wide = (view.to_numpy() for view in views.views)
     assert_array_equal(narrow, np.vstack([NARROW[:4], np.full((1, 2), np.nan)]))
@@ -78,7 +80,11 @@ def test_arrays_beside_frames_are_taken_by_position():
 
 def test_copies():
     views = ViewStack({"a": NARROW, "b": frame(WIDE)})
-    for other in (copy.deepcopy(views), pickle.loads(pickle.dumps(views)), ViewStack(views)):
+    for other in (
+        copy.deepcopy(views),
+        pickle.loads(pickle.dumps(views)),
+        ViewStack(views),
+    ):
         assert other.names == views.names
         assert_array_equal(other.views[0], NARROW)
         assert list(other.index) == SAMPLES

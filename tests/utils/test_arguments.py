@@ -31,18 +31,34 @@ ON_PAIRS = SpectralClustering(affinity="precomputed")
     ("estimator", "X", "kind"),
     [
         (KMeans(), DISTANCES, None),
-        (AgglomerativeClustering(metric="precomputed", linkage="average"), None, "distances"),
+        (
+            AgglomerativeClustering(metric="precomputed", linkage="average"),
+            None,
+            "distances",
+        ),
         (DBSCAN(metric="precomputed"), DISTANCES < 1, "distances"),
         (ON_PAIRS, None, "similarities"),
-        (SpectralClustering(affinity="precomputed_nearest_neighbors"), None, "distances"),
+        (
+            SpectralClustering(affinity="precomputed_nearest_neighbors"),
+            None,
+            "distances",
+        ),
         (NMFConsensus(2, affinity="precomputed"), DISTANCES, "similarities"),
         (make_pipeline("passthrough", ON_PAIRS), DISTANCES, "similarities"),
-        (make_pipeline(KernelPCA(kernel="precomputed"), KMeans()), None, "similarities"),
+        (
+            make_pipeline(KernelPCA(kernel="precomputed"), KMeans()),
+            None,
+            "similarities",
+        ),
         # pairs that earlier steps make of features, and of other pairs
         (make_pipeline(KNeighborsTransformer(), ON_PAIRS), DISTANCES[:, :3], None),
         (make_pipeline(KNeighborsTransformer(), ON_PAIRS), None, None),
         (make_pipeline(FunctionTransformer(), ON_PAIRS), DISTANCES, "distances"),
-        (make_pipeline(FunctionTransformer(), ON_PAIRS), np.exp(-DISTANCES), "similarities"),
+        (
+            make_pipeline(FunctionTransformer(), ON_PAIRS),
+            np.exp(-DISTANCES),
+            "similarities",
+        ),
         (make_pipeline(FunctionTransformer(), ON_PAIRS), np.triu(DISTANCES), None),
         (make_pipeline(FunctionTransformer(), ON_PAIRS), np.full((4, 4), "a"), None),
     ],
@@ -52,7 +68,11 @@ def test_estimators_of_pairs_are_known(estimator, X, kind):
 
 
 def test_one_thing_is_not_several():
-    assert [counted(n, "sample") for n in (0, 1, 2)] == ["0 samples", "1 sample", "2 samples"]
+    assert [counted(n, "sample") for n in (0, 1, 2)] == [
+        "0 samples",
+        "1 sample",
+        "2 samples",
+    ]
     assert [counted(n, "entry") for n in (1, 3)] == ["1 entry", "3 entries"]
 
 
@@ -88,7 +108,11 @@ BY_A_LIST = r"rows of a table must be named by a list or an array of integers, .
     [
         ([4], ValueError, "row 4 is not there: a table has 4 rows"),
         ([0, -5], ValueError, "row -5 is not there"),
-        ([True, False], ValueError, "a mask of the rows of a table must have 4 entries, got 2"),
+        (
+            [True, False],
+            ValueError,
+            "a mask of the rows of a table must have 4 entries, got 2",
+        ),
         (slice(0, 4, 0), ValueError, "a slice .* must be of integers, the step not 0"),
         (slice(0.5), TypeError, "a slice .* must be of integers"),
         ([0.0], TypeError, BY_A_LIST + r"\[0\.0\] \(list\)"),
@@ -147,4 +171,6 @@ def test_a_warning_points_at_the_line_of_the_user(method, wrapped):
         warnings.simplefilter("always")
         line = inspect.currentframe().f_lineno + 1
         fit(X)
-    assert {(warning.filename, warning.lineno) for warning in caught} == {(__file__, line)}
+    assert {(warning.filename, warning.lineno) for warning in caught} == {
+        (__file__, line)
+    }

@@ -8,7 +8,14 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster._utils import linalg
-from nmfcluster._utils.linalg import RowBlocks, by_rows, gram, mapped, shared_blocks, summed
+from nmfcluster._utils.linalg import (
+    RowBlocks,
+    by_rows,
+    gram,
+    mapped,
+    shared_blocks,
+    summed,
+)
 from nmfcluster._utils.storage import rows_of
 
 
@@ -67,18 +74,30 @@ def test_numpy_handles_errors_in_blocks_as_in_the_caller():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_sums_and_products_are_the_literal_ones_and_the_same_for_any_number_of_jobs(dtype):
+def test_sums_and_products_are_the_literal_ones_and_the_same_for_any_number_of_jobs(
+    dtype,
+):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(2, 3, 40, 4)).astype(dtype)
     dense = rng.normal(size=(40, 5)).astype(dtype)
-    wide = (rng.normal(size=(40, 60)) * (rng.uniform(size=(40, 60)) < 0.2)).astype(dtype)
+    wide = (rng.normal(size=(40, 60)) * (rng.uniform(size=(40, 60)) < 0.2)).astype(
+        dtype
+    )
     found = []
     for n_jobs in (1, 2, 3):
         with shared_blocks(n_jobs):
-            results = [gram(X, Y), mapped(np.subtract, X, Y), summed(lambda b: X[:, b].sum(1), 40)]
+            results = [
+                gram(X, Y),
+                mapped(np.subtract, X, Y),
+                summed(lambda b: X[:, b].sum(1), 40),
+            ]
             for array in (dense, wide, sp.csr_array(dense), sp.csr_array(wide)):
                 of_rows = RowBlocks(array)
-                H = np.random.default_rng(1).normal(size=(array.shape[1], 4)).astype(dtype)
+                H = (
+                    np.random.default_rng(1)
+                    .normal(size=(array.shape[1], 4))
+                    .astype(dtype)
+                )
                 results.append(of_rows.product(H))
                 results.append(of_rows.transposed_product(X[0]))
             found.append(results)
@@ -107,7 +126,10 @@ def test_rows_of_a_sparse_matrix_share_its_memory():
 
 def test_the_product_of_sparse_matrices_of_many_rows_is_sparse():
     rng = np.random.default_rng(0)
-    A, B = (sp.csr_array(rng.random((40, 40)) * (rng.random((40, 40)) < 0.1)) for _ in range(2))
+    A, B = (
+        sp.csr_array(rng.random((40, 40)) * (rng.random((40, 40)) < 0.1))
+        for _ in range(2)
+    )
     product = RowBlocks(A).product(B)
     assert sp.issparse(product)
     assert_allclose(product.toarray(), A.toarray() @ B.toarray())

@@ -49,11 +49,15 @@ def assert_encoded(found, codes, categories):
 def test_integers_are_numbered_in_order_and_negative_ones_are_missing(table):
     before = table.copy()
     assert_encoded(encode(table, "P"), *encoded(table.tolist()))
-    assert_encoded(encode(list(table.T), "P"), *encoded(table.tolist()))  # one column at a time
+    assert_encoded(
+        encode(list(table.T), "P"), *encoded(table.tolist())
+    )  # one column at a time
     assert_array_equal(table, before)
 
 
-@pytest.mark.parametrize("labels", [(0, 1, 2), (0, 3, 7), (5, 1000, 10**9), (2**33, 2**40, 2**60)])
+@pytest.mark.parametrize(
+    "labels", [(0, 1, 2), (0, 3, 7), (5, 1000, 10**9), (2**33, 2**40, 2**60)]
+)
 def test_tables_longer_than_a_block(labels):
     rng = np.random.default_rng(0)
     table = rng.choice([-1, *labels], size=(2 * 16_384 + 5, 2))
@@ -67,10 +71,14 @@ def test_tables_longer_than_a_block(labels):
 def test_every_width_of_integers():
     for dtype in (np.int8, np.int16, np.int32, np.int64):
         table = np.array([[-128, 3], [2, 127], [5, -1]], dtype=dtype)
-        assert_encoded(encode(table, "P"), [[-1, 0], [0, 1], [1, -1]], [[2, 5], [3, 127]])
+        assert_encoded(
+            encode(table, "P"), [[-1, 0], [0, 1], [1, -1]], [[2, 5], [3, 127]]
+        )
     for dtype in (np.uint8, np.uint16, np.uint32, np.uint64):
         table = np.array([[0, 3], [2, 200], [5, 3]], dtype=dtype)
-        assert_encoded(encode(table, "P"), [[0, 0], [1, 1], [2, 0]], [[0, 2, 5], [3, 200]])
+        assert_encoded(
+            encode(table, "P"), [[0, 0], [1, 1], [2, 0]], [[0, 2, 5], [3, 200]]
+        )
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
@@ -86,14 +94,29 @@ COLUMNS = {
     "objects": (np.array([2, None, 7.0, np.int64(2), np.nan], dtype=object), [2, 7]),
     "list": ([2, None, 7, 2, -1], [2, 7]),
     "strings": (np.array(["b", None, "c", "b", np.nan], dtype=object), ["b", "c"]),
-    "bytes": (np.array([b"b", None, np.bytes_(b"c"), b"b", np.nan], dtype=object), ["b", "c"]),
-    "numpy strings": (np.array([np.str_("b"), None, "c", "b", None], dtype=object), ["b", "c"]),
+    "bytes": (
+        np.array([b"b", None, np.bytes_(b"c"), b"b", np.nan], dtype=object),
+        ["b", "c"],
+    ),
+    "numpy strings": (
+        np.array([np.str_("b"), None, "c", "b", None], dtype=object),
+        ["b", "c"],
+    ),
     "pandas Int64": (pd.array([2, None, 7, 2, -3], dtype="Int64"), [2, 7]),
     "pandas Float64": (pd.array([2, None, 7, 2, -3], dtype="Float64"), [2, 7]),
-    "pandas string": (pd.array(["b", None, "c", "b", None], dtype="string"), ["b", "c"]),
+    "pandas string": (
+        pd.array(["b", None, "c", "b", None], dtype="string"),
+        ["b", "c"],
+    ),
     "pandas str": (pd.Series(["b", None, "c", "b", None], dtype="str"), ["b", "c"]),
-    "pandas object": (pd.Series(["b", None, "c", "b", pd.NA], dtype=object), ["b", "c"]),
-    "category": (pd.Categorical(["b", None, "c", "b", None], categories=list("cab")), ["b", "c"]),
+    "pandas object": (
+        pd.Series(["b", None, "c", "b", pd.NA], dtype=object),
+        ["b", "c"],
+    ),
+    "category": (
+        pd.Categorical(["b", None, "c", "b", None], categories=list("cab")),
+        ["b", "c"],
+    ),
     "category of ints": (pd.Categorical([2, None, 7, 2, None]), [2, 7]),
     "polars ints": (pl.Series([2, None, 7, 2, -1]), [2, 7]),
     "polars strings": (pl.Series(["b", None, "c", "b", None]), ["b", "c"]),
@@ -174,13 +197,21 @@ def test_labels_of_mixed_or_other_kinds_are_refused():
 
 
 def test_floats_that_are_not_whole_are_refused():
-    for column, number in (([0.0, 1.5], "1.5"), ([0.0, np.inf], "inf"), ([-0.5, 1.0], "-0.5")):
-        with pytest.raises(ValueError, match=rf"P\[:, 0\] must hold .* got the number {number}"):
+    for column, number in (
+        ([0.0, 1.5], "1.5"),
+        ([0.0, np.inf], "inf"),
+        ([-0.5, 1.0], "-0.5"),
+    ):
+        with pytest.raises(
+            ValueError, match=rf"P\[:, 0\] must hold .* got the number {number}"
+        ):
             encode([np.array(column)], "P")
 
 
 def test_nan_among_the_strings_of_a_list_is_missing():
-    assert_encoded(encode([["a", float("nan"), "b"]], "P"), [[0], [-1], [1]], [["a", "b"]])
+    assert_encoded(
+        encode([["a", float("nan"), "b"]], "P"), [[0], [-1], [1]], [["a", "b"]]
+    )
 
 
 def test_strings_and_numbers_in_a_list_are_refused():
@@ -250,7 +281,11 @@ def test_indicator_has_a_one_for_every_label(table):
     sizes = np.array([len(known) for known in categories])
     assert_array_equal(cluster_counts(codes), sizes)
     expected = [
-        [float(codes[i, t] == c) for t in range(len(sizes)) for c in range(sizes[t] + 1)]
+        [
+            float(codes[i, t] == c)
+            for t in range(len(sizes))
+            for c in range(sizes[t] + 1)
+        ]
         for i in range(len(codes))
     ]  # with an empty last cluster in every partition
     assert_array_equal(indicator(codes, sizes + 1).toarray(), expected)
@@ -258,7 +293,9 @@ def test_indicator_has_a_one_for_every_label(table):
 
 @given(st.integers(1, 9), st.integers(1, 12), st.integers(0, 10**6), st.booleans())
 def test_tuple_indicator_factors_the_indicator(n, T, seed, complete):
-    rng = np.random.default_rng(seed)  # so many tuples that they are taken in several groups
+    rng = np.random.default_rng(
+        seed
+    )  # so many tuples that they are taken in several groups
     codes = rng.integers(0 if complete else -1, rng.integers(1, 5, size=T), size=(n, T))
     sizes = cluster_counts(codes) + rng.integers(0, 2, size=T)
     J, A = tuple_indicator(codes, sizes, None, None)
@@ -344,7 +381,9 @@ def test_one_late_collision_is_noticed(monkeypatch):
 @given(tables, st.randoms(use_true_random=False))
 def test_the_order_of_distinct_rows_does_not_depend_on_that_of_the_rows(codes, random):
     shuffled = codes[random.sample(range(len(codes)), len(codes))]
-    assert_array_equal(codes[distinct_rows(codes)[0]], shuffled[distinct_rows(shuffled)[0]])
+    assert_array_equal(
+        codes[distinct_rows(codes)[0]], shuffled[distinct_rows(shuffled)[0]]
+    )
 
 
 def test_keys_of_rows_differ():

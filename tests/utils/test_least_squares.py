@@ -64,7 +64,9 @@ def swept(F, N, G, sweeps):
 
 
 @given(seeds, st.integers(1, 5), st.integers(1, 6), st.integers(0, 3), st.booleans())
-def test_a_sweep_sets_entry_after_entry_to_its_minimum(seed, k, m, sweeps, column_by_column):
+def test_a_sweep_sets_entry_after_entry_to_its_minimum(
+    seed, k, m, sweeps, column_by_column
+):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(3, k, 6))  # of three starts
     A[rng.uniform(size=(3, k)) < 0.2] = 0  # such a row stays as it is
@@ -78,7 +80,10 @@ def test_a_sweep_sets_entry_after_entry_to_its_minimum(seed, k, m, sweeps, colum
 
 def test_starts_side_by_side_are_swept_as_each_alone_to_the_bit():
     rng = np.random.default_rng(0)
-    A, N = rng.uniform(size=(7, 4, 9)), rng.normal(size=(7, 4, 20_000))  # more than a cache holds
+    A, N = (
+        rng.uniform(size=(7, 4, 9)),
+        rng.normal(size=(7, 4, 20_000)),
+    )  # more than a cache holds
     F, alone = np.zeros_like(N), np.zeros_like(N)
     descend(F, N, A @ A.mT, 2)
     for start in range(7):
@@ -147,12 +152,17 @@ def test_nonnegative_rows_of_a_table_longer_than_a_block():
 def test_nonnegative_rows_are_finite_for_a_column_of_zeros():
     G, B = np.diag([2.0, 0.0]), np.array([[4.0, 0.0], [-1.0, 0.0]])
     assert_allclose(nonnegative_rows(B, G), [[2, 0], [0, 0]])
-    assert nonnegative_rows(B.astype(np.float32), G.astype(np.float32)).dtype == np.float32
+    assert (
+        nonnegative_rows(B.astype(np.float32), G.astype(np.float32)).dtype == np.float32
+    )
 
 
 def test_fewer_sweeps_stop_earlier():
     G, exact = np.array([[1.0, 0.9], [0.9, 1.0]]), np.array([[1.0, 2.0]])
-    error = [abs(nonnegative_rows(exact @ G, G, max_sweeps=m) - exact).max() for m in (1, 5, 200)]
+    error = [
+        abs(nonnegative_rows(exact @ G, G, max_sweeps=m) - exact).max()
+        for m in (1, 5, 200)
+    ]
     assert error[0] > error[1] > error[2]
     assert error[2] < 1e-5
 
@@ -238,7 +248,16 @@ def test_exact_rows_of_a_table_longer_than_a_block():
     X, H = problem(np.random.default_rng(2), 9000, 3, 6)
     B, G = products(X, H)
     W = exact_rows(B, G)
-    chosen = [0, 1, 2729, 2730, 2731, 8191, 8192, 8999]  # where blocks of all sizes begin and end
+    chosen = [
+        0,
+        1,
+        2729,
+        2730,
+        2731,
+        8191,
+        8192,
+        8999,
+    ]  # where blocks of all sizes begin and end
     assert_allclose(W[chosen], least_squares(X[chosen], H), atol=1e-11)
     slope = W @ G - B
     assert abs(slope[W > 0]).max() < 1e-10
@@ -282,7 +301,9 @@ def test_exact_rows_do_not_depend_on_scale(dtype):
         scaled = exact_rows((B * a * b).astype(dtype), (G * b * b).astype(dtype))
         assert_array_equal(scaled * dtype(b / a), W)  # the same bits, for powers of two
     unequal = np.array([1e-8, 1.0, 1e8, 1e3])
-    scaled = exact_rows((B * unequal).astype(dtype), (G * np.outer(unequal, unequal)).astype(dtype))
+    scaled = exact_rows(
+        (B * unequal).astype(dtype), (G * np.outer(unequal, unequal)).astype(dtype)
+    )
     assert_allclose(scaled * unequal, W, atol=1e-11 if dtype is np.float64 else 1e-5)
 
 
@@ -360,6 +381,8 @@ def test_data_without_noise_need_no_exchanges_of_single_entries(one_by_one):
 def test_changes_of_one_entry_at_a_time_are_many_before_they_are_given_up(monkeypatch):
     """SciPy's own limit is 3 times the number of entries."""
     limits = set()
-    monkeypatch.setattr(module, "nnls", lambda A, y, maxiter: limits.add(maxiter) or nnls(A, y))
+    monkeypatch.setattr(
+        module, "nnls", lambda A, y, maxiter: limits.add(maxiter) or nnls(A, y)
+    )
     exact_rows(*products(*bands(12, 0.1, 9, 60)))
     assert limits == {1200}

@@ -16,12 +16,16 @@ TABLE = RNG.integers(-2, 3, size=(300, 4)).astype(np.float32)
 def shuffled_entries(X):
     """Return a CSR matrix whose rows store their entries from the last column to the first."""
     backwards = sp.csr_array(X[:, ::-1])
-    return sp.csr_array((backwards.data, X.shape[1] - 1 - backwards.indices, backwards.indptr))
+    return sp.csr_array(
+        (backwards.data, X.shape[1] - 1 - backwards.indices, backwards.indptr)
+    )
 
 
 def with_stored_zeros(X):
     columns = np.tile(np.arange(X.shape[1]), len(X))
-    return sp.csr_array((X.ravel(), columns, np.arange(len(X) + 1) * X.shape[1]), X.shape)
+    return sp.csr_array(
+        (X.ravel(), columns, np.arange(len(X) + 1) * X.shape[1]), X.shape
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,7 +62,8 @@ def test_rows_have_one_key_where_they_are_equal_alone():
 def test_shuffled_tables_are_put_into_one_order(form):
     other, moved = RNG.normal(size=(300, 2)).round(), RNG.permutation(300)
     order, again = (
-        canonical_order(form(TABLE[rows]), other[rows]) for rows in (np.arange(300), moved)
+        canonical_order(form(TABLE[rows]), other[rows])
+        for rows in (np.arange(300), moved)
     )
     assert_array_equal(TABLE[moved][again.samples], TABLE[order.samples])
     assert_array_equal(other[moved][again.samples], other[order.samples])
@@ -73,7 +78,9 @@ def test_shuffled_tables_are_put_into_one_order(form):
 
 def test_pairs_tell_equal_rows_apart_whatever_their_order():
     X = np.repeat([[0.0], [1.0]], 10, axis=0)
-    known = PairwiseConstraints(20, [(0, 1), (2, 11)], [(3, 12, 0.5), (4, 13, 1), (14, 13, 1)])
+    known = PairwiseConstraints(
+        20, [(0, 1), (2, 11)], [(3, 12, 0.5), (4, 13, 1), (14, 13, 1)]
+    )
     order = canonical_order(X, links=known.as_matrices())
     groups = [[i] for i in (0, 1, 2, 3, 4, 11, 12, 13, 14)]  # no copies of each other
     groups += [[5, 6, 7, 8, 9], [10, 15, 16, 17, 18, 19]]
@@ -90,8 +97,13 @@ def test_shuffled_similarities_are_put_into_one_order(form):
     S = (S + S.T).toarray() + np.diag(np.arange(40) % 2)  # few values: rows have ties
     S = S[np.ix_(*[[*range(40), 3, 3]] * 2)]  # and two copies
     moved = RNG.permutation(42)
-    order, again = (canonical_order(similarities=[form(T)]) for T in (S, S[np.ix_(moved, moved)]))
-    expected, found = order.of_both(form(S)), again.of_both(form(S[np.ix_(moved, moved)]))
+    order, again = (
+        canonical_order(similarities=[form(T)]) for T in (S, S[np.ix_(moved, moved)])
+    )
+    expected, found = (
+        order.of_both(form(S)),
+        again.of_both(form(S[np.ix_(moved, moved)])),
+    )
     if form is sp.csr_array:
         for part in ("indptr", "indices", "data"):
             assert_array_equal(getattr(found, part), getattr(expected, part))
@@ -108,7 +120,9 @@ def test_shuffled_similarities_are_put_into_one_order(form):
 def test_equal_similarities_to_others_alone_make_no_copies():
     blocks = np.kron(np.eye(2), np.ones((3, 3)))
     order = canonical_order(similarities=[blocks])
-    groups = {tuple(sorted(order.samples[order.first == first])) for first in order.first}
+    groups = {
+        tuple(sorted(order.samples[order.first == first])) for first in order.first
+    }
     assert groups == {(0, 1, 2), (3, 4, 5)}
 
 

@@ -23,9 +23,12 @@ X, Y = make_blobs(40, centers=3, cluster_std=3, random_state=0)
 NAMES = [f"sample {i}" for i in range(40)]
 ORDER = np.random.default_rng(0).permutation(40)
 FRAME = pd.DataFrame(X, index=NAMES)
-KERNELS = [pd.DataFrame(rbf_kernel(X, gamma=g), index=NAMES, columns=NAMES) for g in (0.1, 1)]
+KERNELS = [
+    pd.DataFrame(rbf_kernel(X, gamma=g), index=NAMES, columns=NAMES) for g in (0.1, 1)
+]
 TABLE = pd.DataFrame(
-    make_partitions((20, 12, 8), n_partitions=9, noise=0.2, random_state=0)[0], index=NAMES
+    make_partitions((20, 12, 8), n_partitions=9, noise=0.2, random_state=0)[0],
+    index=NAMES,
 )
 CLASSES = pd.Series(Y, index=NAMES)
 
@@ -45,7 +48,9 @@ def consensus_of_vectors(X, arrange):
 
 
 def constrained_by_labels(X, arrange):
-    known = PairwiseConstraints.from_labels(CLASSES)  # of all pairs: no draw depends on the order
+    known = PairwiseConstraints.from_labels(
+        CLASSES
+    )  # of all pairs: no draw depends on the order
     known = known[ORDER] if arrange is shuffled else known
     return SSNMFClusterer(3, random_state=0).fit(X, constraints=known)
 
@@ -59,7 +64,9 @@ def constrained_by_names(X, arrange):
 def fused(X, arrange):
     first, names = KERNELS[0].to_numpy(), getattr(X, "index", None)
     first = first if names is None else pd.DataFrame(first, names, names)
-    return SimilarityFusionNMF(3, n_init=2, random_state=0).fit([first, arrange(KERNELS[1])])
+    return SimilarityFusionNMF(3, n_init=2, random_state=0).fit(
+        [first, arrange(KERNELS[1])]
+    )
 
 
 FITS = [
@@ -125,7 +132,9 @@ def test_columns_of_a_similarity_are_put_into_the_order_of_its_samples(model):
     expected = model.fit(K).labels_
     predicted = model.predict(K)
     for moved in (K.iloc[:, ORDER], K.iloc[:9, ORDER]):
-        with pytest.warns(UserWarning, match=r"X has the columns of .*in another order"):
+        with pytest.warns(
+            UserWarning, match=r"X has the columns of .*in another order"
+        ):
             assert_array_equal(model.predict(moved), predicted[: len(moved)])
     with pytest.warns(UserWarning, match=r"X has the columns of .*in another order"):
         assert_array_equal(model.fit(K.iloc[:, ORDER]).labels_, expected)
@@ -138,7 +147,9 @@ def test_columns_with_names_must_keep_their_order_as_everywhere_in_scikit_learn(
 
 
 def test_the_columns_of_several_similarities_are_matched_in_predict():
-    model = SimilarityFusionNMF(3, n_init=2, random_state=0).fit(None, similarities=KERNELS)
+    model = SimilarityFusionNMF(3, n_init=2, random_state=0).fit(
+        None, similarities=KERNELS
+    )
     expected = model.predict(KERNELS)
     with pytest.warns(UserWarning, match=r"X has the columns of .*in another order"):
         found = model.predict([K.iloc[:9, ORDER] for K in KERNELS])
@@ -168,10 +179,16 @@ def test_frames_of_some_samples_are_those_that_pandas_fills_up(ids):
     rng = np.random.default_rng(1)
     names = NAMES if ids == "words" else [*range(100, 140)]
     whole = [pd.DataFrame(K.to_numpy(np.float32), names, names) for K in KERNELS]
-    whole[1].iloc[17], whole[1].iloc[:, 17] = np.nan, np.nan  # in the frame, but not seen
+    whole[1].iloc[17], whole[1].iloc[:, 17] = (
+        np.nan,
+        np.nan,
+    )  # in the frame, but not seen
     chosen = [np.arange(30), rng.permutation(np.arange(10, 38))]
     frames = [some_of(K, some) for K, some in zip(whole, chosen, strict=True)]
-    union = [*frames[0].index, *(name for name in frames[1].index if name not in frames[0].index)]
+    union = [
+        *frames[0].index,
+        *(name for name in frames[1].index if name not in frames[0].index),
+    ]
     expected = [K.reindex(index=union, columns=union).to_numpy() for K in frames]
     if ids.endswith("columns"):  # as they are read from a file
         frames = [K.set_axis(K.columns.astype(str), axis=1) for K in frames]
@@ -190,7 +207,9 @@ def test_frames_of_some_samples_are_those_that_pandas_fills_up(ids):
 def test_the_columns_of_some_samples_are_put_into_the_order_of_rows():
     frames = [some_of(KERNELS[0], range(30)), some_of(KERNELS[1], range(10, 40))]
     plain = SimilarityStack(frames)
-    with pytest.warns(UserWarning, match="source 'source1' of sources has the columns of its rows"):
+    with pytest.warns(
+        UserWarning, match="source 'source1' of sources has the columns of its rows"
+    ):
         found = SimilarityStack([frames[0], frames[1].iloc[:, ::-1]])
     assert_array_equal(found.toarray(), plain.toarray())
 
@@ -199,16 +218,23 @@ def test_frames_with_names_are_matched_whatever_comes_before():
     bare = pd.DataFrame(KERNELS[0].to_numpy())
     with pytest.warns(UserWarning, match="source 'source2' .* another order"):
         stack = SimilarityStack([bare, KERNELS[0], some_of(KERNELS[1], ORDER)])
-    assert_array_equal(stack.toarray(), SimilarityStack([*KERNELS[:1] * 2, KERNELS[1]]).toarray())
+    assert_array_equal(
+        stack.toarray(), SimilarityStack([*KERNELS[:1] * 2, KERNELS[1]]).toarray()
+    )
     assert list(stack.index) == NAMES
     numbered = KERNELS[0].set_axis(range(1, 41)).set_axis(range(1, 41), axis=1)
-    with pytest.warns(UserWarning, match="source 'source1' .* is taken by position beside the num"):
+    with pytest.warns(
+        UserWarning, match="source 'source1' .* is taken by position beside the num"
+    ):
         stack = SimilarityStack([numbered, bare])
     assert_array_equal(stack.toarray(), SimilarityStack(KERNELS[:1] * 2).toarray())
 
 
 def test_a_fit_to_some_samples_of_each_source_names_them():
-    nets = {"a": some_of(KERNELS[0], range(30)), "b": some_of(KERNELS[0], range(39, 4, -1))}
+    nets = {
+        "a": some_of(KERNELS[0], range(30)),
+        "b": some_of(KERNELS[0], range(39, 4, -1)),
+    }
     model = SimilarityFusionNMF(3, random_state=0).fit(similarities=nets)
     assert list(model.sample_names_) == NAMES[:30] + NAMES[:29:-1]
     whole = [K.reindex(index=NAMES, columns=NAMES) for K in nets.values()]
@@ -216,11 +242,16 @@ def test_a_fit_to_some_samples_of_each_source_names_them():
     labels = pd.Series(model.labels_, model.sample_names_)
     assert_array_equal(labels[NAMES], expected.labels_)
     assert_array_equal(model.predict(nets), model.predict(SimilarityStack(nets)))
-    new = {name: K.iloc[:4].reindex(columns=model.sample_names_) for name, K in nets.items()}
+    new = {
+        name: K.iloc[:4].reindex(columns=model.sample_names_)
+        for name, K in nets.items()
+    }
     new["b"] = new["b"].set_axis(new["a"].index)
     assert model.predict(new).shape == (4,)
     assert list(SimilarityFusionNMF(3).fit(KERNELS[0]).sample_names_) == NAMES
-    assert not hasattr(SimilarityFusionNMF(3).fit(KERNELS[0].to_numpy()), "sample_names_")
+    assert not hasattr(
+        SimilarityFusionNMF(3).fit(KERNELS[0].to_numpy()), "sample_names_"
+    )
     assert not hasattr(
         SimilarityFusionNMF(3).fit(pd.DataFrame(KERNELS[0].to_numpy())), "sample_names_"
     )

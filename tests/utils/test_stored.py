@@ -43,7 +43,9 @@ BROKEN = [
 
 @pytest.mark.parametrize(("kind", "part", "value"), BROKEN)
 def test_every_kind_is_checked(kind, part, value):
-    with pytest.raises(ValueError, match=r"^X must be a sparse matrix .*shape \(12, 12\), but"):
+    with pytest.raises(
+        ValueError, match=r"^X must be a sparse matrix .*shape \(12, 12\), but"
+    ):
         check_stored(broken(kind, part, value), "X")
 
 
@@ -55,7 +57,9 @@ def test_what_is_right_passes_and_is_not_written_to(kind):
         parts = X.data, X.indices, X.indptr
     check_stored(X, "X")
     if kind in ("csr", "csc", "bsr"):  # what no entry uses is still there
-        assert all(a is b for a, b in zip(parts, (X.data, X.indices, X.indptr), strict=True))
+        assert all(
+            a is b for a, b in zip(parts, (X.data, X.indices, X.indptr), strict=True)
+        )
 
 
 FITTED = NMFConsensus(2, n_estimators=3, random_state=0).fit(S)

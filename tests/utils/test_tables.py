@@ -32,7 +32,9 @@ X = X - X.min()
 ESTIMATORS = {
     "NMFConsensus": NMFConsensus(3, n_estimators=5, random_state=0),
     "SSNMFClusterer": SSNMFClusterer(3, random_state=0),
-    "SimilarityFusionNMF": SimilarityFusionNMF(3, affinity="rbf", n_init=2, random_state=0),
+    "SimilarityFusionNMF": SimilarityFusionNMF(
+        3, affinity="rbf", n_init=2, random_state=0
+    ),
     "NMFMetaCluster": NMFMetaCluster(3, n_estimators=5, random_state=0),
     "KernelStack": KernelStack(),
 }
@@ -56,19 +58,31 @@ def with_column(values):
 
 
 REFUSED = {
-    "masked": (np.ma.masked_array(X, X > 3), ValueError, "masked entries.*SimpleImputer"),
+    "masked": (
+        np.ma.masked_array(X, X > 3),
+        ValueError,
+        "masked entries.*SimpleImputer",
+    ),
     "dates": (X.astype("datetime64[s]"), ValueError, r"datetime64\[s\]"),
     "times": (X.astype("timedelta64[s]"), ValueError, r"timedelta64\[s\]"),
     "bytes": (X.astype("S4"), ValueError, "S4"),
     "text": (X.astype(str), ValueError, "of dtype <U.*encode it"),
     "a column of words": (with_column(["x"] * 30), ValueError, "column 'b' .* 'x'"),
-    "a word in a column": (with_column([1] * 29 + ["x"]), ValueError, "column 'b' .* 'x'"),
+    "a word in a column": (
+        with_column([1] * 29 + ["x"]),
+        ValueError,
+        "column 'b' .* 'x'",
+    ),
     "a column of dates": (
         with_column(pd.date_range("2020", periods=30)),
         ValueError,
         "column 'b' .*datetime64",
     ),
-    "two tables": ([X, X[:, :1]], TypeError, "list of 2 tables.*hstack.*SimilarityFusionNMF"),
+    "two tables": (
+        [X, X[:, :1]],
+        TypeError,
+        "list of 2 tables.*hstack.*SimilarityFusionNMF",
+    ),
     "tables by name": ({"a": X}, TypeError, "dict of 1"),
     "AnnData": (AnnData(), TypeError, r"adata\.X.*to_df\(\)"),
     "a lazy frame": (LazyFrame(), TypeError, "give an array or a data frame"),
@@ -85,21 +99,28 @@ def test_what_is_no_table_of_numbers_is_refused_with_the_cure(name):
             ESTIMATORS[name].fit(table)
 
 
-@pytest.mark.parametrize("form", ["masked", "tables by name", "AnnData", "a lazy frame"])
+@pytest.mark.parametrize(
+    "form", ["masked", "tables by name", "AnnData", "a lazy frame"]
+)
 def test_tables_of_labels_are_opened_too(form):
     table, kind, says = REFUSED[form]
     with pytest.raises(kind, match=says.replace("X", ".*")):
         NMFConsensus(3).fit(X, partitions=table)
 
 
-KNOWN = base_partitions(X, [KMeans(3), AgglomerativeClustering(3)], n_estimators=2, random_state=0)
+KNOWN = base_partitions(
+    X, [KMeans(3), AgglomerativeClustering(3)], n_estimators=2, random_state=0
+)
 NEAR = make_affinity(X, "rbf")
 MEMBERS = np.ones((2, 30), dtype=bool), np.ones((2, 5), dtype=bool)
 
 #: functions of a table that are no fit, and what they call it; all read what estimators read
 READERS = {
     **{
-        f"make_affinity {name}": ("X", lambda T, name=name: make_affinity(T, name).block())
+        f"make_affinity {name}": (
+            "X",
+            lambda T, name=name: make_affinity(T, name).block(),
+        )
         for name in ("nearest_neighbors", "landmarks", "linear", "cosine", "rbf")
     },
     "new samples": ("X", NEAR.between),
@@ -107,23 +128,34 @@ READERS = {
     "a callable": ("X", lambda T: make_affinity(T, rbf_kernel).block()),
     "path_kernel": ("X", path_kernel),
     "path_kernel's Y": ("Y", lambda T: path_kernel(X, T)),
-    "base_partitions": ("X", lambda T: base_partitions(T, n_estimators=3, random_state=0).labels),
+    "base_partitions": (
+        "X",
+        lambda T: base_partitions(T, n_estimators=3, random_state=0).labels,
+    ),
     "predict": ("X", lambda T: KNOWN.predict(T, X)),
     "predict's X_train": ("X_train", lambda T: KNOWN.predict(X, T)),
     "choose_n_clusters": (
         "X",
         lambda T: choose_n_clusters(KMeans(n_init=1), T, [2], random_state=0).votes,
     ),
-    "biclusters": ("X", lambda T: draw(BiclusterDisplay.from_biclusters, T, *MEMBERS).matrix),
+    "biclusters": (
+        "X",
+        lambda T: draw(BiclusterDisplay.from_biclusters, T, *MEMBERS).matrix,
+    ),
 }
 DENSE_ALONE = ("path_kernel", "predict")  # of a clusterer that takes no others
 FORMS = {
     "list": X.tolist(),
     "frame": pd.DataFrame(X, columns=list("abcde")),
-    "polars": pl.DataFrame({name: column for name, column in zip("abcde", X.T, strict=True)}),
+    "polars": pl.DataFrame(
+        {name: column for name, column in zip("abcde", X.T, strict=True)}
+    ),
     "read-only": np.broadcast_to(X, X.shape),
     "longdouble": X.astype(np.longdouble),
-    **{kind: getattr(sp, f"{kind}_array")(X) for kind in ("csr", "csc", "coo", "lil", "dia")},
+    **{
+        kind: getattr(sp, f"{kind}_array")(X)
+        for kind in ("csr", "csc", "coo", "lil", "dia")
+    },
 }
 
 
@@ -144,7 +176,8 @@ def test_all_that_reads_a_table_reads_it_in_every_form(name):
                 assert found == expected
             else:
                 dense = (
-                    array.toarray() if sp.issparse(array) else array for array in (found, expected)
+                    array.toarray() if sp.issparse(array) else array
+                    for array in (found, expected)
                 )
                 assert_allclose(*dense, atol=1e-6)
 
@@ -153,7 +186,9 @@ def test_all_that_reads_a_table_reads_it_in_every_form(name):
 def test_all_that_reads_a_table_refuses_by_name_what_is_none(name):
     called, read = READERS[name]
     holes, beyond = (changed(X, (1, 2), bad) for bad in (np.nan, np.inf))
-    must = f"{called} must (be one table of numbers|have an entry for every sample), got"
+    must = (
+        f"{called} must (be one table of numbers|have an entry for every sample), got"
+    )
     wrong = {
         "nothing": (None, f"{must} None"),
         "text": ("some text", f"{must} 'some text'"),
@@ -168,7 +203,10 @@ def test_all_that_reads_a_table_refuses_by_name_what_is_none(name):
         "no sample": (X[:0], "0 sample|n_samples=0"),
         "times": (X.astype("m8[s]"), f"{called} must hold real numbers"),
         "a number": (3, "2D array|an entry for every sample"),
-        "a set": (set(range(30)), f"{called} must (hold real numbers|have an entry for every)"),
+        "a set": (
+            set(range(30)),
+            f"{called} must (hold real numbers|have an entry for every)",
+        ),
     }
     for form, (table, says) in wrong.items():
         if (form, name) in (("NaN", "biclusters"), ("nothing", "path_kernel's Y")):
@@ -187,7 +225,10 @@ def test_other_numbers_of_rows_or_columns_are_refused():
         (lambda: KNOWN.predict(X, X[:, :2]), "X_train must have 5 columns, got 2"),
         (lambda: KNOWN.predict(X, X[:7]), "X_train must have 30 rows, got 7"),
         (lambda: KNOWN.predict(X), "X_train must be one table of numbers, got None"),
-        (lambda: make_affinity(X[:5] @ X[:5].T + np.tri(5), "precomputed"), "must be symmetric"),
+        (
+            lambda: make_affinity(X[:5] @ X[:5].T + np.tri(5), "precomputed"),
+            "must be symmetric",
+        ),
     ):
         with pytest.raises(ValueError, match=says):
             call()
@@ -197,7 +238,9 @@ def test_a_table_that_is_no_array_but_can_be_one_is_read():
     class Interface:
         __array_interface__ = X.__array_interface__
 
-    fixed = NMFMetaCluster(3, n_estimators=5, random_state=0, fixed_components=np.ones((1, 5)))
+    fixed = NMFMetaCluster(
+        3, n_estimators=5, random_state=0, fixed_components=np.ones((1, 5))
+    )
     assert_array_equal(fixed.fit_predict(Interface()), fixed.fit_predict(X))
     assert_array_equal(NEAR.between(Interface()), NEAR.between(X))
 
@@ -208,7 +251,9 @@ def in_parts(dense):
     columns = np.tile(np.repeat(np.arange(m), 2), n)
     parts = (np.repeat(dense.ravel() / 2, 2), columns, 2 * m * np.arange(n + 1))
     matrix = sp.csr_array(parts, shape=dense.shape)
-    matrix.indices, matrix.indptr = (a.astype(np.int64) for a in (matrix.indices, matrix.indptr))
+    matrix.indices, matrix.indptr = (
+        a.astype(np.int64) for a in (matrix.indices, matrix.indptr)
+    )
     return matrix
 
 
@@ -225,13 +270,17 @@ def test_entries_in_parts_are_read_and_not_changed():
     for matrix in (in_parts(X), in_parts(X).tocoo(), in_parts(X).tocsc()):
         for name in ("nearest_neighbors", "linear", "rbf"):
             found = make_affinity(matrix, name).similarity.toarray()
-            assert_allclose(found, make_affinity(X, name).similarity.toarray(), atol=1e-6)
+            assert_allclose(
+                found, make_affinity(X, name).similarity.toarray(), atol=1e-6
+            )
         assert matrix.nnz == 2 * X.size
 
 
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "KernelStack"])
 def test_entries_in_parts_and_wide_indices_change_nothing(name):
-    whole, parts = (ESTIMATORS[name].fit_predict(form) for form in (sp.csr_array(X), in_parts(X)))
+    whole, parts = (
+        ESTIMATORS[name].fit_predict(form) for form in (sp.csr_array(X), in_parts(X))
+    )
     assert adjusted_rand_score(parts, whole) == 1
 
 

@@ -18,12 +18,22 @@ def rng(seed=0):
 
 @pytest.mark.parametrize(
     ("dtype", "dispersed"),
-    [(np.float64, 0.1), (np.float32, 0), (np.int64, 30.0), (np.uint16, 1e6), (np.float64, 1e-9)],
+    [
+        (np.float64, 0.1),
+        (np.float32, 0),
+        (np.int64, 30.0),
+        (np.uint16, 1e6),
+        (np.float64, 1e-9),
+    ],
 )
 def test_parts_sum_to_the_table_and_keep_its_type(dtype, dispersed):
     X = COUNTS.astype(dtype)
     if dtype is np.float32:
-        X[0, :3] = 2**40 + 2**20, 2**24 + 2, 2**24 - 1  # the first two: no odd number near them
+        X[0, :3] = (
+            2**40 + 2**20,
+            2**24 + 2,
+            2**24 - 1,
+        )  # the first two: no odd number near them
     parts = thinned(X, 4, rng(), dispersed)
     assert len(parts) == 4
     for part in parts:
@@ -40,7 +50,9 @@ def test_sparse_tables_have_the_parts_of_dense_ones(dispersed):
     padded = sp.csr_array(COUNTS + 1)
     padded.data -= 1  # zeros are stored
     for stored in (sp.csr_array(COUNTS), padded):
-        for part, expected in zip(thinned(stored, 3, rng(), dispersed), dense, strict=True):
+        for part, expected in zip(
+            thinned(stored, 3, rng(), dispersed), dense, strict=True
+        ):
             assert_array_equal(part.toarray(), expected)
             assert part.data.all()
     assert padded.nnz == COUNTS.size
@@ -66,7 +78,9 @@ def test_parts_are_binomial():
 def test_parts_of_dispersed_counts_are_beta_binomial():
     means, variances = moments(0.25)
     assert_allclose(means, 12 / 5, rtol=0.03)
-    assert_allclose(variances, 12 * 0.2 * 0.8 * (4 + 12) / (4 + 1), rtol=0.05)  # 4 = 1 / 0.25
+    assert_allclose(
+        variances, 12 * 0.2 * 0.8 * (4 + 12) / (4 + 1), rtol=0.05
+    )  # 4 = 1 / 0.25
 
 
 @pytest.mark.parametrize("dispersed", [0, 0.5])
@@ -104,7 +118,9 @@ def test_dispersion_is_found_from_a_fit(phi):
     from nmfcluster import NMFMetaCluster
 
     X, _, _ = dispersed_table(phi)
-    model = NMFMetaCluster(3, loss="kullback-leibler", n_estimators=2, random_state=0).fit(X)
+    model = NMFMetaCluster(
+        3, loss="kullback-leibler", n_estimators=2, random_state=0
+    ).fit(X)
     found = overdispersion(X, model.factor_, model.components_, rng())
     assert_allclose(found, phi, rtol=0.15, atol=0.003)
 

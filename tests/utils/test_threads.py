@@ -12,7 +12,9 @@ from nmfcluster._utils.parallel import one_blas_thread, one_thread
 
 
 def threads(api="blas"):
-    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == api}
+    return {
+        pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == api
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +77,8 @@ def enter(answer):
 
 
 @pytest.mark.skipif(
-    "fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork here"
+    "fork" not in multiprocessing.get_all_start_methods(),
+    reason="there is no fork here",
 )
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_process_does_not_wait_for_a_thread_of_its_parent():

@@ -47,7 +47,10 @@ def n_far_apart(X: np.ndarray, most: int) -> tuple[int, int]:
     tree, apart, found = complete(distances), single(distances)[:, 2], {1: 1.0}
     for k in range(2, min(most, len(X) // LEAST) + 1):
         width = tree[-k, 2]
-        if apart[1 - k] > width and np.bincount(fcluster(tree, k, "maxclust"))[1:].min() >= LEAST:
+        if (
+            apart[1 - k] > width
+            and np.bincount(fcluster(tree, k, "maxclust"))[1:].min() >= LEAST
+        ):
             found[k] = apart[1 - k] / width if width else np.inf
     likely = max(found, key=lambda k: found[k])
     return likely, likely if found[likely] > _FAR else 1
@@ -72,7 +75,9 @@ def prediction_strength(labels: np.ndarray, predicted: np.ndarray) -> float:
     sizes = shared.sum(axis=1)
     together = (shared * (shared - 1)).sum(axis=1)
     pairs = sizes * (sizes - 1)
-    return float(np.min(np.divide(together, pairs, out=np.ones(len(pairs)), where=pairs > 0)))
+    return float(
+        np.min(np.divide(together, pairs, out=np.ones(len(pairs)), where=pairs > 0))
+    )
 
 
 class Split:
@@ -108,7 +113,9 @@ class Split:
         return prediction_strength(second.labels_, first.predict(self._halves[1]))
 
 
-def most_predicted(X: np.ndarray, candidates: Iterable[int], rng: np.random.Generator) -> int:
+def most_predicted(
+    X: np.ndarray, candidates: Iterable[int], rng: np.random.Generator
+) -> int:
     """Return the largest number of clusters of k-means whose prediction strength is .8 or more.
 
     Samples are split into halves twelve times, and the standard error of the mean is added [1]_.

@@ -14,8 +14,20 @@ from sklearn.neighbors import NearestNeighbors
 
 from nmfcluster._utils.storage import highest_edges
 
-_ONE_BUMP = 0.98  # of the lower of two peaks, which a density between them need not fall below
-_NEIGHBORS = (8, 12, 16, 24, 32, 48, 64, 96, 128)  # few see small clusters, many see overlaps
+_ONE_BUMP = (
+    0.98  # of the lower of two peaks, which a density between them need not fall below
+)
+_NEIGHBORS = (
+    8,
+    12,
+    16,
+    24,
+    32,
+    48,
+    64,
+    96,
+    128,
+)  # few see small clusters, many see overlaps
 
 
 def best_mixture(X: np.ndarray, numbers: Iterable[int], seed: int) -> GaussianMixture:
@@ -76,7 +88,9 @@ def lowest_between(mixture: GaussianMixture, i: int, j: int) -> float:
     A, B = np.broadcast_to(mixture.precisions_, (k, p, p))[[i, j]]
     a, b = A @ mixture.means_[i], B @ mixture.means_[j]
     both = (1 - share) * A + share * B
-    line = np.linalg.solve(both, ((1 - share[..., 0]) * a + share[..., 0] * b)[..., None])[..., 0]
+    line = np.linalg.solve(
+        both, ((1 - share[..., 0]) * a + share[..., 0] * b)[..., None]
+    )[..., 0]
     density = mixture.score_samples(line)  # its logarithm
     before = np.maximum.accumulate(density)
     after = np.maximum.accumulate(density[::-1])[::-1]
@@ -159,7 +173,9 @@ def rises_of_peaks(heights: np.ndarray, nearest: np.ndarray) -> np.ndarray:
     for i, j, saddle in highest_edges(heights, nearest):
         low, high = sorted((peaks[parts[i]], peaks[parts[j]]))
         parts.merge(i, j)
-        peaks[parts[i]] = high  # of a part that has grown, at the sample that stands for it
+        peaks[parts[i]] = (
+            high  # of a part that has grown, at the sample that stands for it
+        )
         rises.append(low - saddle)
     return np.array(rises + [np.inf] * parts.n_subsets)
 
@@ -171,5 +187,7 @@ def n_dense(X: np.ndarray) -> int:
     """
     fewest = 5
     size = max(fewest, len(X) // 50)
-    found = HDBSCAN(min_cluster_size=size, min_samples=fewest, allow_single_cluster=True, copy=True)
+    found = HDBSCAN(
+        min_cluster_size=size, min_samples=fewest, allow_single_cluster=True, copy=True
+    )
     return max(int(found.fit(X).labels_.max()) + 1, 1)

@@ -59,14 +59,21 @@ def poll_of(X: Any, most: int, rng: np.random.Generator) -> tuple[dict[str, int]
         How many modes the density has, or clusters are far apart, for certain.
     """
     n, least = n_entries(X), clusters.PER_CLUSTER
-    few, certain = clusters.n_far_apart(as_dense(X), most) if n < least * max(most, 2) else (1, 1)
+    few, certain = (
+        clusters.n_far_apart(as_dense(X), most) if n < least * max(most, 2) else (1, 1)
+    )
     if n < least * max(few, 2):
         return {FAR_APART: few}, certain
     seed = int(rng.integers(SEEDS))
     # hundreds of small fits, of which scikit-learn would check every one
-    with one_thread(), config_context(assume_finite=True, skip_parameter_validation=True):
+    with (
+        one_thread(),
+        config_context(assume_finite=True, skip_parameter_validation=True),
+    ):
         Z = main_axes(X)
-        n_places = len(np.unique(Z.round(9), axis=0))  # others are at one place but for rounding
+        n_places = len(
+            np.unique(Z.round(9), axis=0)
+        )  # others are at one place but for rounding
         tried = range(1, min(most, n // least, n_places) + 1)
         S = Z.astype(np.float32)  # whose digits are enough
         likely, certain = density.modes_of(S)
@@ -104,7 +111,10 @@ def main_axes(X: Any) -> np.ndarray:
     n, p = X.shape
     most = min(p, _MOST, max(_LEAST, n // _PER_AXIS))
     variances, Z = _principal(X)
-    noise = np.median(variances[: min(n - 1, p)]) * (1 + np.sqrt(min(n, p) / max(n, p))) ** 2
+    noise = (
+        np.median(variances[: min(n - 1, p)])
+        * (1 + np.sqrt(min(n, p) / max(n, p))) ** 2
+    )
     larger = int((variances > _LARGER * noise).sum())
     least = p if p <= _FEW else _LEAST
     Z = Z[:, : min(most, max(least, larger))]
@@ -128,7 +138,9 @@ def _principal(X: Any) -> tuple[np.ndarray, np.ndarray]:
     return variances, axes[:, ::-1] * np.sqrt(variances)
 
 
-def tally(answers: dict[str, int], certain: int, candidates: list[int]) -> tuple[int, int | None]:
+def tally(
+    answers: dict[str, int], certain: int, candidates: list[int]
+) -> tuple[int, int | None]:
     """Return what most criteria answer.
 
     That a criterion sees one cluster can also mean that it sees too little. So a number that two
@@ -158,7 +170,9 @@ def tally(answers: dict[str, int], certain: int, candidates: list[int]) -> tuple
         agreed = best == certain > 1
     else:
         if said.count(best) < 2:
-            best = 1 if max(certain, answers.get(DENSITY, 1)) == 1 else median_low(several)
+            best = (
+                1 if max(certain, answers.get(DENSITY, 1)) == 1 else median_low(several)
+            )
         agreed = said.count(best) >= (2 if "modes" in answers else len(said))
     near = best if best > 1 or 1 in candidates else median_low(several or [1])
     allowed = [k for k in candidates if k > 1 or near == 1] or candidates
@@ -171,11 +185,21 @@ def disagreement(
     """Return what is to be said where criteria do not agree on the number that was chosen."""
     said, (low, high) = list(answers.values()), candidates[[0, -1]]
     if agreed is not None:
-        more = "smaller ones" if agreed < low else "larger ones" if agreed > high else "more"
+        more = (
+            "smaller ones"
+            if agreed < low
+            else "larger ones"
+            if agreed > high
+            else "more"
+        )
         most = f"{said.count(agreed)} of {len(said)} criteria answer {agreed}"
         return f"{most}, which is not among the candidates {told(candidates)}: give {more}, too."
     names = ", ".join(f"{name} {number}" for name, number in answers.items())
-    why = "X has too few samples for a vote" if FAR_APART in answers else "Too few criteria agree"
+    why = (
+        "X has too few samples for a vote"
+        if FAR_APART in answers
+        else "Too few criteria agree"
+    )
     return f"{why} on a number of clusters ({names}): {k} is often not right."
 
 

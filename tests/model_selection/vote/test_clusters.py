@@ -37,7 +37,9 @@ def literal_index(A, labels):
     """Return the least distance of two clusters over the largest in one: Dunn's index."""
     within, between = [0.0], [np.inf]
     for i, j in combinations(range(len(A)), 2):
-        (within if labels[i] == labels[j] else between).append(np.linalg.norm(A[i] - A[j]))
+        (within if labels[i] == labels[j] else between).append(
+            np.linalg.norm(A[i] - A[j])
+        )
     return min(between) / max(within)
 
 
@@ -59,7 +61,9 @@ def test_clusters_that_are_far_apart_have_the_largest_index_of_all(seed, apart):
 @pytest.mark.parametrize(("k", "size"), [(2, 3), (3, 4), (5, 3), (8, 6)])
 def test_few_samples_that_are_far_apart_are_counted(k, size, p):
     rng = np.random.default_rng(k)
-    A = np.repeat(1000 * rng.normal(size=(k, p)), size, axis=0) + rng.normal(size=(k * size, p))
+    A = np.repeat(1000 * rng.normal(size=(k, p)), size, axis=0) + rng.normal(
+        size=(k * size, p)
+    )
     assert n_far_apart(A, 15) == (k, k)
     assert n_far_apart(A, k - 1)[0] < k
     assert n_far_apart(np.repeat(A[::size], 3, axis=0), 15) == (k, k)  # of no width
@@ -68,8 +72,14 @@ def test_few_samples_that_are_far_apart_are_counted(k, size, p):
 def test_chance_rarely_puts_samples_far_apart():
     rng = np.random.default_rng(0)
     assert n_far_apart(np.zeros((9, 2)), 4) == (1, 1)
-    assert np.mean([n_far_apart(rng.normal(size=(7, 1)), 7)[1] > 1 for _ in range(200)]) <= 0.06
-    assert np.mean([n_far_apart(rng.normal(size=(8, 2)), 8)[0] > 1 for _ in range(200)]) <= 0.03
+    assert (
+        np.mean([n_far_apart(rng.normal(size=(7, 1)), 7)[1] > 1 for _ in range(200)])
+        <= 0.06
+    )
+    assert (
+        np.mean([n_far_apart(rng.normal(size=(8, 2)), 8)[0] > 1 for _ in range(200)])
+        <= 0.03
+    )
 
 
 # --- prediction strength -----------------------------------------------------------------------
@@ -79,7 +89,9 @@ def literal_strength(labels, predicted):
     shares = []
     for c in np.unique(labels):
         pairs = list(combinations(np.flatnonzero(labels == c), 2))
-        shares.append(np.mean([predicted[i] == predicted[j] for i, j in pairs]) if pairs else 1)
+        shares.append(
+            np.mean([predicted[i] == predicted[j] for i, j in pairs]) if pairs else 1
+        )
     return min(shares)
 
 

@@ -48,8 +48,12 @@ def test_the_ridge_line_passes_through_all_there_is_between():
     density = []
     for t in np.linspace(0, 1, 401):
         S = (1 - t) * inverse[0] + t * inverse[1]
-        x = np.linalg.solve(S, (1 - t) * inverse[0] @ means[0] + t * inverse[1] @ means[1])
-        parts = [multivariate_normal(m, C).pdf(x) for m, C in zip(means, (A, B), strict=True)]
+        x = np.linalg.solve(
+            S, (1 - t) * inverse[0] @ means[0] + t * inverse[1] @ means[1]
+        )
+        parts = [
+            multivariate_normal(m, C).pdf(x) for m, C in zip(means, (A, B), strict=True)
+        ]
         density.append(0.6 * parts[0] + 0.4 * parts[1])
     density = np.array(density)
     valley = density.argmin()
@@ -115,7 +119,9 @@ def test_peaks_rise_above_their_saddles(seed):
     heights = -np.log(distances[:, -1]) + 1e-6 * rng.uniform(size=40)  # none are equal
     rises = rises_of_peaks(heights, nearest)
     for persistence in (0, 0.1, 0.3, 1, 10):
-        assert (rises > persistence).sum() == literal_peaks(heights, nearest, persistence)
+        assert (rises > persistence).sum() == literal_peaks(
+            heights, nearest, persistence
+        )
 
 
 def test_modes_of_what_is_known():
@@ -143,7 +149,10 @@ def test_few_places_have_no_modes():
     assert modes_of(np.zeros((100, 2))) == (0, 0)
     assert modes_of(np.random.default_rng(0).normal(size=(32, 2))) == (0, 0)
     many = np.repeat([[0.0, 0], [9, 9]], 100, axis=0)
-    assert modes_of(many + np.random.default_rng(0).normal(size=many.shape).round())[0] == 2
+    assert (
+        modes_of(many + np.random.default_rng(0).normal(size=many.shape).round())[0]
+        == 2
+    )
 
 
 @pytest.mark.parametrize("p", [1, 5])

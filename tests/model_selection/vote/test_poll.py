@@ -41,14 +41,17 @@ def test_axes_that_are_noise_are_left_out():
     assert_allclose(Z.std(), 1)
 
 
-@pytest.mark.parametrize(("n", "p", "m"), [(600, 5, 5), (600, 2, 2), (70, 5, 2), (600, 1, 1)])
+@pytest.mark.parametrize(
+    ("n", "p", "m"), [(600, 5, 5), (600, 2, 2), (70, 5, 2), (600, 1, 1)]
+)
 def test_few_features_are_kept(n, p, m):
     E = noise(n, p)
     Z = main_axes(E)
     assert Z.shape == (n, m)
     if m == p:
         ratio = (
-            distances(Z[:20])[np.triu_indices(20, 1)] / distances(E[:20])[np.triu_indices(20, 1)]
+            distances(Z[:20])[np.triu_indices(20, 1)]
+            / distances(E[:20])[np.triu_indices(20, 1)]
         )
         assert_allclose(ratio, ratio[0])
 
@@ -113,7 +116,8 @@ def test_most_criteria_decide(answers, certain, candidates, expected):
 
 
 @pytest.mark.parametrize(
-    ("answer", "certain", "expected"), [(3, 3, (3, 3)), (3, 1, (3, None)), (1, 1, (1, None))]
+    ("answer", "certain", "expected"),
+    [(3, 3, (3, 3)), (3, 1, (3, None)), (1, 1, (1, None))],
 )
 def test_clusters_far_apart_need_no_second_criterion(answer, certain, expected):
     assert tally({FAR_APART: answer}, certain, [1, 2, 3]) == expected
@@ -122,10 +126,30 @@ def test_clusters_far_apart_need_no_second_criterion(answer, certain, expected):
 @pytest.mark.parametrize(
     ("answers", "agreed", "candidates", "says"),
     [
-        ((3, 3, 3, 2), 3, [5, 6], "3 of 4 criteria answer 3, .* candidates 5 to 6: give smaller"),
-        ((8, 1, 8, 8), 8, [5, 7], "3 of 4 criteria answer 8, .* candidates 5, 7: give larger"),
-        ((6, 6, 2, 1), 6, [5, 7], "2 of 4 criteria answer 6, .* candidates 5, 7: give more"),
-        ((6, 5, 2, 1), None, [5, 6], r"Too few criteria agree .* \(mixture 6, modes 5, .*: 5 is"),
+        (
+            (3, 3, 3, 2),
+            3,
+            [5, 6],
+            "3 of 4 criteria answer 3, .* candidates 5 to 6: give smaller",
+        ),
+        (
+            (8, 1, 8, 8),
+            8,
+            [5, 7],
+            "3 of 4 criteria answer 8, .* candidates 5, 7: give larger",
+        ),
+        (
+            (6, 6, 2, 1),
+            6,
+            [5, 7],
+            "2 of 4 criteria answer 6, .* candidates 5, 7: give more",
+        ),
+        (
+            (6, 5, 2, 1),
+            None,
+            [5, 6],
+            r"Too few criteria agree .* \(mixture 6, modes 5, .*: 5 is",
+        ),
     ],
 )
 def test_what_is_not_agreed_on_is_said(answers, agreed, candidates, says):
@@ -160,7 +184,11 @@ def test_all_criteria_find_clusters_that_are_there():
 
 @pytest.mark.parametrize(
     ("n", "names"),
-    [(15, (FAR_APART,)), (16, ("mixture", "density", "prediction strength")), (33, NAMES)],
+    [
+        (15, (FAR_APART,)),
+        (16, ("mixture", "density", "prediction strength")),
+        (33, NAMES),
+    ],
 )
 def test_criteria_that_cannot_tell_do_not_vote(n, names):
     assert tuple(poll_of(noise(n, 3), 5, np.random.default_rng(0))[0]) == names

@@ -9,7 +9,13 @@ import scipy.linalg
 from nmfcluster._base import read_features, read_samples
 from nmfcluster._utils import storage
 from nmfcluster._utils.sampling import some_with
-from nmfcluster._utils.validation import check_count, counted, generator_of, row_names, shown
+from nmfcluster._utils.validation import (
+    check_count,
+    counted,
+    generator_of,
+    row_names,
+    shown,
+)
 from nmfcluster.affinity import make_affinity
 from nmfcluster.constraints.container import PairwiseConstraints
 from nmfcluster.constraints.graph import components
@@ -135,7 +141,9 @@ def next_pairs(
     p = _probabilities(groups, P, anchors)
     C = covariance_given(C, np.flatnonzero(groups.known[groups.of[drawn]]))
     best = p.max(axis=1, initial=0)
-    entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1) / np.log(max(len(anchors), 2))
+    entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1) / np.log(
+        max(len(anchors), 2)
+    )
     # groups that await a further answer; the last key settles ties, whatever the samples' order
     waits = groups.known & (best > 0)
     waits[anchors] = False
@@ -144,7 +152,9 @@ def next_pairs(
     # then those that tell most
     fresh = (best > 0) & ~waits
     weights = np.where(best > 0, _FLOOR + entropy, 0)[groups.of[drawn]]
-    asked += most_telling(C, weights, groups.of[drawn], fresh, int(n_pairs) - len(asked))
+    asked += most_telling(
+        C, weights, groups.of[drawn], fresh, int(n_pairs) - len(asked)
+    )
     asked = asked[: int(n_pairs)]
     first = np.unique(groups.of, return_index=True)[1]
     against = np.array(anchors)[p[asked].argmax(axis=1)]
@@ -155,7 +165,9 @@ def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
     """Return the known pairs, and X as the fit read it."""
     known = getattr(model, "constraints_", None)
     if not isinstance(known, PairwiseConstraints):
-        raise TypeError(f"model must be a fitted SSNMFClusterer, got {shown(model)}: fit it first.")
+        raise TypeError(
+            f"model must be a fitted SSNMFClusterer, got {shown(model)}: fit it first."
+        )
     own, names = row_names(known), row_names(X)
     if model.affinity_ == "precomputed":
         X = read_samples(copy.copy(model), X, signed=True)  # the copy notes what X is
@@ -163,10 +175,14 @@ def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
         X = read_features(model, X, reset=False)
     if X.shape[0] != len(known):
         wanted = f"the data of the fit, of {counted(len(known), 'sample')}"
-        raise ValueError(f"X must be {wanted}, got shape {X.shape}: give what model.fit was given.")
+        raise ValueError(
+            f"X must be {wanted}, got shape {X.shape}: give what model.fit was given."
+        )
     if own is not None and names is not None and not own.equals(names):
         told = "X must have the samples of the fit in the order of the fit"
-        raise ValueError(f"{told}, but its index is another; take X.loc[model.constraints_.index].")
+        raise ValueError(
+            f"{told}, but its index is another; take X.loc[model.constraints_.index]."
+        )
     return known, X
 
 
@@ -205,12 +221,16 @@ def covariance(W: np.ndarray) -> np.ndarray:
 
 def covariance_given(C: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Return the covariance C of a Gaussian field, given its values at some samples: 0 there."""
-    left = C - C[:, known] @ scipy.linalg.solve(C[np.ix_(known, known)], C[known], assume_a="pos")
+    left = C - C[:, known] @ scipy.linalg.solve(
+        C[np.ix_(known, known)], C[known], assume_a="pos"
+    )
     left[known] = left[:, known] = 0
     return left
 
 
-def _mass(C: np.ndarray, labels: np.ndarray, drawn: np.ndarray, P: np.ndarray) -> np.ndarray:
+def _mass(
+    C: np.ndarray, labels: np.ndarray, drawn: np.ndarray, P: np.ndarray
+) -> np.ndarray:
     """Return how much each sample is in the middle of its cluster; others have their membership."""
     own = P[np.arange(len(P)), labels]
     inside = labels[drawn][:, None] == labels[drawn]
@@ -219,7 +239,9 @@ def _mass(C: np.ndarray, labels: np.ndarray, drawn: np.ndarray, P: np.ndarray) -
     return mass
 
 
-def _anchors(groups: _Groups, P: np.ndarray, labels: np.ndarray, mass: np.ndarray) -> list[int]:
+def _anchors(
+    groups: _Groups, P: np.ndarray, labels: np.ndarray, mass: np.ndarray
+) -> list[int]:
     """Return groups to ask against: those that exclude each other, and middles of clusters."""
     anchors: list[int] = []
     n_apart = np.array([len(others) for others in groups.apart])
@@ -239,7 +261,9 @@ def _probabilities(groups: _Groups, P: np.ndarray, anchors: list[int]) -> np.nda
     """Return the chances that a group is one with an anchor, 0 where this is known."""
     sums = np.stack([np.bincount(groups.of, column) for column in P.T], axis=1)
     Q = sums / groups.size[:, None]
-    p = Q @ Q[anchors].T + _UNLIKELY  # so that an anchor of another cluster is asked about last
+    p = (
+        Q @ Q[anchors].T + _UNLIKELY
+    )  # so that an anchor of another cluster is asked about last
     for j, anchor in enumerate(anchors):
         p[list(groups.apart[anchor]), j] = 0
         p[anchor, j:] = 0  # of two anchors the later is asked about
