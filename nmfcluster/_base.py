@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, CallbackSupport, Interval
-from nmfcluster._optim.run import WINDOW, Plan, StopRule, recent_decrease
+from nmfcluster._optim.run import WINDOW, SolverConfig, StoppingRule, recent_decrease
 from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils import storage, validation
 from nmfcluster._utils.linalg import shared_blocks
@@ -294,17 +294,23 @@ class NMFClusterer(
     def _n_features_out(self) -> int:
         return int(self.membership_.shape[1])
 
-    def _plan(
+    def _solver_config(
         self,
         solver: Callable[..., Any],
-        of_loss: bool = False,
+        relative_to_loss: bool = False,
         n_init: int | None = None,
-    ) -> Plan:
-        """Return this estimator's parameters as the way to run a solver."""
-        # as Python's: numpy's small ones wrap around
-        n_init = int(self.n_init if n_init is None else n_init)
-        stop = StopRule(int(self.max_iter), self.tol, of_loss)
-        return Plan(int(self.n_clusters), solver, n_init, stop, self.n_jobs)
+    ) -> SolverConfig:
+        """Return how this estimator's parameters say that a solver is run."""
+        if n_init is None:
+            n_init = self.n_init
+        # Python's integers: numpy's small ones wrap around
+        return SolverConfig(
+            n_clusters=int(self.n_clusters),
+            solver=solver,
+            n_init=int(n_init),
+            stop=StoppingRule(int(self.max_iter), self.tol, relative_to_loss),
+            n_jobs=self.n_jobs,
+        )
 
     def _keep_clusters(
         self,

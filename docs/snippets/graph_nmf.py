@@ -38,7 +38,7 @@ def damped_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
     now = objective.rescaled(objective.evaluate(H))
     while True:
         keep = yield (now.H,), now.loss
-        now = now.kept(keep)
+        now = now.of_starts(keep)
         ratio = now.AH / np.maximum(now.C, tiny)  # C is HH'H
         now = objective.evaluate(now.H * (0.5 + 0.5 * ratio))
 
@@ -150,7 +150,7 @@ class GraphNMF(NMFClusterer):
             # build the similarity
             A = Explicit(self._graph(X))
             # factorize
-            best = factorize(SimilarityProblem(A), self._plan(damped_nmf), rng)
+            best = factorize(SimilarityProblem(A), self._solver_config(damped_nmf), rng)
             # label, and number the clusters by size
             memberships = membership(best.H)[order.first]
             memberships, labels, clusters = numbered(

@@ -1,4 +1,4 @@
-"""Where runs start: at random, or from leading eigenvectors."""
+"""Starting factors: random ones, and those from leading eigenvectors."""
 
 from inspect import signature
 from typing import Any
@@ -11,17 +11,25 @@ from nmfcluster._utils import storage
 from nmfcluster._utils.validation import generator_of
 from nmfcluster.similarity import Explicit, Similarity
 
-_DENSE = 300  # rows of an eigenproblem up to which a dense solver is faster
-# of eigenvalues, relative, by bytes a number: those of clusters that are long differ by little
+# Number of rows of an eigenproblem up to which a dense solver is faster.
+_DENSE = 300
+# Relative tolerance of eigenvalues, by the bytes of a number: those of elongated clusters differ
+# by little.
 _TOL = {4: 1e-6, 8: 1e-8}
-_ROUGH_TOL = 1e-4  # where that takes too long
-_PRODUCTS = 1_500  # with A, after which it does
-_WIDTH = 60  # vectors of a Krylov space: fewer take more products where eigenvalues are close
-_MOST_PARTS = 200  # that are solved one by one, which takes time for each
-_EQUAL = 1e-7  # of the largest eigenvalue: a difference that is rounding
-_RANK = 1e-7  # of the largest eigenvalue: what is not above it is rounding
-# ARPACK begins anew where many eigenvalues are equal, at random since scipy 1.17
-_ANEW = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
+# Number of products with A before falling back to _FALLBACK_TOL.
+_MAX_PRODUCTS = 1_500
+# Tolerance of the fallback eigensolver: a start need not be exact.
+_FALLBACK_TOL = 1e-4
+# Number of vectors of the Krylov space: fewer take more products where eigenvalues are close.
+_KRYLOV_SIZE = 60
+# Largest number of connected components that are solved one by one, as each takes time.
+_MAX_COMPONENTS = 200
+# Difference of eigenvalues, relative to the largest, that is rounding.
+_EQUAL = 1e-7
+# Smallest eigenvalue, relative to the largest, that is not rounding.
+_RANK_TOL = 1e-7
+# ARPACK restarts where many eigenvalues are equal, at random since scipy 1.17.
+_REPRODUCIBLE = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
 
 
 def draw_seeds(rng: np.random.RandomState, size: int) -> list[int]:
@@ -46,11 +54,8 @@ def random_start(
     -------
     ndarray of shape (n, n_clusters)
     """
-    H = (
-        generator_of(seed).uniform(size=(len(mass), n_clusters))
-        * np.sqrt(mass)[:, None]
-    )
-    return H.astype(dtype)
+    H = generator_of(seed).uniform(size=(len(mass), n_clusters))
+    return (H * np.sqrt(mass)[:, None]).astype(dtype)
 
 
 def leading_eigenpairs(
@@ -69,97 +74,101 @@ def leading_eigenpairs(
     values : ndarray of shape (n_components,)
     vectors : ndarray of shape (n, n_components)
     """
-    if A.parts is not None and 0 < A.parts.max() < _MOST_PARTS:
-        return _of_parts(A, A.parts, n_components)
-    return _of_one_part(A, n_components)
+    if A.parts is not None and 0 < A.parts.max() < _MAX_COMPONENTS:
+        return _eigenpairs_by_component(A, A.parts, n_components)
+    return _eigenpairs(A, n_components)
 
 
-def _of_parts(
-    A: Similarity, parts: np.ndarray, n_components: int
+def _eigenpairs_by_component(
+    A: Similarity, component: np.ndarray, n_components: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return those of parts that nothing connects: one by one, equal eigenvalues are no trouble.
+    """Return the leading eigenpairs from those of each connected component.
 
-    Of parts with as large an eigenvalue the largest come first.
+    One by one, equal eigenvalues are no trouble. Of components with equal eigenvalues the largest
+    comes first.
     """
-    # the largest eigenvalue of every part, and the smallest of those that can be among the first
-    sizes = np.bincount(parts)
-    members = np.split(np.argsort(parts, kind="stable"), np.cumsum(sizes)[:-1])
-    blocks = [A.take(part) for part in members]
-    spectra, bases = map(
-        list, zip(*(_of_one_part(block, 1) for block in blocks), strict=True)
-    )
-    largest = np.concatenate(spectra)
-    enough = np.sort(np.pad(largest, (0, n_components), constant_values=-np.inf))[
-        -n_components
-    ]
-    least = _EQUAL * float(max(abs(largest).max(), np.finfo(float).tiny))
-    # parts whose largest is above it can have more of the first: all that may be
-    for c in np.flatnonzero(largest > enough + least):
-        spectra[c], bases[c] = _of_one_part(blocks[c], min(n_components, int(sizes[c])))
-    # all eigenvalues, of which part each is, and its number there
-    values, n_found = np.concatenate(spectra), np.array(list(map(len, spectra)))
+    # Find the largest eigenvalue of every component.
+    sizes = np.bincount(component)
+    by_component = np.argsort(component, kind="stable")
+    members = np.split(by_component, np.cumsum(sizes)[:-1])
+    blocks = [A.take(rows) for rows in members]
+    pairs = [_eigenpairs(block, 1) for block in blocks]
+    largest = np.concatenate([values for values, _ in pairs])
+    # Find all pairs of the components that can have more of the first eigenvalues: those whose
+    # largest one is above the n_components-th.
+    padded = np.pad(largest, (0, n_components), constant_values=-np.inf)
+    threshold = np.sort(padded)[-n_components]
+    rounding = _EQUAL * float(max(abs(largest).max(), np.finfo(float).tiny))
+    for c in np.flatnonzero(largest > threshold + rounding):
+        pairs[c] = _eigenpairs(blocks[c], min(n_components, int(sizes[c])))
+    # Number all eigenvalues: their component, and their position there.
+    values = np.concatenate([found for found, _ in pairs])
+    n_found = np.array([len(found) for found, _ in pairs])
     owner = np.repeat(np.arange(len(members)), n_found)
-    place = np.arange(len(values)) - np.repeat(np.cumsum(n_found) - n_found, n_found)
-    # the first ones: in steps of rounding, so that of equal ones the largest part's come first
-    first = np.lexsort((-sizes[owner], -np.round(values / least)))[:n_components]
+    first_of_owner = np.repeat(np.cumsum(n_found) - n_found, n_found)
+    position = np.arange(len(values)) - first_of_owner
+    # Select the first ones. They are rounded, so that the largest component's come first among
+    # equal ones.
+    rounded = np.round(values / rounding)
+    first = np.lexsort((-sizes[owner], -rounded))[:n_components]
     first = first[np.argsort(-values[first], kind="stable")]
-    # their vectors, which are 0 outside of their part
-    vectors = np.zeros((A.shape[0], n_components), dtype=bases[0].dtype)
+    # Their vectors are 0 outside of their component.
+    vectors = np.zeros((A.shape[0], n_components), dtype=pairs[0][1].dtype)
     for column, chosen in enumerate(first):
-        part = owner[chosen]
-        vectors[members[part], column] = bases[part][:, place[chosen]]
+        c = owner[chosen]
+        vectors[members[c], column] = pairs[c][1][:, position[chosen]]
     return values[first], vectors
 
 
-def _of_one_part(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+def _eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the leading eigenpairs by the solver that suits the size and the form of A."""
     n = A.shape[0]
     if n <= max(_DENSE, 3 * n_components):
-        # all of them: LAPACK's driver for a subset fails where many eigenvalues are equal
+        # All of them: LAPACK's driver for a subset fails where many eigenvalues are equal.
         values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
         return values[::-1][:n_components], vectors[:, ::-1][:, :n_components]
     if A.has_root:
-        return _through_root(A.root(), n_components)
+        return _eigenpairs_of_gram(A.root(), n_components)
 
     def product(v: np.ndarray) -> np.ndarray:
         return (A @ v.reshape(-1, 1).astype(A.dtype)).ravel().astype(np.float64)
 
-    operator = LinearOperator(A.shape, matvec=product, dtype=np.float64)
-    start = np.random.default_rng(0).uniform(
-        0.5, 1.0, n
-    )  # ARPACK's own is not reproducible
-    width = min(max(2 * n_components + 1, _WIDTH), n)
-    options = {"k": n_components, "which": "LA", "v0": start, "ncv": width, **_ANEW}
-    restarts = max(_PRODUCTS // (width - n_components), 1)
+    width = min(max(2 * n_components + 1, _KRYLOV_SIZE), n)
+    options = {
+        "A": LinearOperator(A.shape, matvec=product, dtype=np.float64),
+        "k": n_components,
+        "which": "LA",
+        # ARPACK's own start is not reproducible.
+        "v0": np.random.default_rng(0).uniform(0.5, 1.0, n),
+        "ncv": width,
+        **_REPRODUCIBLE,
+    }
+    restarts = max(_MAX_PRODUCTS // (width - n_components), 1)
     try:
-        values, vectors = eigsh(
-            operator, tol=_TOL[A.dtype.itemsize], maxiter=restarts, **options
-        )
-    except (
-        ArpackNoConvergence
-    ):  # next to equal eigenvalues of many rows: a start need not be exact
-        values, vectors = eigsh(operator, tol=_ROUGH_TOL, **options)
+        tol = _TOL[A.dtype.itemsize]
+        values, vectors = eigsh(tol=tol, maxiter=restarts, **options)
+    except ArpackNoConvergence:  # almost equal eigenvalues of many rows
+        values, vectors = eigsh(tol=_FALLBACK_TOL, **options)
     order = np.argsort(-values, kind="stable")
     return values[order], vectors[:, order]
 
 
-def _through_root(V: Any, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+def _eigenpairs_of_gram(V: Any, n_components: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the leading eigenpairs of VV' from those of the smaller V'V, which has the same."""
     n_small = min(n_components, V.shape[1])
-    inner_products = storage.stored_as_fits(V.T @ V)
-    values, inner = _of_one_part(Explicit(storage.as_float64(inner_products)), n_small)
-    values = np.pad(values, (0, n_components - n_small))
-    inner = np.pad(inner, ((0, 0), (0, n_components - n_small)))
-    positive = values > _RANK * values[0]
-    lengths = np.sqrt(
-        np.where(positive, values, np.inf)
-    )  # a vector of 0 where there is none
-    return np.where(positive, values, 0), np.asarray(
-        V @ (inner / lengths).astype(V.dtype)
-    )
+    gram = storage.as_float64(storage.stored_as_fits(V.T @ V))
+    values, vectors = _eigenpairs(Explicit(gram), n_small)
+    n_missing = n_components - n_small
+    values = np.pad(values, (0, n_missing))
+    vectors = np.pad(vectors, ((0, 0), (0, n_missing)))
+    is_positive = values > _RANK_TOL * values[0]
+    lengths = np.sqrt(np.where(is_positive, values, np.inf))  # else the vector is 0
+    of_rows = np.asarray(V @ (vectors / lengths).astype(V.dtype))
+    return np.where(is_positive, values, 0), of_rows
 
 
 def spectral_start(A: Similarity, n_clusters: int) -> np.ndarray:
-    """Return the nonnegative part of the leading eigenvectors of A, turned towards the axes.
+    """Return the nonnegative part of the leading eigenvectors of A, rotated towards the axes.
 
     Parameters
     ----------
@@ -171,11 +180,13 @@ def spectral_start(A: Similarity, n_clusters: int) -> np.ndarray:
     ndarray of shape (n, n_clusters)
     """
     values, vectors = leading_eigenpairs(A, min(n_clusters, A.shape[0]))
-    return turned(values, vectors, n_clusters).astype(A.dtype)
+    return rotate_to_axes(values, vectors, n_clusters).astype(A.dtype)
 
 
-def turned(values: np.ndarray, vectors: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return the nonnegative part of eigenvectors, turned towards the axes.
+def rotate_to_axes(
+    values: np.ndarray, vectors: np.ndarray, n_clusters: int
+) -> np.ndarray:
+    """Return the nonnegative part of eigenvectors, rotated towards the axes.
 
     ``V diag(values)^1/2 R`` reproduces the best rank-k part of a matrix for every rotation R. The
     one taken here makes k rows of the product, chosen by a pivoted QR decomposition [1]_, as close
@@ -202,7 +213,9 @@ def turned(values: np.ndarray, vectors: np.ndarray, n_clusters: int) -> np.ndarr
     n_components = len(values)
     _, _, pivots = scipy.linalg.qr(vectors.T, mode="economic", pivoting=True)
     U, _, Vt = np.linalg.svd(vectors[pivots[:n_components]].T)
-    H = np.maximum((vectors * np.sqrt(np.maximum(values, 0))) @ (U @ Vt), 0)
+    scaled = vectors * np.sqrt(np.maximum(values, 0))
+    H = np.maximum(scaled @ (U @ Vt), 0)
     H += 1e-2 * H.mean()  # a positive entry everywhere, for the multiplicative rules
-    missing = n_clusters - n_components
-    return np.pad(H, ((0, 0), (0, missing)), constant_values=1e-2 * float(H.mean()))
+    n_missing = n_clusters - n_components
+    fill = 1e-2 * float(H.mean())
+    return np.pad(H, ((0, 0), (0, n_missing)), constant_values=fill)

@@ -2,52 +2,33 @@
 
 import numpy as np
 
-from nmfcluster._optim.run import Solution, Steps, kept
-from nmfcluster._optim.symmetric import Factorization, SymmetricObjective
+from nmfcluster._optim.run import Steps, keep_starts
+from nmfcluster._optim.symmetric import SymmetricObjective
 from nmfcluster._utils.linalg import dots, gram, mapped, times
 
-_HELD_BACK = 0.1  # share of the positive part of the first core that is kept where it is negative
+# Smallest entry of the first core, relative to its positive part.
+_SMALLEST_SHARE = 0.1
 
 
-class TriFactorization(Factorization):
-    """The factors Q and S of ``QSQ'`` that were kept; columns of Q have length 1."""
-
-    @staticmethod
-    def factor_of(solution: Solution) -> np.ndarray:
-        """Return ``Q S^1/2``, (n, k), of the diagonal of S."""
-        Q, S = solution.factors
-        return Q * np.sqrt(np.diagonal(S))
-
-    @property
-    def parts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Q (n, k) and S (k, k)."""
-        Q, S = self.best.factors
-        return Q, S
-
-    @property
-    def core(self) -> np.ndarray:
-        """S, (k, k)."""
-        return self.best.factors[1]
+def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """Return the ratio, kept from 0/0 and from infinity, which a zero factor would make NaN."""
+    limits = np.finfo(denominator.dtype)
+    bounded = np.minimum(numerator, denominator / limits.eps)
+    return bounded / np.maximum(denominator, limits.tiny)
 
 
-def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Return above / below, kept from 0/0 and from infinity, which a zero factor makes NaN."""
-    limits = np.finfo(below.dtype)
-    return np.minimum(above, below / limits.eps) / np.maximum(below, limits.tiny)
+def _root_of_ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    return np.sqrt(_ratio(numerator, denominator))
 
 
-def _root_of_ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    return np.sqrt(_ratio(above, below))
-
-
-def _over(rows: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the rows with every column over its length."""
+def _divide_columns(rows: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return mapped(lambda block: block / lengths, rows)
 
 
-def _lengths(Q: np.ndarray) -> np.ndarray:
+def _column_lengths(Q: np.ndarray) -> np.ndarray:
     """Return the lengths of the columns, (n_starts, 1, k), kept from 0."""
-    return np.maximum(np.linalg.norm(Q, axis=1, keepdims=True), np.finfo(Q.dtype).tiny)
+    lengths = np.linalg.norm(Q, axis=1, keepdims=True)
+    return np.maximum(lengths, np.finfo(Q.dtype).tiny)
 
 
 def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps:
@@ -74,18 +55,29 @@ def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps
     loss : ndarray of shape (n_starts,)
     """
     A = objective.A
-    Q = Q / _lengths(Q)
+    Q = Q / _column_lengths(Q)
     AQ = A @ Q
-    S = np.einsum("snk,snk->sk", Q, AQ)[:, :, None] * np.eye(Q.shape[-1], dtype=Q.dtype)
+    diagonal = np.einsum("snk,snk->sk", Q, AQ)
+    S = diagonal[:, :, None] * np.eye(Q.shape[-1], dtype=Q.dtype)
     while True:
-        G, B = gram(Q, Q), gram(Q, AQ)
+        G = gram(Q, Q)
+        B = gram(Q, AQ)
         loss = objective.constant - 2 * dots(S, B) + dots(S @ G, G @ S)
         keep = yield (Q, S), loss
-        Q, S, AQ = kept(keep, Q, S, AQ)
+        Q, S, AQ = keep_starts(keep, Q, S, AQ)
+        # Eq. 20: Q
         AQS = times(AQ, S)
-        Q = mapped(np.multiply, Q, mapped(_root_of_ratio, AQS, times(Q, gram(Q, AQS))))
-        AQ, G = A @ Q, gram(Q, Q)
+        ratio = mapped(_root_of_ratio, AQS, times(Q, gram(Q, AQS)))
+        Q = mapped(np.multiply, Q, ratio)
+        # Eq. 21: S
+        AQ = A @ Q
+        G = gram(Q, Q)
         S = S * _root_of_ratio(gram(Q, AQ), G @ S @ G)
+
+
+def _fit(G: np.ndarray, PG: np.ndarray, NG: np.ndarray) -> np.ndarray:
+    """Return ``G'AG`` of every start, from PG and NG with A = P - N."""
+    return gram(G, mapped(np.subtract, PG, NG))
 
 
 def multiplicative_gsg(objective: SymmetricObjective, G: np.ndarray) -> Steps:
@@ -116,35 +108,40 @@ def multiplicative_gsg(objective: SymmetricObjective, G: np.ndarray) -> Steps:
     positive, negative = objective.A.split()
 
     def products(G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return positive @ G, np.zeros_like(G) if negative is None else negative @ G
+        NG = np.zeros_like(G) if negative is None else negative @ G
+        return positive @ G, NG
 
-    def gain(G: np.ndarray, PG: np.ndarray, NG: np.ndarray) -> np.ndarray:
-        return gram(G, mapped(np.subtract, PG, NG))
-
-    def loss_of(
+    def losses(
         G: np.ndarray, S: np.ndarray, PG: np.ndarray, NG: np.ndarray
     ) -> np.ndarray:
         SK = S @ gram(G, G)
-        return objective.constant - 2 * dots(S, gain(G, PG, NG)) + dots(SK, SK.mT)
+        fit = dots(S, _fit(G, PG, NG))
+        return objective.constant - 2 * fit + dots(SK, SK.mT)
 
-    G = G / _lengths(G)
+    G = G / _column_lengths(G)
     PG, NG = products(G)
-    # a 0 would be final: where negative entries prevail, a part of the positive ones is taken
-    S = np.maximum(gain(G, PG, NG), _HELD_BACK * gram(G, PG))
+    # Zeros would be final: where negative entries prevail, a share of the positive ones is taken.
+    S = np.maximum(_fit(G, PG, NG), _SMALLEST_SHARE * gram(G, PG))
     while True:
-        keep = yield (G, S), loss_of(G, S, PG, NG)
-        G, S, PG, NG = kept(keep, G, S, PG, NG)
+        keep = yield (G, S), losses(G, S, PG, NG)
+        G, S, PG, NG = keep_starts(keep, G, S, PG, NG)
+        # Update S.
         K = gram(G, G)
         S = S * _ratio(gram(G, PG), gram(G, NG) + K @ S @ K)
-        loss = loss_of(G, S, PG, NG)
-        below = mapped(np.add, times(NG, S), times(G, S @ K @ S))
-        root = mapped(_root_of_ratio, times(PG, S), below)
-        old, G = G, mapped(np.multiply, G, root)
+        # Update G, by a smaller power where the loss would rise.
+        loss = losses(G, S, PG, NG)
+        denominator = mapped(np.add, times(NG, S), times(G, S @ K @ S))
+        root = mapped(_root_of_ratio, times(PG, S), denominator)
+        old = G
+        G = mapped(np.multiply, old, root)
         PG, NG = products(G)
-        worse = loss_of(G, S, PG, NG) > loss
-        if worse.any():
-            G[worse] = old[worse] * np.sqrt(root[worse])
-            PG[worse], NG[worse] = products(G[worse])
-        length = _lengths(G)
-        G, PG, NG = (_over(F, length) for F in (G, PG, NG))
+        is_worse = losses(G, S, PG, NG) > loss
+        if is_worse.any():
+            G[is_worse] = old[is_worse] * np.sqrt(root[is_worse])
+            PG[is_worse], NG[is_worse] = products(G[is_worse])
+        # Scale the columns of G to length 1; S takes up the lengths.
+        length = _column_lengths(G)
+        G = _divide_columns(G, length)
+        PG = _divide_columns(PG, length)
+        NG = _divide_columns(NG, length)
         S = length.mT * S * length

@@ -1,4 +1,4 @@
-"""Symmetric factorization of a similarity: the objective, its solver, from starts to the factor."""
+"""Symmetric factorization of a similarity: its objective, its solver and its starts."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ import numpy as np
 
 from nmfcluster._optim.initialization import draw_seeds, random_start, spectral_start
 from nmfcluster._optim.run import (
-    Plan,
     Rank,
     Solution,
+    SolverConfig,
     Start,
     Steps,
-    kept,
+    keep_starts,
     loss_of,
     per_start,
+    run_starts,
 )
 from nmfcluster._utils import linalg
 from nmfcluster._utils.linalg import dots, gram, mapped, nonnegative_rows, times
 from nmfcluster._utils.sampling import some_with
 from nmfcluster.similarity import Similarity
 
-QUARTIC_BOUND = 3.0  # the a of <D, C'(H) D> <= a ||H||^2 ||D||^2, which one row attains
-_SMALLEST_INVERSE = (
-    1e-2  # of a step, times its safe length: beyond a hundred of them rounding wins
-)
-_LARGEST_INVERSE = (
-    2.0**30
-)  # of a step so short that it changes nothing; only rounding leads here
-_LONGER = (
-    0.8  # of the inverse step: each step first tries one a quarter longer than the last
-)
-_LIFT = 1e-3  # of a factor's mean: a zero would be final for a multiplicative rule
+# The constant a of <D, C'(H) D> <= a ||H||^2 ||D||^2, with C(H) = HH'H. A single row attains it.
+QUARTIC_BOUND = 3.0
+# Smallest inverse step, relative to the safe one: with steps more than a hundred times as long
+# rounding errors prevail.
+_SMALLEST_INVERSE = 1e-2
+# Largest inverse step: so short a step changes nothing. Only rounding errors lead here.
+_LARGEST_INVERSE = 2.0**30
+# Factor of the inverse step before each update: a step a quarter longer than the last is tried.
+_LONGER = 0.8
+# Share of a factor's mean that is added to its entries: zeros are final for multiplicative rules.
+_LIFT = 1e-3
 
 
 class Point(NamedTuple):
@@ -46,9 +47,11 @@ class Point(NamedTuple):
     AH: np.ndarray
     C: np.ndarray  # C(H), for which the gradient of J is 4 (C - AH)
 
-    def kept(self, keep: np.ndarray | None) -> Point:
+    def of_starts(self, keep: np.ndarray | None) -> Point:
         """Return the point of the starts that go on."""
-        return Point(*kept(keep, *self))
+        if keep is None:
+            return self
+        return Point._make([array[keep] for array in self])
 
 
 @dataclass(frozen=True)
@@ -75,18 +78,20 @@ class SymmetricObjective:
 
     def evaluate(self, H: np.ndarray, AH: np.ndarray | None = None) -> Point:
         """Return the losses of a batch of factors, AH, which may be known, and C(H)."""
-        AH, C = self.A @ H if AH is None else AH, times(H, gram(H, H))
+        if AH is None:
+            AH = self.A @ H
+        C = times(H, gram(H, H))
         return Point(self.constant - 2 * dots(H, AH) + dots(H, C), H, AH, C)
 
     def rescaled(self, at: Point) -> Point:
-        """Return each start times the factor that makes its loss smallest; AH and C are changed."""
-        fit, size = dots(at.H, at.AH), dots(at.H, at.C)
-        square = np.divide(
-            fit, size, out=np.ones_like(fit), where=(fit > 0) & (size > 0)
-        )
+        """Return each start times the number that minimises its loss; overwrite AH and C."""
+        fit = dots(at.H, at.AH)
+        size = dots(at.H, at.C)
+        is_usable = (fit > 0) & (size > 0)
+        square = np.divide(fit, size, out=np.ones_like(fit), where=is_usable)
         root = per_start(np.sqrt(square), at.H)
         loss = self.constant - 2 * square * fit + square**2 * size
-        AH = np.multiply(at.AH, root, out=at.AH)  # large, and of no more use as it was
+        AH = np.multiply(at.AH, root, out=at.AH)  # in place, as it can be large
         C = np.multiply(at.C, root**3, out=at.C)
         return Point(loss, root * at.H, AH, C)
 
@@ -106,9 +111,9 @@ def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
               + \lambda D_h(H^+, Y) ,
 
     which holds for lambda = 1 and semidefinite A. Longer steps are tried first; lambda is doubled
-    until the inequality holds. Y runs ahead of H along the last step, as in [2]_, which costs no
-    further product with A. Where J would rise, the step is taken from H instead and the run-up
-    begins anew: J never rises, for A of any sign.
+    until the inequality holds. Y is extrapolated from H along the last step, as in [2]_, which
+    costs no further product with A. Where J would rise, the step is taken from H instead and the
+    extrapolation restarts: J never rises, for A of any sign.
 
     Parameters
     ----------
@@ -129,25 +134,31 @@ def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
        Bregman proximal gradient algorithms in nonconvex optimization. SIAM Journal on Mathematics
        of Data Science 2, 2020.
     """
-    now = before = objective.rescaled(objective.evaluate(H))
-    inverse_step, pace = np.ones(len(H)), np.ones(len(H))
+    now = objective.rescaled(objective.evaluate(H))
+    before = now
+    inverse_step = np.ones(len(H))
+    momentum = np.ones(len(H))
     while True:
         keep = yield (now.H,), now.loss
-        now, before = now.kept(keep), before.kept(keep)
-        inverse_step, pace = kept(keep, inverse_step, pace)
-        faster = (1 + np.sqrt(1 + 4 * pace**2)) / 2
-        ahead = (pace - 1) / faster
-        base = _run_up(objective, now, before, ahead) if ahead.any() else now
-        before, tried = now, np.maximum(_LONGER * inverse_step, _SMALLEST_INVERSE)
+        now = now.of_starts(keep)
+        before = before.of_starts(keep)
+        inverse_step, momentum = keep_starts(keep, inverse_step, momentum)
+        # Extrapolate along the last step.
+        next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        share = (momentum - 1) / next_momentum
+        base = _extrapolate(objective, now, before, share) if share.any() else now
+        # Take a step from there, trying a longer one than the last.
+        before = now
+        tried = np.maximum(_LONGER * inverse_step, _SMALLEST_INVERSE)
         now, inverse_step, fell_back = _descend(objective, now, base, tried)
-        pace = np.where(fell_back & (ahead > 0), 1, faster)
+        momentum = np.where(fell_back & (share > 0), 1, next_momentum)
 
 
-def _run_up(
-    objective: SymmetricObjective, now: Point, before: Point, ahead: np.ndarray
+def _extrapolate(
+    objective: SymmetricObjective, now: Point, before: Point, share: np.ndarray
 ) -> Point:
-    """Return the point that lies ahead on the line of the last step, by a share of the step."""
-    share = per_start(ahead, now.H)
+    """Return the point ahead of `now` on the line of the last step, by a share of the step."""
+    share = per_start(share, now.H)
     Y = linalg.beyond(before.H, now.H, share)
     AY = linalg.beyond(before.AH, now.AH, share)  # A is linear: AY comes from AH
     return objective.evaluate(Y, AY)
@@ -156,45 +167,65 @@ def _run_up(
 def _descend(
     objective: SymmetricObjective, now: Point, base: Point, inverse_step: np.ndarray
 ) -> tuple[Point, np.ndarray, np.ndarray]:
-    """Take a step from a base, or from where the solver is if the loss would rise.
+    """Take a step from a base point, or from the current one if the loss would rise.
 
-    `now` is where the solver is; `base` is the same, or a point ahead of it, which is overwritten.
-    `inverse_step` is the first one to try. Returned are the new point, the inverse step that led
-    there, and whether it was taken from `now`.
+    Parameters
+    ----------
+    objective : SymmetricObjective
+    now : Point
+        The current point.
+    base : Point
+        The same, or a point ahead of it, which is overwritten.
+    inverse_step : ndarray of shape (n_starts,)
+        Inverse of the first step to try.
+
+    Returns
+    -------
+    point : Point
+        The new one.
+    inverse_step : ndarray of shape (n_starts,)
+        Inverse of the step that was taken.
+    fell_back : ndarray of shape (n_starts,), bool
+        Whether the step was taken from `now`.
     """
-    a, slack = QUARTIC_BOUND, 8 * np.finfo(now.H.dtype).eps * objective.constant
-    fell_back, inverse_step = np.full(len(now.H), base is now), inverse_step.copy()
-    Y, slope, level = base.H, mapped(np.subtract, base.C, base.AH), base.loss
-    norm, trying = dots(Y, Y), np.arange(len(Y))
+    a = QUARTIC_BOUND
+    slack = 8 * np.finfo(now.H.dtype).eps * objective.constant
+    inverse_step = inverse_step.copy()
+    fell_back = np.full(len(now.H), base is now)
+    Y = base.H
+    gradient = mapped(np.subtract, base.C, base.AH)
+    level = base.loss
+    norm = dots(Y, Y)
     new: Point | None = None
+    trying = np.arange(len(Y))
     while len(trying):
+        # Try a step of the starts that have not accepted one yet; at first these are all.
         again = None if new is None else trying
-        old, gradient, inverse, size = kept(again, Y, slope, inverse_step, norm)
-        trial = objective.evaluate(_proximal_step(old, gradient, a, size, inverse))
-        # <gradient, D> + inverse D_h(trial, old), D the step, which bounds the growth of J/4
-        square, along, down = linalg.products_of_step(old, trial.H, gradient)
-        longer = 2 * along + square  # by how much the squared norm grows
-        growth = down + inverse * a / 4 * (2 * size * square + longer**2)
-        smooth = (trial.loss <= level[trying] + 4 * growth + slack) | (
-            inverse >= _LARGEST_INVERSE
-        )
-        accepted = smooth & (fell_back[trying] | (trial.loss <= now.loss[trying]))
-        if (
-            new is None
-        ):  # the first time all are tried: what is not accepted is overwritten later
-            new = trial
+        old, slope, inverse, size = keep_starts(again, Y, gradient, inverse_step, norm)
+        trial = objective.evaluate(_proximal_step(old, slope, a, size, inverse))
+        # The bound of the growth of J/4: <slope, D> + inverse D_h(trial, old), D the step.
+        square, along, down = linalg.products_of_step(old, trial.H, slope)
+        growth_of_norm = 2 * along + square  # of the squared norm
+        divergence = 2 * size * square + growth_of_norm**2
+        growth = down + inverse * a / 4 * divergence
+        bound = level[trying] + 4 * growth + slack
+        is_smooth = (trial.loss <= bound) | (inverse >= _LARGEST_INVERSE)
+        is_descent = fell_back[trying] | (trial.loss <= now.loss[trying])
+        accepted = is_smooth & is_descent
+        if new is None:
+            new = trial  # what is not accepted is overwritten later
         else:
             for target, value in zip(new, trial, strict=True):
                 target[trying[accepted]] = value[accepted]
-        inverse_step[trying[~smooth]] *= 2
-        rising = trying[smooth & ~accepted]
+        # Shorten steps that are too long, and fall back where the loss would rise.
+        inverse_step[trying[~is_smooth]] *= 2
+        rising = trying[is_smooth & ~accepted]
         if len(rising):
             fell_back[rising] = True
-            Y[rising], slope[rising] = now.H[rising], now.C[rising] - now.AH[rising]
-            level[rising], norm[rising] = (
-                now.loss[rising],
-                dots(now.H[rising], now.H[rising]),
-            )
+            Y[rising] = now.H[rising]
+            gradient[rising] = now.C[rising] - now.AH[rising]
+            level[rising] = now.loss[rising]
+            norm[rising] = dots(now.H[rising], now.H[rising])
         trying = trying[~accepted]
     assert new is not None
     return new, inverse_step, fell_back
@@ -202,14 +233,14 @@ def _descend(
 
 def _proximal_step(
     H: np.ndarray,
-    slope: np.ndarray,
+    gradient: np.ndarray,
     a: float,
     norm: np.ndarray,
     inverse_step: np.ndarray,
 ) -> np.ndarray:
-    """Return r V with V = [a ||H||^2 H - slope / inverse_step]_+ and a r^3 ||V||^2 = 1."""
-    back, forth = per_start(-1 / inverse_step, H), per_start(a * norm, H)
-    V = linalg.rectified_sum(back, slope, forth, H)
+    """Return r V, V = [a ||H||^2 H - gradient / inverse_step]_+ and a r^3 ||V||^2 = 1."""
+    step = per_start(-1 / inverse_step, H)
+    V = linalg.rectified_sum(step, gradient, per_start(a * norm, H), H)
     size = dots(V, V)
     r = np.cbrt(1 / (a * np.where(size > 0, size, 1)))  # V = 0 leads to 0
     return linalg.scaled(V, per_start(r, H))
@@ -217,59 +248,92 @@ def _proximal_step(
 
 @dataclass(frozen=True)
 class Factorization:
-    """The factor H of ``HH'`` that was kept, with what is reported of the runs."""
+    """The factors that were kept, and the losses of all runs.
+
+    Attributes
+    ----------
+    best : Solution
+        Its factors are H of ``HH'``, or Q and S of ``QSQ'`` with columns of length 1 in Q.
+    curves : list of ndarray
+        Losses of all starts, those of the kept one first.
+    scale : float
+        By what a decrease was measured: the loss of zero factors, or that of `best`.
+    """
 
     best: Solution
-    curves: list[np.ndarray]  # losses of all starts, those of the kept one first
-    scale: float  # what a decrease was measured by: the loss of zero factors, or that of `best`
-
-    @staticmethod
-    def factor_of(solution: Solution) -> np.ndarray:
-        """Return H of ``HH'``, (n, k)."""
-        return solution.factors[0]
+    curves: list[np.ndarray]
+    scale: float
 
     @property
     def H(self) -> np.ndarray:  # noqa: N802
         """H of ``HH'``, (n, k)."""
-        return self.factor_of(self.best)
+        return symmetric_factor(self.best)
 
     @property
     def parts(self) -> tuple[np.ndarray, np.ndarray]:
         """F (n, k) and M (k, k) of what was fitted, ``FMF'``."""
+        factors = self.best.factors
+        if len(factors) == 2:
+            return factors[0], factors[1]
         return self.H, np.eye(self.H.shape[1], dtype=self.H.dtype)
 
     @property
     def core(self) -> np.ndarray:
         """S of ``QSQ'`` with unit columns in Q, (k, k)."""
+        if len(self.best.factors) == 2:
+            return self.best.factors[1]
         return np.diag((self.H**2).sum(axis=0))
 
 
+def symmetric_factor(solution: Solution) -> np.ndarray:
+    """Return H of ``HH'``, (n, k): of ``QSQ'`` it is ``Q S^1/2`` with the diagonal of S."""
+    if len(solution.factors) == 1:
+        return solution.factors[0]
+    Q, S = solution.factors
+    return Q * np.sqrt(np.diagonal(S))
+
+
 class Problem(ABC):
-    """A similarity to factorize: its objective, its starts, and a part of it for many rows."""
+    """A similarity to factorize: its objective, its starts, and a subsample of many rows.
+
+    Attributes
+    ----------
+    objective : SymmetricObjective
+    init_similarity : Similarity
+        Its leading eigenvectors make the first start.
+    mass : ndarray of shape (n,)
+        Number of samples that every row stands for.
+    name : str
+        What the log calls it.
+    polish_tol, polish_min_iter : float, int
+        Smallest decrease over ten updates, and smallest number of updates, of a factor that was
+        extended from a subsample of the rows: it has all but converged.
+    has_reliable_start : bool
+        Whether other starts of many rows were never seen to win.
+    """
 
     objective: SymmetricObjective
-    friendly: Similarity  # whose leading eigenvectors make the first start
-    mass: np.ndarray  # of every row: how many samples it stands for
-    name: str  # to report its runs
-    # a factor that was extended from a part of the rows has all but converged:
-    polish_tol: float  # the decrease that ten updates of it must gain
-    polish_min_iter: int  # the smallest number of updates
-    sure_start: bool = False  # whether other starts of many rows were never seen to win
+    init_similarity: Similarity
+    mass: np.ndarray
+    name: str
+    polish_tol: float
+    polish_min_iter: int
+    has_reliable_start: bool = False
 
     def __len__(self) -> int:
         return len(self.mass)
 
-    def starts(self, plan: Plan, rng: np.random.RandomState) -> list[Start]:
+    def starts(self, config: SolverConfig, rng: np.random.RandomState) -> list[Start]:
         """Return one start from eigenvectors, the others random."""
-        k, dtype = plan.n_clusters, self.objective.A.dtype
-        seeds = draw_seeds(rng, plan.n_init - 1)
-        first: Start = partial(spectral_start, self.friendly, k)
-        return [
-            first,
-            *(partial(random_start, self.mass, k, seed, dtype) for seed in seeds),
-        ]
+        k = config.n_clusters
+        dtype = self.objective.A.dtype
+        seeds = draw_seeds(rng, config.n_init - 1)
+        starts: list[Start] = [partial(spectral_start, self.init_similarity, k)]
+        for seed in seeds:
+            starts.append(partial(random_start, self.mass, k, seed, dtype))
+        return starts
 
-    def rank(self, form: type[Factorization]) -> Rank:
+    def rank(self) -> Rank:
         """Return the figure by which runs are compared."""
         return loss_of
 
@@ -284,42 +348,44 @@ class Problem(ABC):
 
 def factorize(
     problem: Problem,
-    plan: Plan,
+    config: SolverConfig,
     rng: np.random.RandomState,
-    form: type[Factorization] = Factorization,
     coarse_size: int | None = None,
 ) -> Factorization:
     """Factorize a similarity; the run that ranks first is kept.
 
     With more rows than `coarse_size` the starts are run on that many of them, and the best is
     extended to all and improved there; the curves of the part are scaled to all rows. Where the
-    first start is sure, it alone is run, on all rows. `form` says what the factors of the plan's
-    solver are.
+    first start is reliable, it alone is run, on all rows.
     """
-    objective, part = problem.objective, None
+    objective = problem.objective
+    part = None
     if coarse_size is not None and len(problem) > coarse_size:
-        if problem.sure_start:
-            plan = replace(_polishing(plan, problem), n_init=1)
+        if problem.has_reliable_start:
+            config = replace(_polishing(config, problem), n_init=1)
         else:
             part = problem.part(coarse_size, rng)
     if part is None:
-        starts = problem.starts(plan, rng)
-        solutions = plan.run(objective, starts, problem.name, problem.rank(form))
-        return form(solutions[0], [s.history for s in solutions], objective.constant)
-    of_part = factorize(part, plan, rng, form)
+        starts = problem.starts(config, rng)
+        rank = problem.rank()
+        solutions = run_starts(objective, starts, config, problem.name, rank=rank)
+        curves = [solution.history for solution in solutions]
+        return Factorization(solutions[0], curves, objective.constant)
+    of_part = factorize(part, config, rng)
     start = problem.extended(part, of_part.H)
-    [end] = _polishing(plan, problem).run(objective, [lambda: start], problem.name)
+    config = _polishing(config, problem)
+    [best] = run_starts(objective, [lambda: start], config, problem.name)
     scale = objective.constant / of_part.scale
-    return form(
-        end, [end.history, *(c * scale for c in of_part.curves)], objective.constant
-    )
+    curves = [best.history, *[curve * scale for curve in of_part.curves]]
+    return Factorization(best, curves, objective.constant)
 
 
-def _polishing(plan: Plan, problem: Problem) -> Plan:
-    """Return the plan of a run from a good start."""
-    if plan.stop.tol >= 0:  # a negative one asks for all updates
-        plan = plan.stopping(tol=max(plan.stop.tol, problem.polish_tol))
-    return plan.stopping(min_iter=problem.polish_min_iter)
+def _polishing(config: SolverConfig, problem: Problem) -> SolverConfig:
+    """Return the configuration of a run from a good start."""
+    tol = config.stop.tol
+    if tol >= 0:  # a negative one asks for all updates
+        tol = max(tol, problem.polish_tol)
+    return config.with_stop(tol=tol, min_iter=problem.polish_min_iter)
 
 
 def fitted_factor(B: np.ndarray, G: np.ndarray) -> np.ndarray:
@@ -340,13 +406,13 @@ class SimilarityProblem(Problem):
         Loss of the zero factor; the squared norm of A by default.
     mass : ndarray of shape (n,), default=None
         Number of samples that each row stands for; 1 by default.
-    friendly : Similarity of shape (n, n), default=None
+    init_similarity : Similarity of shape (n, n), default=None
         Whose leading eigenvectors make the first start; A by default.
     wanted : ndarray of shape (n,), bool, default=None
         Rows that make up to half of a part; none by default.
     rows : ndarray of int, default=None
         Where the rows are in the problem that this one is a part of.
-    sure_start : bool, default=False
+    has_reliable_start : bool, default=False
         Whether one start, from eigenvectors, will do for many rows.
     """
 
@@ -359,31 +425,37 @@ class SimilarityProblem(Problem):
         *,
         constant: float | None = None,
         mass: np.ndarray | None = None,
-        friendly: Similarity | None = None,
+        init_similarity: Similarity | None = None,
         wanted: np.ndarray | None = None,
         rows: np.ndarray | None = None,
-        sure_start: bool = False,
+        has_reliable_start: bool = False,
     ) -> None:
+        n = A.shape[0]
         self.objective = SymmetricObjective(
             A, A.squared_norm() if constant is None else constant
         )
-        self.name = f"{A.shape[0]} rows"
-        self.friendly = A if friendly is None else friendly
-        self.mass = np.ones(A.shape[0]) if mass is None else mass
-        self.wanted = np.zeros(len(self), dtype=bool) if wanted is None else wanted
-        self.rows, self.sure_start = rows, sure_start
+        self.name = f"{n} rows"
+        self.init_similarity = A if init_similarity is None else init_similarity
+        self.mass = np.ones(n) if mass is None else mass
+        self.wanted = np.zeros(n, dtype=bool) if wanted is None else wanted
+        self.rows = rows
+        self.has_reliable_start = has_reliable_start
 
     def part(self, size: int, rng: np.random.RandomState) -> SimilarityProblem | None:
         """Return the problem of `size` rows; None for a sparse graph, which would fall apart."""
-        if not self.friendly.can_be_thinned:
+        if not self.init_similarity.can_be_thinned:
             return None
         rows = np.sort(some_with(self.wanted, size, rng))
-        A, friendly = self.objective.A.take(rows), self.friendly.take(rows)
-        return SimilarityProblem(A, mass=self.mass[rows], friendly=friendly, rows=rows)
+        return SimilarityProblem(
+            self.objective.A.take(rows),
+            mass=self.mass[rows],
+            init_similarity=self.init_similarity.take(rows),
+            rows=rows,
+        )
 
     def extended(self, part: Problem, H: np.ndarray) -> np.ndarray:
         """Return the factor of all rows that fits best to the factor of a part of them."""
         assert isinstance(part, SimilarityProblem)
         padded = np.zeros((len(self), H.shape[1]), dtype=H.dtype)
         padded[part.rows] = H
-        return fitted_factor(self.friendly @ padded, H.T @ H)
+        return fitted_factor(self.init_similarity @ padded, H.T @ H)

@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._base import NMFClusterer, fitting, membership, numbered
 from nmfcluster._compat import StrOptions, fit_context
-from nmfcluster._optim.multiplicative import TriFactorization, multiplicative_trinmf
-from nmfcluster._optim.symmetric import Factorization, bregman_nmf, factorize
+from nmfcluster._optim.multiplicative import multiplicative_trinmf
+from nmfcluster._optim.symmetric import bregman_nmf, factorize
 from nmfcluster._utils.validation import pairwise_input, positions, row_names
 from nmfcluster.partitions.ensemble import warn_of_lone
 from nmfcluster.partitions.inputs import MAKING, read_partitions
@@ -307,8 +307,7 @@ class NMFConsensus(NMFClusterer):
             _require_complete(self, problem.coverage)
             tri = self.factorization == "tri"
             solver = multiplicative_trinmf if tri else bregman_nmf
-            form = TriFactorization if tri else Factorization
-            best = factorize(problem, self._plan(solver), rng, form, COARSE)
+            best = factorize(problem, self._solver_config(solver), rng, COARSE)
             shares = membership(
                 best.H
             )  # of collapsed rows, which are longer than a sample's

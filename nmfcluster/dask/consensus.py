@@ -270,7 +270,10 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         )
         problem = source.problem(self.weights, True)
         best = factorize(
-            problem, local._plan(bregman_nmf), rng, coarse_size=consensus.COARSE
+            problem,
+            local._solver_config(bregman_nmf),
+            rng,
+            coarse_size=consensus.COARSE,
         )
         # is improved by passes, which need one function that sums over all blocks
         node = shared(table)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._optim.initialization import leading_eigenpairs
-from nmfcluster._optim.run import Plan
+from nmfcluster._optim.run import SolverConfig
 from nmfcluster._utils.storage import both_ways, filled_with
 from nmfcluster._utils.validation import counted, shown, warn
 from nmfcluster.fusion.fused import (
@@ -97,7 +97,9 @@ class Agreeing(FittedSources):
         self.found = agreement(residuals)
         self._same = copies(residuals, self.found)
 
-    def fit_to(self, plan: Plan, eta: float, given: np.ndarray | None) -> None:
+    def fit_to(
+        self, config: SolverConfig, eta: float, given: np.ndarray | None
+    ) -> None:
         prior = self._votes() if given is None else given
         prior = np.where(
             [R.size > 0 for R in self._residuals], prior, 0
@@ -114,7 +116,7 @@ class Agreeing(FittedSources):
             if self._sample is not None:  # their own are of landmarks alone
                 alone = np.eye(len(prior))[counting]
                 single = [graph.A for graph in self._graphs(self._blocks(), alone)]
-        self.fit(plan, eta, prior, single)
+        self.fit(config, eta, prior, single)
         if not prior.any():  # no source says anything, and none is less than another
             self.weights = (
                 np.full(len(prior), 1 / len(prior)) if given is None else given

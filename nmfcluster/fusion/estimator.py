@@ -299,10 +299,10 @@ class SimilarityFusionNMF(FusionReports):
                 sources: FittedSources = kind(sample, self)
             # the factor and the weights
             L, given = len(reader.names), weights_of(self.weights, reader.names)
-            plan = self._plan(
+            config = self._solver_config(
                 fusion_nmf, n_init=2 + L if self.n_init == "auto" else self.n_init
             )
-            sources.fit_to(plan, float(self.eta), given)
+            sources.fit_to(config, float(self.eta), given)
             self._reader_, self._sources_ = reader, sources
             self.source_names_, self.weights_ = reader.names, sources.weights
             self.source_losses_, fusion = sources.losses, sources.fusion

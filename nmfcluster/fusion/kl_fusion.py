@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._optim.run import Plan
+from nmfcluster._optim.run import SolverConfig
 from nmfcluster._utils.storage import as_dense, total
 from nmfcluster.fusion.kl_loss import cross_entropy, entropy_of
 from nmfcluster.fusion.sources import FittedSources, Sample
@@ -62,9 +62,11 @@ class AsGiven(FittedSources):
         )
         self.judged = sample.fitted
 
-    def fit_to(self, plan: Plan, eta: float, given: np.ndarray | None) -> None:
+    def fit_to(
+        self, config: SolverConfig, eta: float, given: np.ndarray | None
+    ) -> None:
         L = len(self.own)
-        self.fit(plan, eta, np.full(L, 1 / L) if given is None else given)
+        self.fit(config, eta, np.full(L, 1 / L) if given is None else given)
 
     def mix(self, weights: np.ndarray) -> SimpleNamespace:
         return SimpleNamespace(A=self._sum(self.own, weights))

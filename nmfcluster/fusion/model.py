@@ -10,8 +10,8 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import normalize
 
 from nmfcluster._base import membership
-from nmfcluster._optim.initialization import leading_eigenpairs, turned
-from nmfcluster._optim.run import Plan, Start, Steps, kept
+from nmfcluster._optim.initialization import leading_eigenpairs, rotate_to_axes
+from nmfcluster._optim.run import SolverConfig, Start, Steps, keep_starts, run_starts
 from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils import storage
 from nmfcluster._utils.parallel import one_thread
@@ -108,7 +108,7 @@ def fusion_nmf(objective: FusionObjective, W: np.ndarray) -> Steps:
     loss, step = np.array(list(map(objective.loss, W))), partial(em_step, objective)
     while True:
         keep = yield (W,), loss
-        W, loss = (array.copy() for array in kept(keep, W, loss))
+        W, loss = (array.copy() for array in keep_starts(keep, W, loss))
         for s in range(len(W)):
             for candidate in _extrapolated_and_plain(step, W[s]):
                 reached = objective.loss(candidate)
@@ -177,8 +177,11 @@ class Origin:
         return leading_eigenpairs(A, min(self.n_clusters, A.shape[0]))
 
     def spectral(self) -> np.ndarray:
-        """Return W from eigenvectors turned towards the axes, (n, k); its scale is of no use."""
-        H = turned(*self.spectrum, self.n_clusters) * np.sqrt(self.degrees)[:, None]
+        """Return W from eigenvectors rotated towards the axes, (n, k); its scale is of no use."""
+        H = (
+            rotate_to_axes(*self.spectrum, self.n_clusters)
+            * np.sqrt(self.degrees)[:, None]
+        )
         H += 1e-3 * H.mean()  # an entry that begins at 0 stays there
         return np.asarray(H * H.sum(axis=0))
 
@@ -207,7 +210,7 @@ class Origin:
 def fuse(
     objective: FusionObjective,
     matrix: Any,
-    plan: Plan,
+    config: SolverConfig,
     alone: Sequence[Any] = (),
     before: np.ndarray | None = None,
 ) -> Fusion:
@@ -222,23 +225,25 @@ def fuse(
     objective : FusionObjective
     matrix : {ndarray, csr_array} of shape (n, n)
         That the pairs are of.
-    plan : Plan
+    config : SolverConfig
     alone : sequence of {ndarray, csr_array} of shape (n, n), default=()
     before : ndarray of shape (n, k), default=None
         A factor to start from, before all others.
     """
-    whole, k = Origin(matrix, plan.n_clusters), plan.n_clusters
+    whole, k = Origin(matrix, config.n_clusters), config.n_clusters
     starts: list[Start] = [] if before is None else [partial(np.asarray, before)]
     starts += [
         partial(whole.start, objective, by_kmeans) for by_kmeans in (False, True)
     ]
     starts += [partial(Origin(one, k).start, objective, False) for one in alone]
-    race_from = _RACE_FROM if objective.relative else _RACE_FROM_NATS
-    plan = plan.stopping(min_iter=_MIN_ITER, race_from=race_from)
-    solutions = plan.run(objective, starts[:1], task := f"{matrix.shape[0]} objects")
-    if others := starts[1 : plan.n_init]:
-        lead = solutions[0].loss - max(plan.stop.tol, 0) * objective.constant
-        solutions += plan.run(objective, others, task, lead=lead)
-        solutions.sort(key=lambda one: (one.given_up, one.loss))
+    prune_from = _RACE_FROM if objective.relative else _RACE_FROM_NATS
+    config = config.with_stop(min_iter=_MIN_ITER, prune_from=prune_from)
+    solutions = run_starts(
+        objective, starts[:1], config, task := f"{matrix.shape[0]} objects"
+    )
+    if others := starts[1 : config.n_init]:
+        to_beat = solutions[0].loss - max(config.stop.tol, 0) * objective.constant
+        solutions += run_starts(objective, others, config, task, to_beat=to_beat)
+        solutions.sort(key=lambda one: (one.pruned, one.loss))
     curves = [solution.history for solution in solutions]
     return Fusion(solutions[0], curves, objective.constant, objective)

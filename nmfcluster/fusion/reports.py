@@ -173,10 +173,14 @@ class FusionReports(NMFClusterer):
         ['all', 'half', 'noise']
         """
         check_is_fitted(self)
-        sources, plan, ranked = self._sources_, self._plan(fusion_nmf, n_init=1), []
+        sources, config, ranked = (
+            self._sources_,
+            self._solver_config(fusion_nmf, n_init=1),
+            [],
+        )
         for i, name in enumerate(self.source_names_):
             with one_blas_thread(), np.errstate(under="ignore"):
-                alone = sources.labels_alone(i, plan)
+                alone = sources.labels_alone(i, config)
             labels, seen = self.labels_[sources.judged[: len(alone)]], alone >= 0
             agreement = float(normalized_mutual_info_score(labels[seen], alone[seen]))
             loss = float(self.source_losses_[i])

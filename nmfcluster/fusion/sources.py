@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._base import hard_labels
-from nmfcluster._optim.run import Plan
+from nmfcluster._optim.run import SolverConfig
 from nmfcluster._utils.order import CanonicalOrder
 from nmfcluster._utils.storage import both_ways
 from nmfcluster.fusion.kl_loss import (
@@ -120,7 +120,9 @@ class FittedSources(ABC):
     n_rounds: int  # of weights and models, at most
 
     @abstractmethod
-    def fit_to(self, plan: Plan, eta: float, given: np.ndarray | None) -> None:
+    def fit_to(
+        self, config: SolverConfig, eta: float, given: np.ndarray | None
+    ) -> None:
         """Find the model and the weights; `given` are the user's own, if there are any."""
 
     @abstractmethod
@@ -140,13 +142,17 @@ class FittedSources(ABC):
         """Return what every source adds to what is explained, (n, p) each; None: nothing."""
 
     def fit(
-        self, plan: Plan, eta: float, prior: np.ndarray, alone: Sequence[Any] = ()
+        self,
+        config: SolverConfig,
+        eta: float,
+        prior: np.ndarray,
+        alone: Sequence[Any] = (),
     ) -> None:
         """Find the model and the weights, in turn: the nested alternation of the paper, section 3.
 
         Parameters
         ----------
-        plan : Plan
+        config : SolverConfig
         eta : float
         prior : ndarray of shape (L,)
             Weights before anything is known of the model, which stay by ``eta=inf``.
@@ -156,7 +162,7 @@ class FittedSources(ABC):
         weights, least, before = prior, np.inf, None
         for number in range(self.n_rounds):
             mixed = self.mix(weights)
-            fusion = self._fused(mixed.A, plan, alone, before)
+            fusion = self._fused(mixed.A, config, alone, before)
             before = fusion.best.factors[0]
             losses = self.losses_of(before)
             reached = smallest_objective(losses, eta, prior)
@@ -180,18 +186,24 @@ class FittedSources(ABC):
         H, p = W / W.sum(axis=0), self.n_compared
         return (W, H) if self.symmetric else (W[:-p], H[-p:])
 
-    def labels_alone(self, number: int, plan: Plan) -> np.ndarray:
+    def labels_alone(self, number: int, config: SolverConfig) -> np.ndarray:
         """Return the clusters of the first objects by one source alone; -1: it did not see one."""
         matrix = self.own[number]
-        posterior = self._fused(matrix, plan).posterior(self.dtype)[: matrix.shape[0]]
+        posterior = self._fused(matrix, config).posterior(self.dtype)[: matrix.shape[0]]
         return np.where(
             np.asarray(matrix.sum(axis=1)).ravel() > 0, hard_labels(posterior), -1
         )
 
-    def _fused(self, A: Any, plan: Plan, alone: Any = (), before: Any = None) -> Fusion:
+    def _fused(
+        self, A: Any, config: SolverConfig, alone: Any = (), before: Any = None
+    ) -> Fusion:
         if not self.symmetric:  # the graph of objects and landmarks
             A, alone = both_ways(A), list(map(both_ways, alone))
         shift = 0.0 if self.symmetric else log(2)
         return fuse(
-            FusionObjective(make_pairs(A), self.relative, shift), A, plan, alone, before
+            FusionObjective(make_pairs(A), self.relative, shift),
+            A,
+            config,
+            alone,
+            before,
         )

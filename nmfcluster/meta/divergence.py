@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._optim.run import Steps, kept, per_start
+from nmfcluster._optim.run import Steps, keep_starts, per_start
 from nmfcluster._utils import storage
 from nmfcluster._utils.array_api import (
     at_a_time,
@@ -87,7 +87,7 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
     N, M, loss = objective.expected(W, H)
     while True:
         keep = yield (W.mT, H), loss
-        W, H, N, M, loss, longest = kept(keep, W, H, N, M, loss, longest)
+        W, H, N, M, loss, longest = keep_starts(keep, W, H, N, M, loss, longest)
         objective = objective.kept(keep)
         W1, H1 = N, _most_likely(M, H, m)  # expected counts are the most likely W
         N, M, _ = objective.expected(W1, H1, of_loss=False)
@@ -99,7 +99,7 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
         N, M, loss_new = objective.expected(W, H)
         rose = ~(loss_new <= loss)
         if rose.any():
-            W2, H2 = kept(rose, W2, H2)
+            W2, H2 = keep_starts(rose, W2, H2)
             back = (W2, H2, *objective.kept(rose).expected(W2, H2))
             for F, values in zip((W, H, N, M, loss_new), back, strict=True):
                 put(F, rose, values)

@@ -338,23 +338,23 @@ class NMFMetaCluster(Programs):
             # many runs, the metaclusters of their clusters, and NMF from there
             base = None if across else self.base_n_clusters
             sizes = draw_sizes(self.n_estimators, k, base, rng, m)
-            plan, resample = (
-                self._plan(objective.run_solver, of_loss=True),
+            config, resample = (
+                self._solver_config(objective.run_solver, relative_to_loss=True),
                 self.resample,
             )
             if (
                 m == k
             ):  # nothing is clustered: of one convex problem all runs are the same
-                plan, resample = (
-                    replace(plan, solver=known).stopping(min_iter=1, tol=0),
+                config, resample = (
+                    replace(config, solver=known).with_stop(min_iter=1, tol=0),
                     None,
                 )
-            remembering = replace(plan, memory=memory_of(self.memory))
+            memory = memory_of(self.memory)
             runs = run_many(
-                whole.for_runs(), remembering, sizes, rng, resample, weights
+                whole.for_runs(), config, sizes, rng, resample, weights, memory
             )
-            candidates = metaclustered(self.meta, runs, plan, whole.fixed)
-            metaclusters, end = refine(objective, plan, candidates)
+            candidates = metaclustered(self.meta, runs, config, whole.fixed)
+            metaclusters, end = refine(objective, config, candidates)
             with stage(f"strengths of the clusters in {len(place.places)} samples"):
                 W, H, order = by_their_size(whole, end.best, n_known, weights)
             # what it found, clusters in their final order, and samples in that of the user

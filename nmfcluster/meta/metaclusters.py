@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from nmfcluster._base import hard_labels
-from nmfcluster._optim.run import Plan, Solution, Start
+from nmfcluster._optim.run import Solution, SolverConfig, Start, run_starts
 from nmfcluster._optim.symmetric import Factorization
 from nmfcluster.meta.device import current_device
 from nmfcluster.meta.parameters import Objective, strengths
@@ -46,13 +46,15 @@ class Metaclusters:
 
 
 def _optima(
-    objective: Any, solver: Any, plan: Plan, starts: list[np.ndarray]
+    objective: Any, solver: Any, config: SolverConfig, starts: list[np.ndarray]
 ) -> list[Solution]:
     """Run a solver on the runs' clusters and return the optima, each of them once."""
     # starts are close to where they end: ten updates can be enough
-    plan = replace(plan, solver=solver).stopping(min_iter=10, race_from=None)
+    config = replace(config, solver=solver).with_stop(min_iter=10, prune_from=None)
     makers: list[Start] = [partial(np.asarray, start) for start in starts]
-    solutions = plan.run(objective, makers, f"{solver.__name__} of the runs' clusters")
+    solutions = run_starts(
+        objective, makers, config, f"{solver.__name__} of the runs' clusters"
+    )
     apart = (
         np.diff([s.loss for s in solutions], prepend=-np.inf)
         > _SAME * objective.constant
@@ -66,29 +68,29 @@ def lifted_start(W: np.ndarray, H: np.ndarray) -> np.ndarray:
     return np.concatenate(lifted, axis=1).astype(H.dtype)
 
 
-def by_ptf(runs: Runs, plan: Plan) -> list[Metaclusters]:
+def by_ptf(runs: Runs, config: SolverConfig) -> list[Metaclusters]:
     r"""Metacluster the biclusters of the runs by positive tensor factorization (eq. 14).
 
     The starts are the clusters of single runs, from which the best optimum is found more often
     than from random ones.
     """
-    chosen = runs.starts(plan.n_init, plan.n_clusters)
+    chosen = runs.starts(config.n_init, config.n_clusters)
     starts = [lifted_start(runs.W[clusters], runs.H[clusters]) for clusters in chosen]
     optima = _optima(
-        RunsObjective(runs.W, runs.H, current_device.get()), tensor_hals, plan, starts
+        RunsObjective(runs.W, runs.H, current_device.get()), tensor_hals, config, starts
     )
     return [Metaclusters.of(s.factors[0], s.factors[2], len(runs)) for s in optima]
 
 
-def by_nmf(runs: Runs, plan: Plan) -> list[Metaclusters]:
+def by_nmf(runs: Runs, config: SolverConfig) -> list[Metaclusters]:
     r"""Metacluster the columns of the runs' clusters by NMF, ``H ~ alpha gamma`` (eq. 8).
 
     The starts are the clusters of single runs.
     """
-    chosen = runs.starts(plan.n_init, plan.n_clusters)
+    chosen = runs.starts(config.n_init, config.n_clusters)
     starts = [lifted_start(fitted_rows(runs.H, runs.H[c]).T, runs.H[c]) for c in chosen]
     optima = _optima(
-        MatrixObjective(runs.H, device=current_device.get()), hals, plan, starts
+        MatrixObjective(runs.H, device=current_device.get()), hals, config, starts
     )
     return [Metaclusters.of(s.factors[0], s.factors[1], len(runs)) for s in optima]
 
@@ -98,7 +100,7 @@ WAYS = {"ptf": by_ptf, "nmf": by_nmf}
 
 
 def metaclustered(
-    way: str, runs: Runs, plan: Plan, fixed: np.ndarray | None = None
+    way: str, runs: Runs, config: SolverConfig, fixed: np.ndarray | None = None
 ) -> list[Metaclusters]:
     """Metacluster runs, and return the optima that were found.
 
@@ -107,13 +109,13 @@ def metaclustered(
     way : str
         One of `WAYS`.
     runs : Runs
-    plan : Plan
+    config : SolverConfig
     fixed : ndarray of shape (n_fixed, p), default=None
         Components that the runs have in common, their first ones: the first metaclusters.
     """
     if fixed is None:
-        return WAYS[way](runs, plan)
-    k, m, dtype = plan.n_clusters, len(fixed), runs.H.dtype
+        return WAYS[way](runs, config)
+    k, m, dtype = config.n_clusters, len(fixed), runs.H.dtype
     number = np.concatenate(
         [np.arange(size) for size in runs.sizes]
     )  # of a cluster in its run
@@ -121,7 +123,7 @@ def metaclustered(
     of_free = [Metaclusters(np.zeros((len(free), 0)), np.zeros((0, runs.H.shape[1])))]
     if m < k:
         rest = replace(runs, W=runs.W[free], H=runs.H[free], sizes=runs.sizes - m)
-        of_free = WAYS[way](rest, replace(plan, n_clusters=k - m))
+        of_free = WAYS[way](rest, replace(config, n_clusters=k - m))
     candidates = []
     for others in of_free:
         alpha = np.zeros((len(number), k), dtype)
@@ -133,14 +135,14 @@ def metaclustered(
 
 
 def refine(
-    objective: Objective, plan: Plan, candidates: list[Metaclusters]
+    objective: Objective, config: SolverConfig, candidates: list[Metaclusters]
 ) -> tuple[Metaclusters, Factorization]:
     """Factorize X from metaclusters, and keep those with the smallest loss.
 
     Parameters
     ----------
     objective : MatrixObjective or Divergence
-    plan : Plan
+    config : SolverConfig
     candidates : list of Metaclusters
 
     Returns
@@ -150,15 +152,17 @@ def refine(
     Factorization
         What they led to, with the curves of all.
     """
-    solver = objective.solver if objective.n_fixed < plan.n_clusters else plan.solver
-    plan, ends = replace(plan, solver=solver), []
+    solver = (
+        objective.solver if objective.n_fixed < config.n_clusters else config.solver
+    )
+    config, ends = replace(config, solver=solver), []
     for metaclusters in candidates:
         columns = objective.positive(metaclusters.columns.astype(objective.X.dtype))
         columns = objective.with_fixed(columns)
         W = objective.positive(objective.near_rows(columns).T)
         W[~W.any(axis=1)] = _LIFT * W.mean()  # a cluster of zeros would stay one
         start: Start = partial(np.concatenate, [W, columns], axis=1)
-        ends += plan.run(objective, [start], "last factorization")
+        ends += run_starts(objective, [start], config, "last factorization")
     order = np.argsort([end.loss for end in ends], kind="stable")
     best, curves = ends[order[0]], [ends[i].history for i in order]
     return candidates[order[0]], Factorization(best, curves, best.loss)

@@ -13,7 +13,7 @@ import numpy as np
 
 from nmfcluster._base import hard_labels
 from nmfcluster._optim.initialization import draw_seeds
-from nmfcluster._optim.run import Factors, PerStart, Plan, Solution, loss_of
+from nmfcluster._optim.run import Factors, Solution, SolverConfig, loss_of, run_starts
 from nmfcluster._utils.array_api import namespace
 from nmfcluster._utils.sampling import poisson_counts
 from nmfcluster._utils.storage import largest
@@ -281,7 +281,7 @@ class RandomStart:
 
 
 @dataclass(frozen=True)
-class Resampled(PerStart):
+class Resampled:
     """An objective of which every start sees a table of its own.
 
     Attributes
@@ -331,18 +331,19 @@ class Resampled(PerStart):
 
 def run_many(
     objective: Objective,
-    plan: Plan,
+    config: SolverConfig,
     sizes: np.ndarray,
     rng: np.random.RandomState,
     resample: str | float | None = None,
     weights: np.ndarray | None = None,
+    memory: Any = None,
 ) -> Runs:
     """Factorize X from random starts, once for each number of clusters in `sizes`.
 
     Parameters
     ----------
     objective : MatrixObjective or Divergence
-    plan : Plan
+    config : SolverConfig
         With the solver of the runs.
     sizes : ndarray of shape (n_runs,), int
     rng : RandomState
@@ -350,6 +351,8 @@ def run_many(
         How tables are drawn that runs see in the place of X, see `RandomStart`.
     weights : ndarray of shape (n,), default=None
         How often every sample counts; one with 0 is in no cluster of a run.
+    memory : joblib.Memory, default=None
+        Where runs are kept.
 
     Returns
     -------
@@ -382,9 +385,9 @@ def run_many(
     ]
     # runs, each to its end on what it sees: all are members of the ensemble; updates of the
     # standardised table have led them past the plateau of a random start
-    plan = plan.stopping(race_from=None, min_iter=min(plan.stop.min_iter, 10))
+    config = config.with_stop(prune_from=None, min_iter=min(config.stop.min_iter, 10))
     if X.size <= _SMALL:  # of a sparse one: entries that are stored
-        plan = replace(plan, n_jobs=1)
+        config = replace(config, n_jobs=1)
     table: Any = weighted if resample is None else Resampled(objective, weights)
     sparsity = getattr(objective, "sparsity", 0)
     told = f"with resample={resample!r}, sparsity={sparsity} and entries of X up to {high:.3g}"
@@ -392,7 +395,9 @@ def run_many(
         with np.errstate(over="ignore", invalid="ignore"):  # the loss shows an overflow
             for size in np.unique(sizes):
                 starts = [maker for maker in makers if maker.size == size]
-                solutions += plan.run(table, starts, f"runs of {size} clusters")
+                solutions += run_starts(
+                    table, starts, config, f"runs of {size} clusters", memory=memory
+                )
     except FloatingPointError as error:
         cure = "scale X, or ask for less sparsity"
         raise ValueError(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from nmfcluster._optim.run import Steps, kept, per_start
+from nmfcluster._optim.run import Steps, keep_starts, per_start
 from nmfcluster._utils.array_api import (
     Device,
     beside,
@@ -86,10 +86,10 @@ def hals(objective: Any, F: np.ndarray) -> Steps:
     push, rose = _Push(ones / 2, ones / 2, ones), ones > 0  # no step to push along yet
     while True:
         keep = yield (W.mT, H), loss
-        W, H, W_ahead, H_behind, loss, rose = kept(
+        W, H, W_ahead, H_behind, loss, rose = keep_starts(
             keep, W, H, W_ahead, H_behind, loss, rose
         )
-        push, objective = _Push(*kept(keep, *push)), objective.kept(keep)
+        push, objective = _Push(*keep_starts(keep, *push)), objective.kept(keep)
         # H is improved for the W ahead, then pushed; not where the step before was taken back
         N = objective.of_rows(W_ahead, objective.filling(W_ahead, H))
         H_swept = _improved(H, N, W_ahead @ W_ahead.mT, n_fixed=objective.n_fixed)
@@ -196,7 +196,7 @@ def sparse_hals(objective: Any, F: np.ndarray) -> Steps:
             (W.mT, H),
             loss + objective.sparsity * penalty_of(H, objective.penalty),
         )
-        W, H = kept(keep, W, H)
+        W, H = keep_starts(keep, W, H)
         H, W = H.copy(), W.copy()
         N, G = objective.of_rows(W), W @ W.mT
         descend_penalised(H, N, G, objective.sparsity, objective.penalty, _SWEEPS)
@@ -338,7 +338,7 @@ def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
     A = _improved(A, N, G, 20)  # more sweeps than in an update: it starts at 0
     while True:
         keep = yield (A.mT, B.mT, C), half_squares(objective.constant, N, A, G)
-        A, B, C, along, across = kept(keep, A, B, C, along, across)
+        A, B, C, along, across = keep_starts(keep, A, B, C, along, across)
         K = A @ A.mT
         B = _improved(B, (A * across) @ W, K * (C @ C.mT), _TENSOR_SWEEPS)
         along = B @ W.T

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
@@ -21,10 +21,10 @@ import nmfcluster._utils.labels as coded
 from nmfcluster._base import hard_labels, membership
 from nmfcluster._optim.run import Solution
 from nmfcluster._optim.symmetric import (
-    Factorization,
     Problem,
     SymmetricObjective,
     fitted_factor,
+    symmetric_factor,
 )
 from nmfcluster._utils import storage
 from nmfcluster._utils.labels import one_hot
@@ -353,17 +353,17 @@ class EnsembleProblem(Problem):
         sums = ensemble.collect(ensemble.counts / self._weight)
         constant = float(ensemble.cluster_weights @ (sums / self._sizes) ** 2)
         A = ensemble.similarity(dtype, self._votes, 1 / np.sqrt(self._weight))
-        self.friendly, self.mass = A, self.counts * self._weight
+        self.init_similarity, self.mass = A, self.counts * self._weight
         self.objective = SymmetricObjective(A, constant)
 
-    def rank(self, form: type[Factorization]) -> Callable[[Solution], float]:
+    def rank(self) -> Callable[[Solution], float]:
         """Return the hard loss of what is read off a factor."""
         ranking = copy(self)
         ranking.groups = None  # one number a sample, which workers need not be sent
-        return partial(ranking._hard_loss_of, form)
+        return ranking._hard_loss_of
 
-    def _hard_loss_of(self, form: type[Factorization], solution: Solution) -> float:
-        H = form.factor_of(solution)
+    def _hard_loss_of(self, solution: Solution) -> float:
+        H = symmetric_factor(solution)
         if self.normalize:
             return self._best_profile(membership(H))[0]
         return self.ensemble.hard_loss(one_hot(H.argmax(axis=1), H.shape[1]))

@@ -183,15 +183,15 @@ def constrain(
         counts is not None
     ):  # equal samples share a row, which is longer by the root of their number
         W = W.scaled(np.sqrt(counts))
-    friendly = _sum(W, _change(W, must_link, estimator.alpha * unit))
-    penalty = _change(friendly, cannot_link, -estimator.beta * unit)
-    constant = friendly.squared_norm()
+    init_similarity = _sum(W, _change(W, must_link, estimator.alpha * unit))
+    penalty = _change(init_similarity, cannot_link, -estimator.beta * unit)
+    constant = init_similarity.squared_norm()
     if constant == 0 and not may_be_empty:
         raise ValueError(
             "the similarities are all 0: samples of X must be similar to each other."
         )
     if penalty is not None:
-        constant += 2 * inner(friendly, penalty) + inner(penalty, penalty)
+        constant += 2 * inner(init_similarity, penalty) + inner(penalty, penalty)
     if not np.isfinite(constant):
         these = (
             "the similarities, or the weights of the constraints times alpha or beta,"
@@ -200,20 +200,21 @@ def constrain(
         raise ValueError(f"{these} are too large to be squared in {W.dtype}; {cure}.")
     sizes = np.bincount(groups)
     if len(sizes) < len(groups):
-        friendly = friendly.collapse(groups)
+        init_similarity = init_similarity.collapse(groups)
         penalty = None if penalty is None else penalty.collapse(groups)
     linked = np.bincount(
         groups, weights=np.diff(must_link.indptr) + np.diff(cannot_link.indptr)
     )
     return ConstrainedProblem(
-        _sum(friendly, penalty),
+        _sum(init_similarity, penalty),
         groups,
         unit,
         mass=np.bincount(groups, counts).astype(int),
         constant=constant,  # of all samples, as that of the groups is smaller
-        friendly=friendly,  # penalties are spikes that would draw eigenvectors to single samples
+        # without the penalties, spikes that would draw eigenvectors to single samples
+        init_similarity=init_similarity,
         wanted=(linked > 0) | (sizes > 1),
-        sure_start=affinity.name == "landmarks",
+        has_reliable_start=affinity.name == "landmarks",
     )
 
 
@@ -276,7 +277,7 @@ def large_entry(A: Similarity, share: float = 0.999) -> float:
 
 def warn_of_parts(problem: ConstrainedProblem, n_clusters: int) -> None:
     """Warn if the graph of similarities and must-links has more parts than clusters."""
-    parts = problem.friendly.parts
+    parts = problem.init_similarity.parts
     n_parts = 1 if parts is None else int(parts.max()) + 1
     if n_parts > n_clusters:
         parted = (

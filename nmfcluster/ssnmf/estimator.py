@@ -20,7 +20,7 @@ from nmfcluster._base import (
     read_samples,
 )
 from nmfcluster._compat import SHARE, Interval, StrOptions, fit_context
-from nmfcluster._optim.multiplicative import TriFactorization, multiplicative_gsg
+from nmfcluster._optim.multiplicative import multiplicative_gsg
 from nmfcluster._optim.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster._utils.linalg import exact_rows
 from nmfcluster._utils.progress import stage
@@ -312,14 +312,13 @@ class SSNMFClusterer(NMFClusterer):
                 problem = constrained.constrain(self, spread, rows.pairs)
             constrained.warn_of_parts(problem, self.n_clusters)
             tri, coarse = self.factorization == "tri", max(_COARSE, self.n_clusters)
-            plan = self._plan(multiplicative_gsg if tri else bregman_nmf)
-            form = TriFactorization if tri else Factorization
+            config = self._solver_config(multiplicative_gsg if tri else bregman_nmf)
 
             def of(some: constrained.ConstrainedProblem, k: int) -> Factorization:
-                return factorize(some, replace(plan, n_clusters=k), rng, form, coarse)
+                return factorize(some, replace(config, n_clusters=k), rng, coarse)
 
             part = partial(constrained.part_of, self, spread, rows.pairs)
-            best, P = settled(problem, rows.pairs, plan.n_clusters, of, part)
+            best, P = settled(problem, rows.pairs, config.n_clusters, of, part)
             F, M = best.parts
             P = P[rows.row]
             P, labels, order = numbered(P, P.argmax(axis=1))

@@ -9,8 +9,8 @@ from partitions.cases import complete_or_not
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
-from nmfcluster._optim.run import Plan, StopRule
-from nmfcluster._optim.symmetric import Factorization, bregman_nmf, factorize
+from nmfcluster._optim.run import SolverConfig, StoppingRule
+from nmfcluster._optim.symmetric import bregman_nmf, factorize
 from nmfcluster.datasets import make_partitions
 from nmfcluster.partitions.ensemble import EnsembleProblem
 
@@ -152,8 +152,8 @@ def test_passes_fall_and_end_where_memory_does(missing):
     rows, _ = held.sample(60)
     model = NMFConsensus(3, affinity="partitions", random_state=0)
     part = EnsembleProblem(rows, None, np.dtype(float), True)
-    plan = Plan(3, bregman_nmf, 2, StopRule(500, 1e-6), None, lambda line: None)
-    start = factorize(part, plan, np.random.RandomState(0), Factorization, None).H
+    plan = SolverConfig(3, bregman_nmf, 2, StoppingRule(500, 1e-6), None)
+    start = factorize(part, plan, np.random.RandomState(0)).H
     found, losses = improved(
         held.everywhere, held.problem, first_target(rows, start, held.problem), 6
     )

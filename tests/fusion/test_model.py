@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.metrics import adjusted_rand_score
 
-from nmfcluster._optim.run import Plan, StopRule
+from nmfcluster._optim.run import SolverConfig, StoppingRule
 from nmfcluster.fusion.kl_loss import FusionObjective, make_pairs
 from nmfcluster.fusion.model import (
     Origin,
@@ -108,7 +108,7 @@ def test_steps_end_where_a_general_solver_does():
     least = min(
         minimize(value, rng.normal(size=14), method="BFGS").fun for _ in range(8)
     )
-    plan = Plan(2, fusion_nmf, 4, StopRule(500, -1.0), None)
+    plan = SolverConfig(2, fusion_nmf, 4, StoppingRule(500, -1.0), None)
     found = fuse(objective_of(A), A, plan)
     assert (
         least - 1e-3 < found.best.loss <= least + 1e-9
@@ -209,8 +209,12 @@ def test_objects_similar_to_themselves_alone_start_alike():
 def fitted(
     A, k, *, relative=True, n_init=2, alone=(), before=None, n_jobs=None, **stop
 ):
-    plan = Plan(
-        k, fusion_nmf, n_init, StopRule(**{"max_iter": 300, "tol": 1e-6} | stop), n_jobs
+    plan = SolverConfig(
+        k,
+        fusion_nmf,
+        n_init,
+        StoppingRule(**{"max_iter": 300, "tol": 1e-6} | stop),
+        n_jobs,
     )
     return fuse(objective_of(A, relative), A, plan, alone, before)
 

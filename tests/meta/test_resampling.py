@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from nmfcluster import NMFMetaCluster
-from nmfcluster._optim.run import Plan, StopRule, loss_of
+from nmfcluster._optim.run import SolverConfig, StoppingRule, loss_of, run_starts
 from nmfcluster._utils.sampling import n_not_whole, poisson_counts
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.divergence import Divergence
@@ -166,10 +166,12 @@ def test_runs_side_by_side_are_those_of_each_alone_to_the_bit(loss, resample, ki
     for objective in (loss(known, missing), loss(kind(COUNTS), fixed=fixed)):
         several = Resampled(objective)
         starts = [start(resample, seed, table=seed) for seed in range(4)]
-        stop = StopRule(60, 1e-3, of_loss=True, min_iter=5, race_from=None)
-        plan = Plan(3, objective.run_solver, 1, stop, 1)
-        together = plan.run(several, starts, "runs")
-        alone = [plan.run(several, [one], "run")[0] for one in starts]
+        stop = StoppingRule(
+            60, 1e-3, relative_to_loss=True, min_iter=5, prune_from=None
+        )
+        config = SolverConfig(3, objective.run_solver, 1, stop, 1)
+        together = run_starts(several, starts, config, "runs")
+        alone = [run_starts(several, [one], config, "run")[0] for one in starts]
         assert (
             len({solution.n_iter for solution in alone}) > 1
         )  # some end before others

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from nmfcluster._optim.run import Plan, StopRule, iterate
+from nmfcluster._optim.run import (
+    SolverConfig,
+    StoppingRule,
+    iterate,
+    loss_of,
+    run_starts,
+)
 
 
 class Made:
@@ -29,11 +35,18 @@ class Made:
             self.closed = True
 
 
-def run(made, scale=1.0, ends=None, **options):
-    stop = StopRule(**{"max_iter": 100, "tol": 0.1, "min_iter": 0} | options)
-    return iterate(made.steps(), stop, scale, ends)
+def run(made, scale=1.0, is_cancelled=None, **options):
+    stop = StoppingRule(**{"max_iter": 100, "tol": 0.1, "min_iter": 0} | options)
+    return iterate(made.steps(), stop, scale, is_cancelled)
 
 
-def plan(solver, n_jobs=None, **options):
-    stop = StopRule(**{"max_iter": 3, "tol": -1.0} | options)
-    return Plan(n_clusters=1, solver=solver, n_init=1, stop=stop, n_jobs=n_jobs)
+def run_all(objective, starts, solver, n_jobs=None, rank=loss_of, **options):
+    """Run a solver from starts, with the options of a stopping rule."""
+    return run_starts(
+        objective, starts, config(solver, n_jobs, **options), "toys", rank=rank
+    )
+
+
+def config(solver, n_jobs=None, **options):
+    stop = StoppingRule(**{"max_iter": 3, "tol": -1.0} | options)
+    return SolverConfig(n_clusters=1, solver=solver, n_init=1, stop=stop, n_jobs=n_jobs)

@@ -106,7 +106,7 @@ def test_first_runs_are_the_same_however_many_there_are():
 def _given(n_runs):
     estimator = model(None, n_estimators=n_runs)
     objective = objective_of_table(estimator, X)
-    plan = estimator._plan(objective.run_solver, of_loss=True)
+    plan = estimator._solver_config(objective.run_solver, relative_to_loss=True)
     return objective, plan, np.full(n_runs, 3), np.random.RandomState(0), "poisson"
 
 

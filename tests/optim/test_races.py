@@ -1,12 +1,13 @@
 """Which estimators give starts up, and what is seen of it."""
 
+import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 
 from nmfcluster import NMFConsensus, NMFMetaCluster, SimilarityFusionNMF, SSNMFClusterer
-from nmfcluster._optim.run import Heat, LossRace, Plan
+from nmfcluster._optim.run import Pruning
 
 X, _ = make_blobs(150, 4, centers=7, cluster_std=3.0, random_state=0)
 GRAM = rbf_kernel(X, gamma=0.05)
@@ -14,11 +15,10 @@ GRAM = rbf_kernel(X, gamma=0.05)
 
 @pytest.fixture
 def nobody_is_judged(monkeypatch):
-    def going_on(self, running):
+    def still_promising(self, running):
         raise AssertionError("a start is judged that must run to its end")
 
-    monkeypatch.setattr(LossRace, "going_on", going_on)
-    monkeypatch.setattr(Heat, "going_on", going_on)
+    monkeypatch.setattr(Pruning, "still_promising", still_promising)
 
 
 def consensus(**options):
@@ -30,11 +30,11 @@ def test_runs_of_an_ensemble_and_optima_that_are_candidates_do_not_race(
     meta, monkeypatch
 ):
     judged = []
-    going_on = LossRace.going_on
+    still_promising = Pruning.still_promising
     monkeypatch.setattr(
-        LossRace,
-        "going_on",
-        lambda self, running: judged.append(self) or going_on(self, running),
+        Pruning,
+        "still_promising",
+        lambda self, running: judged.append(self) or still_promising(self, running),
     )
     model = NMFMetaCluster(3, n_estimators=6, meta=meta, random_state=0).fit(
         X - X.min(axis=0)
@@ -79,7 +79,11 @@ def test_starts_are_given_up_alike_for_any_number_of_jobs(fit, monkeypatch):
     for a, b in zip(one.loss_curves_, two.loss_curves_, strict=True):
         assert_array_equal(a, b)
     assert_array_equal(one.membership_, two.membership_)
-    monkeypatch.setattr(Plan, "_race", lambda *_: None)
+    monkeypatch.setattr(
+        Pruning,
+        "still_promising",
+        lambda self, running: np.ones(len(running), dtype=bool),
+    )
     whole = fit(random_state=0)
     raced, all_of_them = (sorted(map(len, m.loss_curves_)) for m in (one, whole))
     assert sum(raced) < sum(all_of_them)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from optim.made import Made, plan, run
+from optim.made import Made, run, run_all
 from sklearn.exceptions import ConvergenceWarning
 
 from nmfcluster import NMFConsensus
 from nmfcluster._optim import run as running
-from nmfcluster._optim.run import Solution, StopRule, best_first, iterate
+from nmfcluster._optim.run import Solution, StoppingRule, best_first, iterate
 from nmfcluster._optim.symmetric import Factorization, SymmetricObjective, bregman_nmf
 from nmfcluster.similarity import Explicit, inner
 
@@ -50,7 +50,7 @@ def test_the_decrease_can_be_of_the_loss_itself():
     """It then stops late where the loss ends near 0, but not at a resolution that nobody needs."""
     for end in [0.0, 1e-6, 1.0]:
         losses = end + 0.5 ** np.arange(101)
-        (found,) = run(Made(losses), tol=1e-3, of_loss=True)
+        (found,) = run(Made(losses), tol=1e-3, relative_to_loss=True)
         expected = next(
             i
             for i in range(10, 101)
@@ -59,14 +59,14 @@ def test_the_decrease_can_be_of_the_loss_itself():
         assert (found.n_iter, found.converged) == (expected, True)
         (sooner,) = run(Made(losses), tol=1e-3)
         assert sooner.n_iter <= found.n_iter
-        (all_of_them,) = run(Made(losses), tol=-1, of_loss=True)
+        (all_of_them,) = run(Made(losses), tol=-1, relative_to_loss=True)
         assert all_of_them.n_iter == 100
 
 
 def test_a_plateau_at_the_start_is_passed():
     losses = np.r_[np.full(18, 9.0), np.linspace(8, 1, 30), np.full(60, 1.0)]
     (found,) = iterate(
-        Made(losses).steps(), StopRule(max_iter=100, tol=1e-3), scale=1.0
+        Made(losses).steps(), StoppingRule(max_iter=100, tol=1e-3), scale=1.0
     )
     assert found.loss == 1
     assert found.n_iter == 57  # ten updates after the last that lowered the loss
@@ -142,7 +142,7 @@ def test_a_start_of_a_real_solver_ends_the_same_alone_and_in_a_batch():
     H = np.stack([X, rng.uniform(size=(12, 3)), rng.uniform(size=(12, 3)) ** 9])
 
     def solved(H):
-        stop = StopRule(max_iter=300, tol=1e-5)
+        stop = StoppingRule(max_iter=300, tol=1e-5)
         return iterate(bregman_nmf(objective, H), stop, objective.constant)
 
     together = solved(H)
@@ -164,7 +164,7 @@ def test_a_loss_that_is_not_finite_is_an_error():
 
 def test_the_loop_can_be_ended_after_any_update():
     made = Made([9, 7, 5, 4, 3, 2], [8, 6, 4, 3, 2, 1])
-    found = run(made, ends=iter([False, False, False, True]).__next__)
+    found = run(made, is_cancelled=iter([False, False, False, True]).__next__)
     assert [solution.history.tolist() for solution in found] == [
         [9, 7, 5, 4],
         [8, 6, 4, 3],
@@ -221,8 +221,11 @@ class Recorder:
 def restarted(values, size=1, wide=False, rank=lambda s: s.loss, **options):
     recorder = Recorder(wide)
     starts = [lambda value=value: np.full((size, 1), float(value)) for value in values]
-    chosen = plan(lambda objective, H: objective.steps(H), **options)
-    return recorder, chosen.run(recorder, starts, "toys", rank)
+
+    def solver(objective, H):
+        return objective.steps(H)
+
+    return recorder, run_all(recorder, starts, solver, rank=rank, **options)
 
 
 def test_solutions_come_best_first():
@@ -270,7 +273,7 @@ def test_results_do_not_depend_on_n_jobs(wide):
         lambda s=s: np.random.default_rng(s).uniform(size=(40, 4)) for s in range(9)
     ]
     found = [
-        plan(bregman_nmf, n_jobs, max_iter=40, tol=1e-6).run(objective, starts, "toys")
+        run_all(objective, starts, bregman_nmf, n_jobs, max_iter=40, tol=1e-6)
         for n_jobs in (None, 2)
     ]
     for one, two in zip(*found, strict=True):
@@ -284,7 +287,7 @@ def test_the_smallest_number_of_updates_is_passed_on():
     assert found[0].converged
 
 
-def test_the_plan_tells_what_ran(caplog):
+def test_the_log_says_what_ran(caplog):
     caplog.set_level("INFO", "nmfcluster")
     restarted([1, 2])
     before, *batches, after = [line.partition(": ")[2] for line in caplog.messages]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from optim.made import Made, plan, run
+from optim.made import Made, run, run_all
 
 from nmfcluster._optim.run import loss_of
 from nmfcluster._optim.symmetric import SymmetricObjective, bregman_nmf
@@ -24,12 +24,12 @@ def raced(curves, n_jobs=None, wide=False, rank=loss_of, size=1, **options):
 
     Curves.wide = wide
     starts = [lambda s=s: np.full((size, 1), float(s)) for s in range(len(curves))]
-    plan_of_curves = plan(
-        lambda objective, H: Made(*[curves[int(s)] for s in H[:, 0, 0]]).steps(),
-        n_jobs,
-        **{"max_iter": 100, "tol": 1e-6, "min_iter": 0} | options,
-    )
-    return plan_of_curves.run(Curves, starts, "toys", rank)
+
+    def solver(objective, H):
+        return Made(*[curves[int(s)] for s in H[:, 0, 0]]).steps()
+
+    options = {"max_iter": 100, "tol": 1e-6, "min_iter": 0} | options
+    return run_all(Curves, starts, solver, n_jobs, rank, **options)
 
 
 CURVES = [
@@ -66,7 +66,7 @@ def test_a_race_does_not_depend_on_n_jobs():
 
 @pytest.mark.parametrize(
     "options",
-    [{"tol": -1.0}, {"race_from": None}, {"race_from": 100}],
+    [{"tol": -1.0}, {"prune_from": None}, {"prune_from": 100}],
     ids=["all updates", "all wanted", "late"],
 )
 def test_who_does_not_race_makes_all_updates(options):
@@ -97,7 +97,7 @@ def test_starts_are_compared_with_the_first_once_by_another_figure(wide, n_jobs)
     assert [best.history[-1] > 40, first.history[-1] > 9] == [True, True]
     assert min(best.n_iter, first.n_iter) > 90
     assert [s.n_iter for s in given_up] == [30, 30]
-    assert [s.given_up for s in (best, first, *given_up)] == [False, False, True, True]
+    assert [s.pruned for s in (best, first, *given_up)] == [False, False, True, True]
 
 
 def test_a_start_that_was_given_up_is_not_kept_for_its_figure():
@@ -150,10 +150,16 @@ def test_races_of_small_problems_keep_the_best(monkeypatch):
         ]
         A.wide = bool(seed % 2)
         ends = [
-            plan(
-                bregman_nmf, max_iter=400, tol=1e-6, min_iter=20, race_from=race_from
-            ).run(objective, starts, "toys")
-            for race_from in (20, None)
+            run_all(
+                objective,
+                starts,
+                bregman_nmf,
+                max_iter=400,
+                tol=1e-6,
+                min_iter=20,
+                prune_from=prune_from,
+            )
+            for prune_from in (20, None)
         ]
         lost.append(ends[0][0].loss / ends[1][0].loss - 1)
         updates.append([sum(s.n_iter for s in end) for end in ends])

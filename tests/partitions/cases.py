@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nmfcluster._optim.symmetric import Factorization, factorize
+from nmfcluster._optim.symmetric import factorize
 from nmfcluster.datasets import make_partitions
 from nmfcluster.partitions.ensemble import EnsembleProblem
 
@@ -23,11 +23,9 @@ complete_or_not = pytest.mark.parametrize(
 )
 
 
-def factorize_ensemble(
-    ensemble, plan, rng, normalize, form=Factorization, coarse_size=None, dtype=float64
-):
+def factorize_ensemble(ensemble, plan, rng, normalize, coarse_size=None, dtype=float64):
     problem = EnsembleProblem(ensemble, None, dtype, normalize)
-    return factorize(problem, plan, rng, form, coarse_size)
+    return factorize(problem, plan, rng, coarse_size)
 
 
 def table(seed=0, missing=0.0, noise=0.3, sizes=(60, 30, 20), n_partitions=6):

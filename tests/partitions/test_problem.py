@@ -18,8 +18,9 @@ from partitions.cases import (
 )
 
 from nmfcluster._optim.initialization import spectral_start
-from nmfcluster._optim.multiplicative import TriFactorization, multiplicative_trinmf
+from nmfcluster._optim.multiplicative import multiplicative_trinmf
 from nmfcluster._optim.run import Solution
+from nmfcluster._optim.symmetric import symmetric_factor
 from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem
 
 
@@ -79,15 +80,13 @@ def test_start_of_an_ensemble_recovers_partitions_without_noise():
 def test_factor_and_core_of_a_trifactorization():
     Q, S = np.array([[1.0, 0.0], [2.0, 3.0]]), np.diag([4.0, 9.0])
     solution = Solution((Q, S), 0.0, np.zeros(1), True)
-    H = TriFactorization.factor_of(solution)
+    H = symmetric_factor(solution)
     assert_allclose(H @ H.T, Q @ S @ Q.T)
     codes, weights, _ = table()
     made = plan(solver=multiplicative_trinmf)
     ensemble, _ = Ensemble.from_table(codes, weights)
     rng = np.random.RandomState(0)
-    found = factorize_ensemble(
-        ensemble, made, rng, normalize=False, form=TriFactorization
-    )
+    found = factorize_ensemble(ensemble, made, rng, normalize=False)
     Q, S = found.best.factors
     assert_array_equal(found.core, S)
     assert_allclose(found.H, Q @ np.sqrt(S))

@@ -99,7 +99,7 @@ def test_soft_constraints_are_added_in_units_of_the_large_entry(
         expected = W + alpha * u * A - beta * u * B
         assert_allclose(found.unit, u, rtol=1e-9)
         assert_allclose(found.A.toarray(), expected, **exactly)
-        assert_allclose(found.friendly.toarray(), W + alpha * u * A, **exactly)
+        assert_allclose(found.init_similarity.toarray(), W + alpha * u * A, **exactly)
         assert_allclose(found.objective.constant, (expected**2).sum(), **exactly)
         assert_array_equal(found.groups, np.arange(n))
         assert_array_equal(found.mass, np.ones(n))
@@ -173,7 +173,7 @@ def test_hard_must_links_contract_the_similarity(seed, n, storage, beta):
     penalised = rewarded - beta * u * inside(groups, B)
     assert_allclose(found.A.toarray(), scale @ C.T @ penalised @ C @ scale, **exactly)
     assert_allclose(
-        found.friendly.toarray(), scale @ C.T @ rewarded @ C @ scale, **exactly
+        found.init_similarity.toarray(), scale @ C.T @ rewarded @ C @ scale, **exactly
     )
     assert_allclose(found.objective.constant, (penalised**2).sum(), **exactly)
     assert_array_equal(found.groups, groups)
@@ -238,7 +238,7 @@ def assert_float32_stays_float32(storage, hard):
     operator = W.get(storage, Factored(U))
     known = PairwiseConstraints(9, [(0, 1, 0.5), (1, 2, 1)], [(3, 4, 1), (0, 8, 2)])
     found = of(operator, known, hard=hard)
-    for part in (found.A, found.friendly):
+    for part in (found.A, found.init_similarity):
         assert part.dtype == np.float32
         assert (part @ np.ones((part.shape[0], 1), np.float32)).dtype == np.float32
     assert found.expand(np.ones((len(found.mass), 2), np.float32)).dtype == np.float32
