@@ -32,40 +32,43 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
     """
     before = dict(vars(estimator))
     try:
+        # Forget the earlier fit, its private attributes too.
         for name in before:
-            if name.endswith("_") and not name.endswith("__"):  # private ones, too
+            if name.endswith("_") and not name.endswith("__"):
                 delattr(estimator, name)
-        jobs = shared_blocks(getattr(estimator, "n_jobs", None))
-        with reported(estimator), one_blas_thread(), np.errstate(under="ignore"), jobs:
+        blocks = shared_blocks(getattr(estimator, "n_jobs", None))
+        quiet = np.errstate(under="ignore")
+        with reported(estimator), one_blas_thread(), quiet, blocks:
             yield generator_of(getattr(estimator, "random_state", None))
     except BaseException:
-        own = {
+        callbacks = {
             name: value for name, value in vars(estimator).items() if name in CALLBACKS
         }
         estimator.__dict__.clear()
-        estimator.__dict__.update(before | own)
+        estimator.__dict__.update(before | callbacks)
         raise
 
 
 def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> Any:
     """Return X as floats, dense or CSR; `checks` are further options of `validate_data`."""
-    if not reset and not hasattr(
-        estimator, "feature_names_in_"
-    ):  # scikit-learn compares those
-        X = validation.columns_in_order_of(
-            getattr(estimator, "_names_", None), X, "X", "fit's samples"
-        )
-    return validation.read_table(
-        X, check=partial(validate_data, estimator, reset=reset), **checks
-    )
+    # scikit-learn compares feature names that are all strings
+    if not reset and not hasattr(estimator, "feature_names_in_"):
+        names = getattr(estimator, "_names_", None)
+        X = validation.columns_in_order_of(names, X, "X", "fit's samples")
+    check = partial(validate_data, estimator, reset=reset)
+    return validation.read_table(X, check=check, **checks)
 
 
 def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:
     """Raise if an entry is negative, which NaN is not; `cure` says what to do about it."""
-    if len(below := negative_entries(X)):
-        told = f"Negative values in data passed to X in {type(estimator).__name__}"
-        size = f"{len(below):,} of {X.shape[0] * X.shape[1]:,} entries, down to {below.min():.3g}"
-        raise ValueError(f"{told}: {size}; {cure}.")
+    negative = negative_entries(X)
+    if len(negative):
+        name = type(estimator).__name__
+        n_entries = X.shape[0] * X.shape[1]
+        raise ValueError(
+            f"Negative values in data passed to X in {name}: {len(negative):,} of "
+            f"{n_entries:,} entries, down to {negative.min():.3g}; {cure}."
+        )
 
 
 def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
@@ -79,16 +82,17 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
     X = read_features(estimator, X, ensure_all_finite="allow-nan")
     if not signed:
         require_nonnegative(estimator, X, "similarities are at least 0")
-    if missing := storage.missing_pairs(X):
+    n_missing = storage.missing_pairs(X)
+    if n_missing:
         raise ValueError(
-            f"X contains NaN for {counted(missing, 'pair')} of samples. Where it is a "
+            f"X contains NaN for {counted(n_missing, 'pair')} of samples. Where it is a "
             "consensus_matrix, these were never in one run: raise n_estimators or max_samples, or "
             "give partitions_ with affinity='partitions', which counts the pairs that were seen."
         )
     if X.shape[0] != X.shape[1]:
-        needed = "a square kernel matrix of shape (n_samples, n_samples)"
         raise ValueError(
-            f"X must be {needed} with affinity='precomputed', got {X.shape}."
+            "X must be a square kernel matrix of shape (n_samples, n_samples) with "
+            f"affinity='precomputed', got {X.shape}."
         )
     warn_of_distances(X, "X")
     if storage.largest(X) == 0:
@@ -99,9 +103,9 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
 def warn_of_distances(array: Any, name: str) -> None:
     """Warn where what should be similarities looks like distances."""
     if storage.looks_like_distances(array):
-        told = f"{name} is 0 on the diagonal and above 0 elsewhere, as distances D are. If so"
         warn(
-            f"{told}, give similarities, such as numpy.exp(-(D / numpy.median(D)) ** 2)."
+            f"{name} is 0 on the diagonal and above 0 elsewhere, as distances D are. If so, "
+            "give similarities, such as numpy.exp(-(D / numpy.median(D)) ** 2)."
         )
 
 
@@ -127,19 +131,10 @@ def hard_labels(H: np.ndarray) -> np.ndarray:
     return np.where(H.max(axis=1) > 0, H.argmax(axis=1), -1)
 
 
-def by_size(
-    labels: np.ndarray, n_clusters: int, counts: np.ndarray | None = None
-) -> np.ndarray:
-    """Return the clusters in decreasing order of size: empty ones come last, ties keep order."""
-    return np.argsort(
-        -np.bincount(labels, weights=counts, minlength=n_clusters), kind="stable"
-    )
-
-
-def numbered(
+def number_by_size(
     memberships: np.ndarray, labels: np.ndarray, counts: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Give clusters numbers by decreasing size.
+    """Give clusters numbers by decreasing size; empty ones come last.
 
     Parameters
     ----------
@@ -154,13 +149,15 @@ def numbered(
     memberships : ndarray of shape (n_rows, n_clusters)
     labels : ndarray of shape (n_rows,), int
     order : ndarray of shape (n_clusters,), int
-        What each cluster was called before.
+        The earlier number of each cluster.
     """
-    own = labels >= 0
-    order = by_size(
-        labels[own], memberships.shape[1], None if counts is None else counts[own]
-    )
-    return memberships[:, order], np.where(own, np.argsort(order)[labels], -1), order
+    has_cluster = labels >= 0
+    weights = None if counts is None else counts[has_cluster]
+    n_clusters = memberships.shape[1]
+    sizes = np.bincount(labels[has_cluster], weights=weights, minlength=n_clusters)
+    order = np.argsort(-sizes, kind="stable")  # equal ones keep their order
+    numbers = np.where(has_cluster, np.argsort(order)[labels], -1)
+    return memberships[:, order], numbers, order
 
 
 class NMFClusterer(
@@ -312,48 +309,40 @@ class NMFClusterer(
             n_jobs=self.n_jobs,
         )
 
-    def _keep_clusters(
-        self,
-        factorization: Factorization,
-        memberships: np.ndarray,
-        labels: np.ndarray,
-        n_distinct: int | None = None,
-        cure: str = "",
+    def _warn_unless_converged(
+        self, factorization: Factorization, n_found: int, cure: str = ""
     ) -> None:
-        """Set the fitted attributes that all estimators have.
+        """Warn if the kept run did not converge, or clusters are missing.
 
         Parameters
         ----------
         factorization : Factorization
-        memberships : ndarray of shape (n_samples, n_clusters)
-            Rows of its factor, scaled to sum to 1, clusters in their final order.
-        labels : ndarray of shape (n_samples,), int
-        n_distinct : int
+        n_found : int
             Number of clusters that are neither empty nor equal to another.
         cure : str, default=""
             What a warning of fewer clusters adds.
         """
-        best, scale, name = factorization.best, factorization.scale, type(self).__name__
+        name = type(self).__name__
+        best = factorization.best
         if not best.converged and self.tol >= 0:  # a negative one asks for all updates
-            fell = recent_decrease(best.history) / (scale or 1)
-            why = (
-                f"the loss still fell by {fell:.1e} of its scale over the last {WINDOW}"
-            )
-            why = why if fell > self.tol else "they are too few to tell"
-            told = f"{name} did not converge within max_iter={self.max_iter} updates: {why}."
-            warn(f"{told} Increase max_iter or tol.", ConvergenceWarning)
-        n_distinct = int(labels.max()) + 1 if n_distinct is None else n_distinct
-        if n_distinct < self.n_clusters:
-            told = f"{name} found {counted(n_distinct, 'cluster')}"
+            decrease = recent_decrease(best.history) / (factorization.scale or 1)
+            reason = "they are too few to tell"
+            if decrease > self.tol:
+                reason = (
+                    f"the loss still fell by {decrease:.1e} of its scale over the last "
+                    f"{WINDOW}"
+                )
             warn(
-                f"{told}, fewer than n_clusters={self.n_clusters}.{cure}",
+                f"{name} did not converge within max_iter={self.max_iter} updates: "
+                f"{reason}. Increase max_iter or tol.",
                 ConvergenceWarning,
             )
-        self.labels_, self.membership_ = labels, memberships
-        # squares and divergences, which rounding can put below 0
-        self.loss_, self.n_iter_ = max(best.loss, 0.0), best.n_iter
-        self.loss_curves_ = [np.maximum(curve, 0) for curve in factorization.curves]
-        self.loss_curve_ = np.maximum(best.history, 0)
+        if n_found < self.n_clusters:
+            warn(
+                f"{name} found {counted(n_found, 'cluster')}, fewer than "
+                f"n_clusters={self.n_clusters}.{cure}",
+                ConvergenceWarning,
+            )
 
     def _check_n_clusters(self, n_samples: int, n_fixed: int = 0) -> None:
         if self.n_clusters - n_fixed > n_samples:

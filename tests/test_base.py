@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster._base import by_size, membership, numbered
+from nmfcluster._base import membership, number_by_size
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5), st.integers(0, 12), st.booleans())
@@ -14,7 +14,7 @@ def test_clusters_are_numbered_by_size_and_rows_in_none_stay_so(seed, k, n, weig
     rng = np.random.default_rng(seed)
     labels, P = rng.integers(-1, k, size=n), rng.uniform(size=(n, k))
     counts = rng.integers(1, 9, size=n) if weighted else None
-    memberships, found, order = numbered(P, labels, counts)
+    memberships, found, order = number_by_size(P, labels, counts)
     assert sorted(order) == list(range(k))
     assert_array_equal(memberships, P[:, order])
     mass = np.ones(n) if counts is None else counts
@@ -26,7 +26,7 @@ def test_clusters_are_numbered_by_size_and_rows_in_none_stay_so(seed, k, n, weig
 
 def test_rows_in_no_cluster_make_none_larger():
     labels = np.array([2, 2, -1, -1, -1, 0])
-    _, found, order = numbered(np.eye(6, 3), labels)
+    _, found, order = number_by_size(np.eye(6, 3), labels)
     assert_array_equal(order, [2, 0, 1])
     assert_array_equal(found, [0, 0, -1, -1, -1, 1])
 
@@ -38,10 +38,12 @@ def test_memberships_are_shares_and_uniform_where_there_is_nothing(dtype):
     assert_allclose(P, [[0.25, 0.75], [0.5, 0.5], [0, 1]])
 
 
-def test_clusters_by_size():
-    labels = np.array([2, 2, 0, 1, 2, 0])
-    assert_array_equal(by_size(labels, 5), [2, 0, 1, 3, 4])
-    assert_array_equal(by_size(np.array([1, 0, 3]), 4), [0, 1, 3, 2])
-    assert_array_equal(
-        by_size(labels, 3, counts=np.array([1, 1, 1, 9, 1, 1])), [1, 2, 0]
-    )
+def test_clusters_of_equal_size_keep_their_order_and_empty_ones_come_last():
+    def order(labels, n_clusters, counts=None):
+        memberships = np.ones((len(labels), n_clusters))
+        return number_by_size(memberships, np.array(labels), counts)[2].tolist()
+
+    labels = [2, 2, 0, 1, 2, 0]
+    assert order(labels, 5) == [2, 0, 1, 3, 4]
+    assert order([1, 0, 3], 4) == [0, 1, 3, 2]
+    assert order(labels, 3, counts=np.array([1, 1, 1, 9, 1, 1])) == [1, 2, 0]

@@ -8,7 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
-from nmfcluster._base import NMFClusterer, fitting, membership, numbered, read_features
+from nmfcluster._base import (
+    NMFClusterer,
+    fitting,
+    membership,
+    number_by_size,
+    read_features,
+)
 from nmfcluster._compat import Interval, fit_context
 from nmfcluster._optim.run import Steps
 from nmfcluster._optim.symmetric import SimilarityProblem, SymmetricObjective, factorize
@@ -153,7 +159,7 @@ class GraphNMF(NMFClusterer):
             best = factorize(SimilarityProblem(A), self._solver_config(damped_nmf), rng)
             # label, and number the clusters by size
             memberships = membership(best.H)[order.first]
-            memberships, labels, clusters = numbered(
+            memberships, labels, clusters = number_by_size(
                 memberships, memberships.argmax(axis=1)
             )
             # keep what `predict` needs, and what all estimators have
@@ -161,7 +167,13 @@ class GraphNMF(NMFClusterer):
             mass = np.maximum(memberships.sum(axis=0), np.finfo(X.dtype).tiny)
             self._profile_ = memberships / mass
             self.core_ = best.core[np.ix_(clusters, clusters)]
-            self._keep_clusters(best, memberships[order.places], labels[order.places])
+            self.labels_ = labels[order.places]
+            self.membership_ = memberships[order.places]
+            self.loss_ = best.loss
+            self.loss_curves_ = best.loss_curves
+            self.loss_curve_ = self.loss_curves_[0]
+            self.n_iter_ = best.best.n_iter
+            self._warn_unless_converged(best, int(labels.max()) + 1)
         return self
 
     def _graph(self, X: Any) -> Any:

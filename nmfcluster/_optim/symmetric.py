@@ -265,6 +265,16 @@ class Factorization:
     scale: float
 
     @property
+    def loss(self) -> float:
+        """Loss of the kept factors, at least 0: rounding can put it below."""
+        return max(self.best.loss, 0.0)
+
+    @property
+    def loss_curves(self) -> list[np.ndarray]:
+        """Losses of all starts, at least 0."""
+        return [np.maximum(curve, 0) for curve in self.curves]
+
+    @property
     def H(self) -> np.ndarray:  # noqa: N802
         """H of ``HH'``, (n, k)."""
         return symmetric_factor(self.best)

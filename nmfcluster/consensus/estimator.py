@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._base import NMFClusterer, fitting, membership, numbered
+from nmfcluster._base import NMFClusterer, fitting, membership, number_by_size
 from nmfcluster._compat import StrOptions, fit_context
 from nmfcluster._optim.multiplicative import multiplicative_trinmf
 from nmfcluster._optim.symmetric import bregman_nmf, factorize
@@ -312,7 +312,7 @@ class NMFConsensus(NMFClusterer):
                 best.H
             )  # of collapsed rows, which are longer than a sample's
             P, profile = problem.read(shares)
-            P, labels, order = numbered(P, P.argmax(axis=1), problem.counts)
+            P, labels, order = number_by_size(P, P.argmax(axis=1), problem.counts)
             self.partitions_, self.weights_ = source.codes, problem.weights
             self.confidence_, self.agreement_ = problem.support(labels, self.n_clusters)
             warn_of_lone(problem, labels, self.n_clusters, row_names(X))
@@ -330,7 +330,13 @@ class NMFConsensus(NMFClusterer):
                 told = problem.beside(lost, labels, self._profile_)
             P, labels = P[problem.groups], labels[problem.groups]
             P[lost], labels[lost], self.confidence_[lost] = told
-            self._keep_clusters(best, P, labels)
+            self.labels_ = labels
+            self.membership_ = P
+            self.loss_ = best.loss
+            self.loss_curves_ = best.loss_curves
+            self.loss_curve_ = self.loss_curves_[0]
+            self.n_iter_ = best.best.n_iter
+            self._warn_unless_converged(best, int(labels.max()) + 1)
         return self
 
     def _extend(self, X: Any) -> np.ndarray:

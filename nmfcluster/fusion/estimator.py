@@ -8,7 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nmfcluster._base import NMFClusterer, fitting, hard_labels, membership, numbered
+from nmfcluster._base import (
+    NMFClusterer,
+    fitting,
+    hard_labels,
+    membership,
+    number_by_size,
+)
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
 from nmfcluster._utils.progress import stage
 from nmfcluster._utils.validation import counted, warn
@@ -322,14 +328,20 @@ class SimilarityFusionNMF(FusionReports):
                     rows[others] = self._extended(objects, others, profile)
             rows = rows[place.samples[place.back]]
             # the clusters by their size
-            P, labels, order = numbered(membership(rows), hard_labels(rows))
+            P, labels, order = number_by_size(membership(rows), hard_labels(rows))
             if labels.min() < 0:
                 lost = counted(int((labels < 0).sum()), "object")
                 told = f"Nothing tells the cluster of {lost}, similar to no other"
                 warn(f"{told}: memberships there are uniform, labels are -1.")
             self._order_ = order
             self._profile_, self.core_ = profile[:, order], core[np.ix_(order, order)]
-            self._keep_clusters(fusion, P, labels)
+            self.labels_ = labels
+            self.membership_ = P
+            self.loss_ = fusion.loss
+            self.loss_curves_ = fusion.loss_curves
+            self.loss_curve_ = self.loss_curves_[0]
+            self.n_iter_ = fusion.best.n_iter
+            self._warn_unless_converged(fusion, int(labels.max()) + 1)
         return self
 
     def fit_transform(

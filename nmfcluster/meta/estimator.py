@@ -381,7 +381,13 @@ class NMFMetaCluster(Programs):
             self.confidence_ = confidence(partitions, labels)[own]
             self.reconstruction_err_ = objective.error(weighted, H)
             n_found = n_distinct(W, unit_rows(H)[0], n_known)
-            self._keep_clusters(end, _base.membership(W)[own], labels[own], n_found)
+            self.labels_ = labels[own]
+            self.membership_ = _base.membership(W)[own]
+            self.loss_ = end.loss
+            self.loss_curves_ = end.loss_curves
+            self.loss_curve_ = self.loss_curves_[0]
+            self.n_iter_ = end.best.n_iter
+            self._warn_unless_converged(end, n_found)
             if n_lost := np.count_nonzero(~runs.converged):
                 told = f"{n_lost} of the {len(runs)} runs did not converge within "
                 told += f"max_iter={self.max_iter} updates. Increase max_iter or tol."

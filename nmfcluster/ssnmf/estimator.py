@@ -15,7 +15,7 @@ import nmfcluster.ssnmf.rows as fitted
 from nmfcluster._base import (
     NMFClusterer,
     fitting,
-    numbered,
+    number_by_size,
     read_features,
     read_samples,
 )
@@ -321,7 +321,7 @@ class SSNMFClusterer(NMFClusterer):
             best, P = settled(problem, rows.pairs, config.n_clusters, of, part)
             F, M = best.parts
             P = P[rows.row]
-            P, labels, order = numbered(P, P.argmax(axis=1))
+            P, labels, order = number_by_size(P, P.argmax(axis=1))
             self.affinity_, self.weight_unit_ = affinity.name, problem.unit
             FM = problem.expand(F)[:, order] @ M[np.ix_(order, order)]
             summed = FM if affinity.counts is None else FM * affinity.counts[:, None]
@@ -332,9 +332,14 @@ class SSNMFClusterer(NMFClusterer):
             )
             self._roots_ = np.sqrt(np.diagonal(M)[order])
             self.core_ = best.core[np.ix_(order, order)]
-            self._keep_clusters(
-                best, P, labels, cure=fitted.CURES.get(affinity.name, "")
-            )
+            cure = fitted.CURES.get(affinity.name, "")
+            self.labels_ = labels
+            self.membership_ = P
+            self.loss_ = best.loss
+            self.loss_curves_ = best.loss_curves
+            self.loss_curve_ = self.loss_curves_[0]
+            self.n_iter_ = best.best.n_iter
+            self._warn_unless_converged(best, int(labels.max()) + 1, cure)
             fitted.keep_pairs(self, pairs, feasible)
             fitted.warn_of_sizes(self, affinity, rows)
         return self

@@ -300,10 +300,9 @@ def test_the_log_says_what_ran(caplog):
 
 
 def keep(solution, max_iter, scale):
-    """Keep a solution as the fit of an estimator with one sample."""
-    labels, memberships = np.array([0]), np.ones((1, 1))
+    """Warn of a solution as the fit of an estimator does."""
     kept = Factorization(solution, [solution.history], scale)
-    NMFConsensus(1, max_iter=max_iter)._keep_clusters(kept, memberships, labels, 1)
+    NMFConsensus(1, max_iter=max_iter)._warn_unless_converged(kept, n_found=1)
 
 
 def test_the_warning_has_the_figures_in_it():
