@@ -1,4 +1,4 @@
-"""Which pairs of samples to ask somebody about, given a fit under the pairs known so far."""
+"""Which pairs of samples to ask about next, given a fit under the pairs known so far."""
 
 import copy
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
-from nmfcluster._base import read_features, read_samples
+from nmfcluster._base import read_features, read_similarity
 from nmfcluster._utils import storage
 from nmfcluster._utils.sampling import some_with
 from nmfcluster._utils.validation import (
@@ -22,9 +22,12 @@ from nmfcluster.constraints.graph import components
 from nmfcluster.constraints.parsing import read_pairs
 from nmfcluster.similarity.spreading import MOST, normalized
 
-_STEP = 0.95  # chance of a further step of a walk
-_FLOOR = 0.05  # weight of a sample that seems certain: its cluster may still be the wrong one
-_UNLIKELY = 1e-9  # of a chance or a mass: comes last, but before those that are 0
+_CONTINUATION = 0.95  # probability of a further step of a walk
+_LEAST_WEIGHT = (
+    0.05  # of a sample that seems certain: its cluster may still be the wrong one
+)
+_FLOOR = 1e-9  # of a probability or a mass: ranked last, above exact zeros
+_LEAST_VARIANCE = 1e-12  # what is known has variance 0, and rounding may put it below
 
 
 class _Groups(NamedTuple):
@@ -126,36 +129,37 @@ def next_pairs(
     15
     """
     check_count(n_pairs, "n_pairs", 1)
+    n_pairs = int(n_pairs)
     rng = generator_of(random_state)
     known, X = _read(model, X)
-    unknown = read_pairs(exclude, "exclude", range(len(known))).pairs
-    P, labels = model.membership_, model.labels_
+    excluded = read_pairs(exclude, "exclude", range(len(known))).pairs
+    P = model.membership_
     groups = _groups_of(known)
-    # walks, of all samples or of some, and the groups that stand for clusters
+    # the covariance of all samples or of some, and the groups that stand for clusters
     drawn = np.sort(some_with(groups.known[groups.of], MOST, rng))
     C = covariance(_similarity(model, X, drawn))
-    mass = _mass(C, labels, drawn, P)
-    anchors = _anchors(groups, P, labels, mass)
-    groups.set_apart(unknown)  # from here on: they do not stand for different clusters
-    # what an answer would tell, beside what is known
+    mass = _mass(C, model.labels_, drawn, P)
+    anchors = _anchors(groups, P, model.labels_, mass)
+    # from here on, and not before: excluded pairs do not tell clusters apart
+    groups.set_apart(excluded)
+    # how uncertain groups are, given what is known
     p = _probabilities(groups, P, anchors)
-    C = covariance_given(C, np.flatnonzero(groups.known[groups.of[drawn]]))
     best = p.max(axis=1, initial=0)
-    entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1) / np.log(
-        max(len(anchors), 2)
-    )
-    # groups that await a further answer; the last key settles ties, whatever the samples' order
+    entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1)
+    entropy /= np.log(max(len(anchors), 2))
+    # known groups without a cluster come first; mass settles ties, whatever the samples' order
     waits = groups.known & (best > 0)
     waits[anchors] = False
     order = np.lexsort((-np.bincount(groups.of, mass), -best, -groups.size))
     asked: list[int] = order[waits[order]].tolist()
-    # then those that tell most
+    # then come those whose answers lower uncertainty most
+    group = groups.of[drawn]
+    C = covariance_given(C, np.flatnonzero(groups.known[group]))
+    weights = np.where(best > 0, _LEAST_WEIGHT + entropy, 0)[group]
     fresh = (best > 0) & ~waits
-    weights = np.where(best > 0, _FLOOR + entropy, 0)[groups.of[drawn]]
-    asked += most_telling(
-        C, weights, groups.of[drawn], fresh, int(n_pairs) - len(asked)
-    )
-    asked = asked[: int(n_pairs)]
+    asked += most_informative(C, weights, group, fresh, n_pairs - len(asked))
+    asked = asked[:n_pairs]
+    # the first sample of each group with that of its most probable anchor
     first = np.unique(groups.of, return_index=True)[1]
     against = np.array(anchors)[p[asked].argmax(axis=1)]
     return np.column_stack([first[asked], first[against]])
@@ -168,20 +172,23 @@ def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
         raise TypeError(
             f"model must be a fitted SSNMFClusterer, got {shown(model)}: fit it first."
         )
-    own, names = row_names(known), row_names(X)
+    fit_names = row_names(known)
+    names = row_names(X)
     if model.affinity_ == "precomputed":
-        X = read_samples(copy.copy(model), X, signed=True)  # the copy notes what X is
+        X = read_similarity(
+            copy.copy(model), X, signed=True
+        )  # the copy notes what X is
     else:
         X = read_features(model, X, reset=False)
     if X.shape[0] != len(known):
-        wanted = f"the data of the fit, of {counted(len(known), 'sample')}"
         raise ValueError(
-            f"X must be {wanted}, got shape {X.shape}: give what model.fit was given."
+            f"X must be the data of the fit, of {counted(len(known), 'sample')}, "
+            f"got shape {X.shape}: give what model.fit was given."
         )
-    if own is not None and names is not None and not own.equals(names):
-        told = "X must have the samples of the fit in the order of the fit"
+    if fit_names is not None and names is not None and not fit_names.equals(names):
         raise ValueError(
-            f"{told}, but its index is another; take X.loc[model.constraints_.index]."
+            "X must have the samples of the fit in the order of the fit, but its index is "
+            "another; take X.loc[model.constraints_.index]."
         )
     return known, X
 
@@ -189,42 +196,51 @@ def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
 def _groups_of(pairs: PairwiseConstraints) -> _Groups:
     group = components(len(pairs), pairs.must_link)  # soft ones were answered, too
     size = np.bincount(group)
-    known = (size > 1) | np.isin(np.arange(len(size)), group[pairs.cannot_link])
+    known = size > 1
+    known[group[pairs.cannot_link]] = True
     groups = _Groups(group, size, [set() for _ in size], known)
     groups.set_apart(pairs.cannot_link)
     return groups
 
 
 def _similarity(model: Any, X: Any, drawn: np.ndarray) -> np.ndarray:
-    """Return how similar the drawn samples are, at least 0, as the affinity of the model says."""
+    """Return how similar the drawn samples are, at least 0, by the affinity of the model."""
+    affinity = model.affinity_
     if len(drawn) < X.shape[0]:
-        X = X[drawn][:, drawn] if model.affinity_ == "precomputed" else X[drawn]
-    by_name = model.affinity_ if model.affinity_ != "callable" else model.affinity
-    if by_name == "landmarks":  # those of so few samples are the samples
-        by_name = "nearest_neighbors"
-    names = ("gamma", "n_neighbors", "n_clusters", "n_jobs")
-    made = make_affinity(X, by_name, **{name: getattr(model, name) for name in names})
+        X = X[drawn][:, drawn] if affinity == "precomputed" else X[drawn]
+    if affinity == "callable":
+        affinity = model.affinity
+    elif affinity == "landmarks":  # those of so few samples are the samples
+        affinity = "nearest_neighbors"
+    made = make_affinity(
+        X,
+        affinity,
+        gamma=model.gamma,
+        n_neighbors=model.n_neighbors,
+        n_clusters=model.n_clusters,
+        n_jobs=model.n_jobs,
+    )
     return np.maximum(made.similarity.toarray(), 0).astype(np.float64)
 
 
 def covariance(W: np.ndarray) -> np.ndarray:
     """Return ``(I - 0.95 D^-1/2 W D^-1/2)^-1``, W without its diagonal and D its row sums.
 
-    It says what is uncertain of each sample, and shared by two, where none is known.
+    It is how uncertain each sample is, and how much of that two share, where none is known.
     """
     S = W.copy()
     np.fill_diagonal(S, 0)
-    S = normalized(S) * -_STEP
-    S[np.diag_indices(len(S))] = 1
+    S = normalized(S) * -_CONTINUATION
+    np.fill_diagonal(S, 1)
     return scipy.linalg.inv(S, overwrite_a=True)
 
 
 def covariance_given(C: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Return the covariance C of a Gaussian field, given its values at some samples: 0 there."""
-    left = C - C[:, known] @ scipy.linalg.solve(
-        C[np.ix_(known, known)], C[known], assume_a="pos"
-    )
-    left[known] = left[:, known] = 0
+    own = C[np.ix_(known, known)]
+    left = C - C[:, known] @ scipy.linalg.solve(own, C[known], assume_a="pos")
+    left[known] = 0
+    left[:, known] = 0
     return left
 
 
@@ -234,7 +250,7 @@ def _mass(
     """Return how much each sample is in the middle of its cluster; others have their membership."""
     own = P[np.arange(len(P)), labels]
     inside = labels[drawn][:, None] == labels[drawn]
-    mass = own * _UNLIKELY
+    mass = own * _FLOOR
     mass[drawn] = own[drawn] * (C * inside).sum(axis=1)
     return mass
 
@@ -246,31 +262,30 @@ def _anchors(
     anchors: list[int] = []
     n_apart = np.array([len(others) for others in groups.apart])
     order = np.lexsort((-np.bincount(groups.of, mass), -n_apart, -groups.size))
-    for one in order[groups.known[order]].tolist():
-        if groups.apart[one].issuperset(anchors):
-            anchors.append(one)
-    met = {int(P[groups.of == one].sum(axis=0).argmax()) for one in anchors}
-    for cluster in sorted(set(range(P.shape[1])) - met):
+    for group in order[groups.known[order]].tolist():
+        if groups.apart[group].issuperset(anchors):
+            anchors.append(group)
+    # the samples in the middle of clusters that none of these is in
+    represented = {P[groups.of == group].sum(axis=0).argmax() for group in anchors}
+    for cluster in range(P.shape[1]):
         inside = np.flatnonzero((labels == cluster) & ~np.isin(groups.of, anchors))
-        if len(inside):
+        if cluster not in represented and len(inside):
             anchors.append(int(groups.of[inside[mass[inside].argmax()]]))
     return anchors
 
 
 def _probabilities(groups: _Groups, P: np.ndarray, anchors: list[int]) -> np.ndarray:
-    """Return the chances that a group is one with an anchor, 0 where this is known."""
+    """Return the probabilities that groups are one with each anchor, 0 where this is known."""
     sums = np.stack([np.bincount(groups.of, column) for column in P.T], axis=1)
     Q = sums / groups.size[:, None]
-    p = (
-        Q @ Q[anchors].T + _UNLIKELY
-    )  # so that an anchor of another cluster is asked about last
+    p = Q @ Q[anchors].T + _FLOOR  # an anchor of another cluster is asked about last
     for j, anchor in enumerate(anchors):
         p[list(groups.apart[anchor]), j] = 0
         p[anchor, j:] = 0  # of two anchors the later is asked about
     return p * storage.inverse(p.sum(axis=1))[:, None]
 
 
-def most_telling(
+def most_informative(
     C: np.ndarray, weights: np.ndarray, group: np.ndarray, fresh: np.ndarray, count: int
 ) -> list[int]:
     r"""Return the groups with the samples whose answers lower uncertainty most, one after another.
@@ -292,13 +307,14 @@ def most_telling(
         Largest number of groups.
     """
     chosen: list[int] = []
-    open_ = fresh[group]
-    while len(chosen) < count and open_.any():
-        variances = np.maximum(C.diagonal(), 1e-12)  # rounding would leave none
-        falls = (C**2 @ weights) / variances
-        x = int(np.where(open_, falls, -1).argmax())
+    may_be_taken = fresh[group]
+    while len(chosen) < count and may_be_taken.any():
+        variances = np.maximum(C.diagonal(), _LEAST_VARIANCE)
+        decreases = (C**2 @ weights) / variances
+        x = int(np.where(may_be_taken, decreases, -1).argmax())
         chosen.append(int(group[x]))
-        open_[group == group[x]] = False
+        may_be_taken[group == group[x]] = False
+        # condition the field on its value at x
         column = C[:, x] / np.sqrt(variances[x])
         C -= column[:, None] * column
     return chosen

@@ -1,32 +1,106 @@
-"""The ways to make constraints of what is known: labels, pairs of ids, groups.
+"""The container of constraints: pairs of samples that belong together, and pairs that do not.
 
-What is known of pairs of samples: those of one cluster, and those of different ones.
+It is made of lists of pairs, of labels, of ids, of a table of both kinds, or of groups.
 """
 
-from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-import nmfcluster.constraints.parsing as reading
 from nmfcluster._utils.validation import check_count, counted, positions, row_names
-from nmfcluster.constraints.graph import check_pairs, components, weight_matrix
-from nmfcluster.constraints.links import (
+from nmfcluster.constraints.graph import (
     Both,
-    Links,
+    adjacency,
+    check_pairs,
     closed_links,
+    components,
     links_among,
     links_of_groups,
     links_of_labels,
 )
-from nmfcluster.constraints.parsing import read_labels, read_pairs
+from nmfcluster.constraints.parsing import (
+    read_groups,
+    read_ids,
+    read_labels,
+    read_pairs,
+    read_signed_pairs,
+)
 
 
-class Makers:
-    """The class methods by which constraints are made of what is known."""
+class PairwiseConstraints:
+    """Pairs of samples that must be in one cluster, and pairs that cannot be.
 
-    _of_links: ClassVar[Callable[..., Any]]  # makes constraints of pairs in their form
+    The container is split as its samples are: indexed by samples, it keeps the pairs with both ends
+    among them, and renumbers these. So whatever splits samples in scikit-learn hands every fold its
+    own pairs; a plain list of pairs would go to all folds, and name other samples there.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    must_link, cannot_link : array-like, iterable of pairs, sparse matrix or None, default=None
+        Pairs (i, j) of samples of the same cluster, and of different clusters, in any order: of
+        shape (n_pairs, 2), or (n_pairs, 3) with weights, what it costs to violate a pair, 1 by
+        default; one by one, as those of ``zip(i, j)`` or of a set; or a sparse matrix of weights,
+        of shape (n_samples, n_samples). Of equal pairs the largest weight counts; pairs of weight 0
+        and must-links of a sample with itself are dropped. Pairs of weight 1 or more are *hard*,
+        and others *soft*; of a list with infinite weights these alone are hard.
+
+    Raises
+    ------
+    TypeError
+        If `n_samples` is not an integer, or the pairs are not numbers, or a dict.
+    ValueError
+        If an index is negative, not whole, or not below `n_samples`; if a weight is negative or
+        NaN; if `cannot_link` holds a sample with itself; if a shape is another.
+
+    Notes
+    -----
+    Hard pairs are what is known, soft ones what is believed: their weights are confidences below 1,
+    or `from_table` says which are soft. `SSNMFClusterer` joins the samples of hard must-links and
+    refuses hard pairs that contradict each other; soft ones are weighed. An infinite weight counts
+    as the largest of the others, but at least 1, and three times as much for cannot-links.
+
+    A split that leaves out a sample forgets that all samples linked to it must be in one cluster;
+    take the `closure` before. Of the pairs, k folds keep a share of (1 - 1/k)^2 for training;
+    `GroupKFold` with `components` as the groups keeps every must-link pair.
+
+    Examples
+    --------
+    >>> from nmfcluster.constraints import PairwiseConstraints
+    >>> known = PairwiseConstraints(6, must_link=[(0, 1), (4, 1)], cannot_link=[(5, 0)])
+    >>> known
+    PairwiseConstraints(n_samples=6, must_link: 2 pairs, cannot_link: 1 pair)
+    >>> known[[1, 3, 4, 5]].must_link
+    array([[0, 2]])
+    """
+
+    _n_samples: int
+    _links: Both
+    index: Any = None  # names of the samples, an Index, an array or None
+
+    def __init__(
+        self, n_samples: int, must_link: Any = None, cannot_link: Any = None
+    ) -> None:
+        check_count(n_samples, "n_samples", 0)
+        samples = range(int(n_samples))
+        must = read_pairs(must_link, "must_link", samples)
+        cannot = read_pairs(cannot_link, "cannot_link", samples)
+        self.__setstate__({"_n_samples": len(samples), "_links": (must, cannot)})
+
+    @classmethod
+    def _of_links(cls, n_samples: int, links: Both, names: Any = None) -> Self:
+        """Return constraints of pairs that are in their form."""
+        new = cls.__new__(cls)
+        new.__setstate__({"_n_samples": n_samples, "_links": links, "index": names})
+        return new
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        for links in self._links:
+            for part in links:
+                part.flags.writeable = False  # a pickle forgets
 
     @classmethod
     def from_labels(
@@ -62,9 +136,9 @@ class Makers:
         >>> known.must_link, known.cannot_link
         (array([[0, 3]]), array([[0, 2], [2, 3]]))
         """
-        codes = reading.read_labels(labels)
+        codes = read_labels(labels)
         links = links_of_labels(codes, n_pairs, random_state)
-        return cls._of_links(len(codes), *links, row_names(labels))
+        return cls._of_links(len(codes), links, row_names(labels))
 
     @classmethod
     def from_ids(cls, ids: Any, must_link: Any = None, cannot_link: Any = None) -> Self:
@@ -97,10 +171,10 @@ class Makers:
         >>> known.must_link, known.cannot_link, known.cannot_link_weights
         (array([[1, 2]]), array([[0, 1]]), array([0.5]))
         """
-        samples, names = reading.read_samples(None, ids)
-        must = reading.read_pairs(must_link, "must_link", samples)
-        cannot = reading.read_pairs(cannot_link, "cannot_link", samples)
-        return cls._of_links(len(samples), must, cannot, names)
+        samples, names = read_ids(None, ids)
+        must = read_pairs(must_link, "must_link", samples)
+        cannot = read_pairs(cannot_link, "cannot_link", samples)
+        return cls._of_links(len(samples), (must, cannot), names)
 
     @classmethod
     def from_table(
@@ -159,10 +233,9 @@ class Makers:
         """
         if n_samples is None and ids is None and sp.issparse(pairs):
             n_samples = pairs.shape[0]
-        samples, names = reading.read_samples(n_samples, ids)
-        return cls._of_links(
-            len(samples), *reading.read_table(pairs, samples, hard), names
-        )
+        samples, names = read_ids(n_samples, ids)
+        links = read_signed_pairs(pairs, samples, hard)
+        return cls._of_links(len(samples), links, names)
 
     @classmethod
     def from_groups(
@@ -214,86 +287,10 @@ class Makers:
         >>> known.must_link.tolist(), known.cannot_link.tolist()
         ([[0, 2]], [[0, 1], [1, 2]])
         """
-        samples, names = reading.read_samples(n_samples, ids)
-        codes = reading.read_groups(groups, samples, apart)
-        return cls._of_links(len(codes), *links_of_groups(codes, bool(apart)), names)
-
-
-class PairwiseConstraints(Makers):
-    """Pairs of samples that must be in one cluster, and pairs that cannot be.
-
-    The container is split as its samples are: indexed by samples, it keeps the pairs with both ends
-    among them, and renumbers these. So whatever splits samples in scikit-learn hands every fold its
-    own pairs; a plain list of pairs would go to all folds, and name other samples there.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of samples.
-    must_link, cannot_link : array-like, iterable of pairs, sparse matrix or None, default=None
-        Pairs (i, j) of samples of the same cluster, and of different clusters, in any order: of
-        shape (n_pairs, 2), or (n_pairs, 3) with weights, what it costs to violate a pair, 1 by
-        default; one by one, as those of ``zip(i, j)`` or of a set; or a sparse matrix of weights,
-        of shape (n_samples, n_samples). Of equal pairs the largest weight counts; pairs of weight 0
-        and must-links of a sample with itself are dropped. Pairs of weight 1 or more are *hard*,
-        and others *soft*; of a list with infinite weights these alone are hard.
-
-    Raises
-    ------
-    TypeError
-        If `n_samples` is not an integer, or the pairs are not numbers, or a dict.
-    ValueError
-        If an index is negative, not whole, or not below `n_samples`; if a weight is negative or
-        NaN; if `cannot_link` holds a sample with itself; if a shape is another.
-
-    Notes
-    -----
-    Hard pairs are what is known, soft ones what is believed: their weights are confidences below 1,
-    or `from_table` says which are soft. `SSNMFClusterer` joins the samples of hard must-links and
-    refuses hard pairs that contradict each other; soft ones are weighed. An infinite weight counts
-    as the largest of the others, but at least 1, and three times as much for cannot-links.
-
-    A split that leaves out a sample forgets that all samples linked to it must be in one cluster;
-    take the `closure` before. Of the pairs, k folds keep a share of (1 - 1/k)^2 for training;
-    `GroupKFold` with `components` as the groups keeps every must-link pair.
-
-    Examples
-    --------
-    >>> from nmfcluster.constraints import PairwiseConstraints
-    >>> known = PairwiseConstraints(6, must_link=[(0, 1), (4, 1)], cannot_link=[(5, 0)])
-    >>> known
-    PairwiseConstraints(n_samples=6, must_link: 2 pairs, cannot_link: 1 pair)
-    >>> known[[1, 3, 4, 5]].must_link
-    array([[0, 2]])
-    """
-
-    def __init__(
-        self, n_samples: int, must_link: Any = None, cannot_link: Any = None
-    ) -> None:
-        check_count(n_samples, "n_samples", 0)
-        must = read_pairs(must_link, "must_link", range(int(n_samples)))
-        cannot = read_pairs(cannot_link, "cannot_link", range(int(n_samples)))
-        self.__setstate__({"_n_samples": int(n_samples), "_links": (must, cannot)})
-
-    @classmethod
-    def _of_links(
-        cls, n_samples: int, must: Links, cannot: Links, names: Any = None
-    ) -> Self:
-        new = cls.__new__(cls)
-        new.__setstate__(
-            {"_n_samples": n_samples, "_links": (must, cannot), "index": names}
-        )
-        return new
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._n_samples: int = state["_n_samples"]
-        self._links: Both = state["_links"]
-        self.index: Any = state.get(
-            "index"
-        )  # names of the samples, an Index, an array or None
-        for links in self._links:
-            for part in links:
-                part.flags.writeable = False  # a pickle forgets
+        samples, names = read_ids(n_samples, ids)
+        codes = read_groups(groups, samples, apart)
+        links = links_of_groups(codes, bool(apart))
+        return cls._of_links(len(codes), links, names)
 
     @property
     def n_samples(self) -> int:
@@ -357,9 +354,10 @@ class PairwiseConstraints(Makers):
 
     def __getitem__(self, key: Any) -> Self:
         samples = positions(key, self.n_samples, "sample", "PairwiseConstraints")
-        must, cannot = (links_among(samples, links) for links in self._links)
+        must, cannot = self._links
+        links = links_among(samples, must), links_among(samples, cannot)
         names = None if self.index is None else self.index[samples]
-        return self._of_links(len(samples), must, cannot, names)
+        return self._of_links(len(samples), links, names)
 
     def take(self, indices: Any, axis: int = 0) -> Self:
         """Return the constraints among some samples, as ``constraints[indices]`` does.
@@ -395,15 +393,17 @@ class PairwiseConstraints(Makers):
         if not isinstance(other, PairwiseConstraints):
             return NotImplemented
         arrays = zip(sum(self._links, ()), sum(other._links, ()), strict=True)
-        return len(self) == len(other) and all(np.array_equal(*both) for both in arrays)
+        are_equal = all(np.array_equal(one, two) for one, two in arrays)
+        return len(self) == len(other) and are_equal
 
     __hash__ = None  # type: ignore[assignment]  # as for arrays
 
     def __repr__(self) -> str:
-        must, cannot = (counted(len(links.pairs), "pair") for links in self._links)
-        name = type(self).__name__
+        must = counted(len(self.must_link), "pair")
+        cannot = counted(len(self.cannot_link), "pair")
         return (
-            f"{name}(n_samples={len(self)}, must_link: {must}, cannot_link: {cannot})"
+            f"{type(self).__name__}(n_samples={len(self)}, must_link: {must}, "
+            f"cannot_link: {cannot})"
         )
 
     def components(self) -> np.ndarray:
@@ -444,8 +444,9 @@ class PairwiseConstraints(Makers):
         array([0.33333333, 0.33333333, 0.33333333])
         """
         self.check()
-        links = closed_links(*self._links, self.components())
-        return self._of_links(self.n_samples, *links, self.index)
+        must, cannot = self._links
+        links = closed_links(must, cannot, self.components())
+        return self._of_links(self.n_samples, links, self.index)
 
     def check(self, n_clusters: int | None = None) -> str:
         """Raise if no clustering can satisfy all hard pairs, as far as that is easily proved.
@@ -485,7 +486,11 @@ class PairwiseConstraints(Makers):
             check_count(n_clusters, "n_clusters", 1)
         if not self.cannot_link_hard.any():
             return "feasible"
-        return check_pairs(self, n_clusters)
+        must_link = self.must_link[self.must_link_hard]
+        cannot_link = self.cannot_link[self.cannot_link_hard]
+        return check_pairs(
+            len(self), must_link, cannot_link, n_clusters, names=self.index
+        )
 
     def satisfied(self, labels: Any) -> tuple[np.ndarray, np.ndarray]:
         """Tell which pairs a clustering satisfies.
@@ -517,8 +522,11 @@ class PairwiseConstraints(Makers):
             raise ValueError(
                 f"labels must have n_samples={len(self)} entries, got {len(codes)}."
             )
-        (a, b), (c, d) = codes[self.must_link].T, codes[self.cannot_link].T
-        return (a == b) & (a >= 0), (c != d) & (c >= 0) & (d >= 0)
+        a, b = codes[self.must_link].T
+        c, d = codes[self.cannot_link].T
+        must_ok = (a == b) & (a >= 0)
+        cannot_ok = (c != d) & (c >= 0) & (d >= 0)
+        return must_ok, cannot_ok
 
     def satisfaction(self, labels: Any) -> float:
         """Return the share of pairs that a clustering satisfies, whatever their weights.
@@ -565,7 +573,13 @@ class PairwiseConstraints(Makers):
         >>> A.toarray().tolist()
         [[0.0, 0.5], [0.5, 0.0]]
         """
-        must, cannot = (
-            weight_matrix(self.n_samples, *links[:2], dtype) for links in self._links
-        )
-        return must, cannot
+        if np.dtype(dtype).kind != "f":
+            raise TypeError(
+                f"dtype must be a float dtype, such as np.float64, got {dtype!r}."
+            )
+        # weights that become infinite are refused with the similarities
+        with np.errstate(over="ignore"):
+            must_weights = self.must_link_weights.astype(dtype)
+            cannot_weights = self.cannot_link_weights.astype(dtype)
+        must = adjacency(len(self), self.must_link, must_weights)
+        return must, adjacency(len(self), self.cannot_link, cannot_weights)

@@ -1,21 +1,238 @@
-"""Pairs of samples as a graph: its matrix, its groups, contradictions, folds that hold none."""
+"""Pairs of samples with weights, as lists and as a graph.
+
+Lists of pairs are brought into one form, copied, closed, and made of labels and of groups. As a
+graph, they have a matrix, connected groups, contradictions, and folds that keep no contradiction.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spanning_tree
 
 from nmfcluster._utils.storage import index_dtype
+from nmfcluster._utils.validation import Seed, check_count, generator_of
 
-_N_SHOWN = 20  # samples that a message names before it leaves some out
+_MOST_NAMED = 20  # samples that a message names; more would make it unreadable
 
 
-def weight_matrix(
-    n_nodes: int, pairs: np.ndarray, weights: np.ndarray, dtype: Any
-) -> sp.csr_array:
+class Links(NamedTuple):
+    """Pairs of samples of one kind, and what it costs to violate each."""
+
+    pairs: np.ndarray  # (n_pairs, 2) int, i < j, sorted, distinct
+    weights: np.ndarray  # (n_pairs,) float64, positive, finite
+    hard: np.ndarray  # (n_pairs,) bool: not to be violated, as opposed to soft
+
+    def where(self, mask: np.ndarray) -> "Links":
+        """Return some of the pairs, by a mask or by their positions."""
+        return Links(self.pairs[mask], self.weights[mask], self.hard[mask])
+
+
+Both = tuple[Links, Links]  # must-links, cannot-links
+
+NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty(0), np.empty(0, dtype=bool))
+
+
+def distinct_pairs(pairs: np.ndarray, weights: Any = 1.0, hard: Any = True) -> Links:
+    """Return every pair once, as (i, j) with i <= j and sorted; of equal ones a hard one counts.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (n_pairs, 2), int
+    weights : ndarray of shape (n_pairs,), float64, or float
+        Of equal pairs that are both hard, or both soft, the largest weight counts.
+    hard : ndarray of shape (n_pairs,), bool, or bool
+
+    Returns
+    -------
+    Links
+    """
+    pairs = np.sort(pairs, axis=1)
+    weights = np.broadcast_to(weights, len(pairs))
+    hard = np.broadcast_to(hard, len(pairs))
+    # the last of equal pairs is kept: a hard one, or else that of the largest weight
+    order = np.lexsort((weights, hard, pairs[:, 1], pairs[:, 0]))
+    in_order = pairs[order]
+    is_last = np.ones(len(pairs), dtype=bool)
+    is_last[:-1] = (in_order[1:] != in_order[:-1]).any(axis=1)
+    return Links(pairs, weights, hard).where(order[is_last])
+
+
+def copied_pairs(
+    pairs: np.ndarray, origin: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs of copies: all (a, b) with ``(origin[a], origin[b])`` a pair.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (n_pairs, 2), int
+    origin : ndarray of shape (n_copies,), int
+        The sample that every copy is of; a sample may have no copy, one or many.
+
+    Returns
+    -------
+    copies : ndarray of shape (n_copied_pairs, 2), int
+    source : ndarray of shape (n_copied_pairs,), int
+        ``pairs[source]`` are the pairs that they are copies of.
+    """
+    # the copies of sample i are by_origin[starts[i]:starts[i] + counts[i]]
+    highest = max(pairs.max(initial=-1), origin.max(initial=-1))
+    counts = np.bincount(origin, minlength=highest + 1)
+    starts = np.cumsum(counts) - counts
+    by_origin = np.argsort(origin, kind="stable")
+    # a pair has as many copies as there are copies of its first sample, times of its second
+    n_first, n_second = counts[pairs].T
+    n_copies = n_first * n_second
+    source = np.repeat(np.arange(len(pairs)), n_copies)
+    first_copy = np.repeat(np.cumsum(n_copies) - n_copies, n_copies)
+    position = np.arange(len(source)) - first_copy
+    within = np.column_stack(np.divmod(position, n_second[source]))
+    return by_origin[starts[pairs[source]] + within], source
+
+
+def links_among(samples: np.ndarray, links: Links) -> Links:
+    """Return the pairs with both ends among some samples, by the positions of these.
+
+    Parameters
+    ----------
+    samples : ndarray of shape (n_taken,), int
+        A sample that occurs several times has its pairs at every position.
+    links : Links
+
+    Returns
+    -------
+    Links
+    """
+    pairs, source = copied_pairs(links.pairs, samples)
+    return distinct_pairs(pairs, links.weights[source], links.hard[source])
+
+
+def closed_links(must: Links, cannot: Links, group: np.ndarray) -> Both:
+    """Return all pairs that follow from pairs, hard ones of which do not contradict each other.
+
+    Parameters
+    ----------
+    must : Links
+    cannot : Links
+    group : ndarray of shape (n_samples,), int
+        Numbers from 0 of the groups of samples that hard must-link pairs join.
+
+    Returns
+    -------
+    must : Links
+        All pairs within a group, which are hard, and all between two groups that a soft must-link
+        pair connects. They share the weights of the given pairs there evenly.
+    cannot : Links
+        All pairs between two groups that a cannot-link pair connects, with its weight so shared.
+    """
+    one, other = group[cannot.pairs].T
+    between = cannot.where(
+        one != other
+    )  # a soft one inside a group cannot be satisfied
+    return _links_of_all_members(must, group), _links_of_all_members(between, group)
+
+
+def _links_of_all_members(links: Links, group: np.ndarray) -> Links:
+    """Return all pairs of samples in groups that links connect, which share their weights."""
+    sizes = np.bincount(group)
+    ends = np.sort(group[links.pairs], axis=1)
+    ends, number = np.unique(ends, axis=0, return_inverse=True)
+    number = number.ravel()  # NumPy 2.0 returns a column
+    one, other = ends.T
+    inside = one == other
+    n_pairs = sizes[one] * np.where(inside, (sizes[one] - 1) / 2, sizes[other])
+    # what is known of two groups holds for all pairs of their samples
+    shares = np.bincount(number, links.weights, minlength=len(ends)) / n_pairs
+    hard = np.bincount(number, links.hard, minlength=len(ends)) > 0
+    pairs, source = copied_pairs(ends, group)
+    once = (pairs[:, 0] < pairs[:, 1]) | ~inside[source]
+    source = source[once]
+    return distinct_pairs(pairs[once], shares[source], hard[source])
+
+
+def links_of_labels(codes: np.ndarray, n_pairs: int | None, random_state: Seed) -> Both:
+    """Return pairs of samples whose class is known, of weight 1: of equal classes, of others.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,), int
+        Numbers of the classes from 0; -1: not known.
+    n_pairs : int or None
+        Number of pairs to draw, all sets of pairs with the same chance; None: all pairs.
+    random_state : int, RandomState, Generator or None
+
+    Returns
+    -------
+    must : Links
+    cannot : Links
+    """
+    known = np.flatnonzero(codes >= 0)
+    total = len(known) * (len(known) - 1) // 2
+    if n_pairs is None:
+        numbers = np.arange(total)
+    else:
+        rng = generator_of(random_state)
+        check_count(n_pairs, "n_pairs", 0)
+        if n_pairs > total:
+            raise ValueError(
+                f"n_pairs must be at most {total}, the number of pairs of the {len(known)} "
+                f"samples whose label is known, got {n_pairs}."
+            )
+        numbers = _distinct_numbers(rng, total, n_pairs)
+    pairs = known[pairs_of_numbers(numbers)]
+    same = codes[pairs[:, 0]] == codes[pairs[:, 1]]
+    return distinct_pairs(pairs[same]), distinct_pairs(pairs[~same])
+
+
+def links_of_groups(codes: np.ndarray, apart: bool) -> Both:
+    """Return all pairs within groups, and where they are `apart` all pairs between them.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,), int
+        Number of the group of every sample, from 0; -1: in none.
+    apart : bool
+
+    Returns
+    -------
+    must, cannot : Links
+        All pairs of weight 1.
+    """
+    if apart:
+        return links_of_labels(codes, None, None)
+    members = np.flatnonzero(codes >= 0)
+    numbers = np.unique(codes[members])
+    pairs, _ = copied_pairs(np.column_stack([numbers, numbers]), codes[members])
+    pairs = pairs[pairs[:, 0] < pairs[:, 1]]
+    return distinct_pairs(members[pairs]), NO_LINKS
+
+
+def _distinct_numbers(
+    rng: np.random.RandomState, total: int, n_drawn: int
+) -> np.ndarray:
+    """Draw distinct numbers below `total`, all sets of them with the same chance."""
+    # a list of all is then short, and draws would often repeat others
+    if 3 * n_drawn > total:
+        return rng.permutation(total)[:n_drawn]
+    drawn = np.empty(0, dtype=np.int64)
+    while len(drawn) < n_drawn:
+        more = rng.randint(total, size=2 * (n_drawn - len(drawn)), dtype=np.int64)
+        drawn = np.concatenate([drawn, more])
+        drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
+    return drawn[:n_drawn]
+
+
+def pairs_of_numbers(numbers: np.ndarray) -> np.ndarray:
+    """Return the pairs (a, b), a < b, that are counted (0, 1), (0, 2), (1, 2), (0, 3) ..."""
+    b = ((1 + np.sqrt(1 + 8.0 * numbers)) / 2).astype(np.int64)
+    # rounding may lift the root over a whole number, never below
+    b -= b * (b - 1) // 2 > numbers
+    return np.column_stack([numbers - b * (b - 1) // 2, b])
+
+
+def adjacency(n_nodes: int, pairs: np.ndarray, weights: Any = True) -> sp.csr_array:
     """Return the symmetric matrix of the weights of pairs, at (i, j) and at (j, i).
 
     Parameters
@@ -23,28 +240,16 @@ def weight_matrix(
     n_nodes : int
         Number of samples, or of groups of them.
     pairs : ndarray of shape (n_pairs, 2), int
-    weights : ndarray of shape (n_pairs,), float64
-    dtype : dtype
-        Type of the entries; an error is raised unless it is one of floats.
+    weights : ndarray of shape (n_pairs,), default=True
+        Of any type, which the matrix gets.
 
     Returns
     -------
     sparse array of shape (n_nodes, n_nodes)
     """
-    if np.dtype(dtype).kind != "f":
-        raise TypeError(
-            f"dtype must be a float dtype, such as np.float64, got {dtype!r}."
-        )
-    with np.errstate(
-        over="ignore"
-    ):  # what is infinite then is refused with the similarities
-        return _adjacency(n_nodes, pairs, weights.astype(dtype))
-
-
-def _adjacency(n_samples: int, pairs: np.ndarray, entries: Any = True) -> sp.csr_array:
-    rows, columns = np.concatenate([pairs, pairs[:, ::-1]]).astype(np.int32).T
-    entries = np.tile(np.broadcast_to(entries, len(pairs)), 2)
-    return sp.csr_array((entries, (rows, columns)), shape=(n_samples, n_samples))
+    ends = np.concatenate([pairs, pairs[:, ::-1]]).astype(np.int32)
+    entries = np.tile(np.broadcast_to(weights, len(pairs)), 2)
+    return sp.csr_array((entries, tuple(ends.T)), shape=(n_nodes, n_nodes))
 
 
 def components(n_samples: int, pairs: np.ndarray) -> np.ndarray:
@@ -61,70 +266,95 @@ def components(n_samples: int, pairs: np.ndarray) -> np.ndarray:
     ndarray of shape (n_samples,), int
         Sample 0 is in group 0; each new number is one more than the largest before it.
     """
-    _, labels = connected_components(_adjacency(n_samples, pairs), directed=False)
-    return np.asarray(
-        labels, dtype=np.intp
-    )  # SciPy numbers parts as it meets them, from node 0
+    _, labels = connected_components(adjacency(n_samples, pairs), directed=False)
+    # SciPy numbers components as it meets them, from node 0
+    return np.asarray(labels, dtype=np.intp)
 
 
-def check_pairs(pairs: Any, n_clusters: int | None) -> str:
-    """Raise if it turns out that no clustering can satisfy all hard pairs.
+def check_pairs(
+    n_samples: int,
+    must_link: np.ndarray,
+    cannot_link: np.ndarray,
+    n_clusters: int | None,
+    names: Any = None,
+) -> str:
+    """Raise if it turns out that no clustering can satisfy all of some pairs.
 
     Parameters
     ----------
-    pairs : PairwiseConstraints
-        Samples are called by their names, where they have some.
+    n_samples : int
+    must_link, cannot_link : ndarray of shape (n_pairs, 2), int
     n_clusters : int or None
         Largest number of clusters allowed, 1 at least; None: any number.
+    names : sequence, default=None
+        What messages call the samples; their positions by default.
 
     Returns
     -------
     {"feasible", "undecided"}
-        "feasible" if there is a clustering that satisfies all hard pairs.
+        "feasible" if there is a clustering that satisfies all pairs.
     """
-    n_samples = len(pairs)
-    must_link, cannot_link = (links.pairs[links.hard] for links in pairs._links)
-    names = range(n_samples) if pairs.index is None else pairs.index
+    shown = range(n_samples) if names is None else names
     group = components(n_samples, must_link)
     first = np.unique(group, return_index=True)[1]
     apart = group[cannot_link]
-    if len(joined := cannot_link[apart[:, 0] == apart[:, 1]]):
-        chain = [names[i] for i in _path(n_samples, must_link, *joined[0].tolist())]
-        told = f"samples {chain[0]} and {chain[-1]} cannot be linked, but must-link pairs join them"
-        between = "-" if pairs.index is None else " - "
-        raise ValueError(f"{told}: {_enumerated(chain, between)}.")
+    joined = cannot_link[apart[:, 0] == apart[:, 1]]
+    if len(joined):
+        start, end = joined[0]
+        _, before = _breadth_first(n_samples, must_link, [start])
+        chain = [shown[i] for i in reversed(_path_to_root(before, end))]
+        ends = f"samples {chain[0]} and {chain[-1]}"
+        raise ValueError(
+            f"{ends} cannot be linked, but must-link pairs join them: "
+            f"{_enumerated(chain, '-' if names is None else ' - ')}."
+        )
     if n_clusters is None or n_clusters >= len(first):
         return "feasible"
     if n_clusters == 2:
-        if cycle := _odd_cycle(len(first), apart):
-            told = f"samples {_enumerated(names[i] for i in first[cycle])} are a cycle"
-            why = "each, or a sample that must be with it, cannot be linked to the next"
+        cycle = _odd_cycle(len(first), apart)
+        if cycle:
+            samples = _enumerated(shown[i] for i in first[cycle])
             raise ValueError(
-                f"n_clusters=2 is too small: {told} of odd length, in which {why}."
+                f"n_clusters=2 is too small: samples {samples} are a cycle of odd length, in "
+                "which each, or a sample that must be with it, cannot be linked to the next."
             )
         return "feasible"
     # a group with fewer than n_clusters others apart from it can be placed after all of them
-    apart = np.column_stack(
-        sp.triu(_adjacency(len(first), apart)).nonzero()
-    )  # each once
-    while not (
-        kept := (np.bincount(apart.ravel()) >= n_clusters)[apart].all(axis=1)
-    ).all():
-        apart = apart[kept]
-    if clique := _clique(apart, n_clusters + 1):
-        told = f"samples {_enumerated(names[i] for i in first[clique])} need a cluster each"
-        why = "no two of them, or samples that must be with them, can be linked"
-        raise ValueError(f"n_clusters={n_clusters} is too small: {told}, as {why}.")
+    apart = np.column_stack(sp.triu(adjacency(len(first), apart)).nonzero())  # once
+    n_left = None
+    while n_left != len(apart):
+        n_left = len(apart)
+        has_many = np.bincount(apart.ravel()) >= n_clusters
+        apart = apart[has_many[apart].all(axis=1)]
+    clique = _clique(apart, n_clusters + 1)
+    if clique:
+        samples = _enumerated(shown[i] for i in first[clique])
+        raise ValueError(
+            f"n_clusters={n_clusters} is too small: samples {samples} need a cluster each, as no "
+            "two of them, or samples that must be with them, can be linked."
+        )
     return "undecided" if len(apart) else "feasible"
 
 
-def _path(n_samples: int, pairs: np.ndarray, start: int, end: int) -> list[int]:
-    """Return the samples along a shortest path of pairs, which there must be."""
-    _, before = _searched(n_samples, pairs, np.array([start]))
-    path = [end]
-    while path[-1] != start:
-        path.append(int(before[path[-1]]))
-    return path[::-1]
+def _breadth_first(n_nodes: int, edges: np.ndarray, roots: Any) -> Any:
+    """Search a graph from roots: the depth of every node, and the node before it."""
+    depth, before, _ = dijkstra(
+        adjacency(n_nodes, edges),
+        indices=roots,
+        unweighted=True,
+        min_only=True,
+        return_predecessors=True,
+    )
+    return depth, before
+
+
+def _path_to_root(before: np.ndarray, node: int) -> list[int]:
+    """Return the nodes on the way back to the root of a search, from `node` on."""
+    path = []
+    while node >= 0:  # SciPy marks what is before a root by a negative number
+        path.append(int(node))
+        node = before[node]
+    return path
 
 
 def _odd_cycle(n_nodes: int, edges: np.ndarray) -> list[int]:
@@ -133,25 +363,14 @@ def _odd_cycle(n_nodes: int, edges: np.ndarray) -> list[int]:
     Every other step away from a root then has the other colour.
     """
     roots = np.unique(components(n_nodes, edges), return_index=True)[1]
-    depth, before = _searched(n_nodes, edges, roots)
+    depth, before = _breadth_first(n_nodes, edges, roots)
     level = edges[depth[edges[:, 0]] == depth[edges[:, 1]]]
     if not len(level):
         return []
     # the paths from both ends of such an edge up to where they meet, and the edge
-    one, other = ([node] for node in level[0].tolist())
-    while one[-1] != other[-1]:
-        one.append(int(before[one[-1]]))
-        other.append(int(before[other[-1]]))
-    return one + other[-2::-1]
-
-
-def _searched(
-    n_nodes: int, edges: np.ndarray, roots: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Search a graph in breadth, from roots: the depth of every node, and the node before it."""
-    how = {"unweighted": True, "min_only": True, "return_predecessors": True}
-    depth, before, _ = dijkstra(_adjacency(n_nodes, edges), indices=roots, **how)
-    return depth, before
+    one, other = (_path_to_root(before, node) for node in level[0])
+    n_apart = int(np.not_equal(one, other).sum())
+    return one[: n_apart + 1] + other[:n_apart][::-1]
 
 
 def _clique(edges: np.ndarray, size: int) -> list[int]:
@@ -160,14 +379,16 @@ def _clique(edges: np.ndarray, size: int) -> list[int]:
     From every node a clique grows by those of its neighbours that fit, the ones with the most
     neighbours first.
     """
-    neighbours: dict[int, set[int]] = defaultdict(set)
-    for one, other in np.concatenate([edges, edges[:, ::-1]]).tolist():
-        neighbours[one].add(other)
-    place = {node: (-len(others), node) for node, others in neighbours.items()}
-    for start in sorted(neighbours, key=place.__getitem__):
+    neighbors: dict[int, set[int]] = defaultdict(set)
+    for one, other in edges.tolist():
+        neighbors[one].add(other)
+        neighbors[other].add(one)
+    nodes = sorted(neighbors, key=lambda node: (-len(neighbors[node]), node))
+    rank = {node: number for number, node in enumerate(nodes)}
+    for start in nodes:
         clique = [start]
-        for other in sorted(neighbours[start], key=place.__getitem__):
-            if neighbours[other].issuperset(clique):
+        for other in sorted(neighbors[start], key=rank.__getitem__):
+            if neighbors[other].issuperset(clique):
                 clique.append(other)
         if len(clique) >= size:
             return sorted(clique[:size])
@@ -176,21 +397,21 @@ def _clique(edges: np.ndarray, size: int) -> list[int]:
 
 def _enumerated(samples: Any, between: str = ", ") -> str:
     names = [str(sample) for sample in samples]
-    if len(names) > _N_SHOWN:
-        names[_N_SHOWN:] = [f"... ({len(names) - _N_SHOWN} more)"]
+    if len(names) > _MOST_NAMED:
+        names[_MOST_NAMED:] = [f"... ({len(names) - _MOST_NAMED} more)"]
     return between.join(names)
 
 
 def folds_of_pairs(
     pairs: Any, n_splits: int, rng: np.random.Generator
 ) -> Iterator[Any]:
-    """Yield the folds of pairs in which any are asked.
+    """Yield the folds of pairs that hold out any.
 
     Must-links that join what others join too are held out with them: the links of a random
     spanning forest are dealt out, and a fold cuts its own. Samples that are then still joined are
-    a piece; must-links between two pieces are asked. Cannot-links between the same two pieces are
-    kept or held out together. Without chains of pairs each pair is asked in one fold; of a group
-    of many must-links a fold keeps fewer than its share, as all links between pieces go.
+    a piece; must-links between two pieces are held out. Cannot-links between the same two pieces
+    are kept or held out together. Without chains of pairs each pair is held out in one fold; of a
+    group of many must-links a fold keeps fewer than its share, as all links between pieces go.
 
     Parameters
     ----------
@@ -203,28 +424,30 @@ def folds_of_pairs(
     ------
     kept : PairwiseConstraints
         The part of the pairs that is kept.
-    asked : tuple of ndarray, bool
-        Which of all must-links, and which of all cannot-links, are asked about.
+    held_out : tuple of ndarray, bool
+        Which of all must-links, and which of all cannot-links, are held out and can be scored.
     """
-    n_samples, must, cannot = len(pairs), pairs.must_link, pairs.cannot_link
-    forest = _spanning_forest(n_samples, must, rng)
+    must, cannot = pairs._links
+    n_samples = len(pairs)
+    forest = _spanning_forest(n_samples, must.pairs, rng)
     # every fold gets as many links as any other, or one more
-    cut_in, asked_in = (
-        rng.permutation(len(links)) % n_splits for links in (forest, cannot)
-    )
+    fold_of_forest = rng.permutation(len(forest)) % n_splits
+    fold_of_cannot = rng.permutation(len(cannot.pairs)) % n_splits
     for fold in range(n_splits):
-        piece = components(n_samples, forest[cut_in != fold])
-        open_must = piece[must[:, 0]] != piece[must[:, 1]]
-        open_cannot = (asked_in == fold)[_first_alike(piece, cannot)]
-        open_pairs = zip(pairs._links, (open_must, open_cannot), strict=True)
-        # with the names of samples, or fit could not put them into the order of its own
-        kept = pairs._of_links(
-            n_samples, *(a.where(~b) for a, b in open_pairs), pairs.index
-        )
+        piece = components(n_samples, forest[fold_of_forest != fold])
+        must_ends = piece[must.pairs]
+        cannot_ends = piece[cannot.pairs]
+        open_must = must_ends[:, 0] != must_ends[:, 1]
+        open_cannot = (fold_of_cannot == fold)[_first_of_equal(cannot_ends)]
+        kept = must.where(~open_must), cannot.where(~open_cannot)
         # a cannot-link within a piece is contradicted by pairs that are kept
-        open_cannot &= piece[cannot[:, 0]] != piece[cannot[:, 1]]
+        open_cannot &= cannot_ends[:, 0] != cannot_ends[:, 1]
         if open_must.any() or open_cannot.any():
-            yield kept, (open_must, open_cannot)
+            # with the names of samples, by which fit puts them into its own order
+            yield (
+                pairs._of_links(n_samples, kept, pairs.index),
+                (open_must, open_cannot),
+            )
 
 
 def _spanning_forest(
@@ -233,17 +456,13 @@ def _spanning_forest(
     """Return some of the links that join what all of them join, with no cycle among them."""
     order = rng.permutation(len(links)) + 1.0
     ends = links.T.astype(index_dtype(n_samples))  # SciPy 1.13 makes trees of no others
-    forest = minimum_spanning_tree(
-        sp.csr_array((order, tuple(ends)), shape=(n_samples, n_samples))
-    )
-    return np.column_stack(sp.coo_array(forest).coords)
+    graph = sp.csr_array((order, tuple(ends)), shape=(n_samples, n_samples))
+    return np.column_stack(sp.coo_array(minimum_spanning_tree(graph)).coords)
 
 
-def _first_alike(piece: np.ndarray, links: np.ndarray) -> np.ndarray:
-    """Return for every link the first one that is between the same two pieces."""
-    low, high = np.sort(piece[links], axis=1).T
-    code = (
-        low * len(piece) + high
-    )  # one number for two pieces, which are sorted sooner than rows
+def _first_of_equal(ends: np.ndarray) -> np.ndarray:
+    """Return for every pair of numbers the first one that is equal, in whatever order."""
+    low, high = np.sort(ends, axis=1).T
+    code = low * (ends.max(initial=0) + 1) + high  # sorted sooner than rows are
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
     return first[number]

@@ -1,4 +1,4 @@
-"""Pairs of samples, ids, groups and labels that a user hands in: read and checked."""
+"""Pairs of samples, ids, groups and labels that users pass: read and checked."""
 
 from collections.abc import Hashable, Iterable, Mapping, Set
 from contextlib import suppress
@@ -17,18 +17,28 @@ from nmfcluster._utils.validation import (
     row_names,
     shown,
 )
-from nmfcluster.constraints.links import NO_LINKS, Both, Links, distinct_pairs
+from nmfcluster.constraints.graph import NO_LINKS, Both, Links, distinct_pairs
 
-_CURE = " PairwiseConstraints.from_table and from_ids read names of samples, with ids=X.index."
-_BOOLS, _NO_ROWS = {bool, np.bool_}, str | bytes | Mapping
-Samples = (
-    range | dict[Any, int]
-)  # positions of samples, which are called by these or by ids
+_HINT_OF_NAMES = (
+    " PairwiseConstraints.from_table and from_ids read names of samples, with "
+    "ids=X.index."
+)
+_BOOLS = {bool, np.bool_}
+_NO_SEQUENCES = (
+    str | bytes | Mapping
+)  # iterable, but neither a pair nor a list of pairs
 
+# positions of samples, which are called by these or by ids
+Samples = range | dict[Any, int]
+
+#: signs of the words for a kind of pair
 _SIGNS = dict.fromkeys(("must", "must-link", "must_link", "ml"), 1)
 _SIGNS |= dict.fromkeys(("cannot", "cannot-link", "cannot_link", "cl"), -1)
-# times the largest weight, of infinite cannot-links: fits of four sets violate 28 of 2,485 at 1,
-_KEPT = 3.0  # none at 3 and 10, and from there on their samples come apart from their clusters
+
+# weight of infinite cannot-links, in units of the largest finite weight: fits of four data sets
+# violate 28 of 2,485 at 1 and none at 3 and 10, and from there on their samples come apart from
+# their clusters
+_INFINITE_CANNOT_LINK = 3.0
 
 
 def read_pairs(value: Any, name: str, samples: Samples) -> Links:
@@ -48,142 +58,154 @@ def read_pairs(value: Any, name: str, samples: Samples) -> Links:
     """
     if value is None:
         return NO_LINKS
-    ends, *more = _columns(value, name, samples)
-    weights = _as_numbers(more[0], name) if more else np.ones(len(ends))
-    return _checked(Links(ends, weights, _are_hard(weights)), name, samples)
+    pairs, *columns = _read_columns(value, name, samples)
+    weights = _as_numbers(columns[0], name) if columns else np.ones(len(pairs))
+    return _checked(Links(pairs, weights, _are_hard(weights)), name, samples)
 
 
-def read_table(value: Any, samples: Samples, hard: Any) -> Both:
+def read_signed_pairs(value: Any, samples: Samples, hard: Any) -> Both:
     """Return the must-links and the cannot-links of one table, checked and in one form.
 
     Parameters
     ----------
     value : array-like, data frame, sparse matrix or iterable of rows
         Columns, or entries: samples, samples, kinds or signed weights, and perhaps weights, or
-        bools that say which pairs are hard.
+        bools that mark the pairs that are hard.
     samples : range, or dict of positions by id
     hard : bool, array-like of shape (n_pairs,), bool, or None
-        Which pairs are hard, beside those of infinite weight; None: as weights say.
+        Which pairs are hard, besides those of infinite weight; None: as their weights imply.
 
     Returns
     -------
     must, cannot : Links
     """
-    ends, kinds, *more = _columns(value, "pairs", samples)
-    signed = _as_signed(kinds)
-    if more and hard is None and set(map(type, more[0])) <= _BOOLS:
-        hard = more[0]
-    elif more:
-        weights = _as_numbers(more[0], "pairs")
+    pairs, kinds, *columns = _read_columns(value, "pairs", samples)
+    signed = _signed_weights(kinds)
+    # a fourth column of weights, or of which pairs are hard
+    if columns and hard is None and set(map(type, columns[0])) <= _BOOLS:
+        hard = columns[0]
+    elif columns:
+        weights = _as_numbers(columns[0], "pairs")
         if not (weights > 0).all():
-            told = "pairs must have weights above 0, or bools, in a fourth column"
             raise ValueError(
-                f"{told}, got {weights.min()}: the third one has the sign."
+                "pairs must have weights above 0, or bools, in a fourth column, got "
+                f"{weights.min()}: the third one has the sign."
             )
         signed = signed * weights
     if hard is not None:
         flags = np.asarray(hard, dtype=object)
-        if (
-            flags.shape not in ((), signed.shape)
-            or not set(map(type, flags.flat)) <= _BOOLS
-        ):
-            form = f"hard must be None, a bool, or one for each of {counted(len(signed), 'pair')}"
-            raise ValueError(f"{form}; got {shown(hard)}.")
+        fits = flags.shape in ((), signed.shape)
+        if not fits or not set(map(type, flags.flat)) <= _BOOLS:
+            form = f"None, a bool, or one for each of {counted(len(signed), 'pair')}"
+            raise ValueError(f"hard must be {form}; got {shown(hard)}.")
         hard = flags.astype(bool)
-    links = Links(ends, np.abs(signed), _are_hard(np.abs(signed), hard))
+    weights = np.abs(signed)
+    links = Links(pairs, weights, _are_hard(weights, hard))
     must = _checked(links.where(signed > 0), "must_link", samples)
-    return must, _checked(links.where(signed < 0), "cannot_link", samples)
+    cannot = _checked(links.where(signed < 0), "cannot_link", samples)
+    return must, cannot
 
 
-def _columns(value: Any, name: str, samples: Samples) -> list[np.ndarray]:
+def _read_columns(value: Any, name: str, samples: Samples) -> list[np.ndarray]:
     """Return the positions of the samples of pairs, (n_pairs, 2), and further columns.
 
-    numpy is not asked to guess the type of what is no array: it would make words of all of a row.
+    NumPy does not guess the type of what is no array: it would make words of all of a row.
     """
-    if sp.issparse(value):  # its rows are the samples, whatever these are called
-        samples = range(n := len(samples))
+    if sp.issparse(value):
+        n = len(samples)
+        samples = range(n)  # its rows are the samples, whatever these are called
         if value.shape != (n, n):
-            told = f"{name} given as a sparse matrix must have shape ({n}, {n}), got {value.shape}"
-            cure = "Cross-validation does not split it: pass PairwiseConstraints"
-            raise ValueError(f"{told}. {cure}.")
+            raise ValueError(
+                f"{name} given as a sparse matrix must have shape ({n}, {n}), got {value.shape}. "
+                "Cross-validation does not split it: pass PairwiseConstraints."
+            )
         check_stored(value, name)
         columns = list(sp.find(value * 1))  # numbers, where it holds bools
     else:
-        columns = _of_rows(value, name)
+        columns = _columns_of_rows(value, name)
     ends = [_positions(column, name, samples) for column in columns[:2]]
     return [np.column_stack(ends), *columns[2:]]
 
 
-def _of_rows(value: Any, name: str) -> list[np.ndarray]:
-    kind, least = (", kind", 3) if name == "pairs" else ("", 2)
+def _columns_of_rows(value: Any, name: str) -> list[np.ndarray]:
+    """Return the columns of a table of pairs that is no sparse matrix."""
+    of_both_kinds = name == "pairs"
+    lengths = (3, 4) if of_both_kinds else (2, 3)
+    kind = ", kind" if of_both_kinds else ""
     form = f"{name} must hold pairs (a, b{kind}), or (a, b{kind}, weight), or be a sparse matrix"
-    rows: Any = value
-    if (
-        isinstance(value, np.ndarray)
-        and value.ndim == 2
-        and value.shape[1] in (least, least + 1)
-    ):
+    if isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[1] in lengths:
         return list(value.T)
-    if hasattr(value, "columns"):  # of pandas, or of polars
-        by_row = hasattr(value, "itertuples")
-        rows = value.itertuples(index=False, name=None) if by_row else value.iter_rows()
-    elif isinstance(value, _NO_ROWS) or not isinstance(value, Iterable):
+    if hasattr(value, "itertuples"):  # a data frame of pandas
+        rows = list(value.itertuples(index=False, name=None))
+    elif hasattr(value, "iter_rows"):  # of polars
+        rows = list(value.iter_rows())
+    elif isinstance(value, _NO_SEQUENCES) or not isinstance(value, Iterable):
         raise TypeError(f"{form}, got {shown(value)}.")
-    rows = list(rows)
-    # a set has no order: which of three is the weight?
-    kinds = {kind for kind in set(map(type, rows)) if hasattr(kind, "__len__")}
-    kinds = {kind for kind in kinds if not issubclass(kind, _NO_ROWS | Set)}
+    else:
+        rows = list(value)
+    # types are checked once each; a set has no order: which of three is the weight?
+    allowed = {
+        kind
+        for kind in set(map(type, rows))
+        if hasattr(kind, "__len__") and not issubclass(kind, _NO_SEQUENCES | Set)
+    }
     for row in rows:
-        if type(row) not in kinds or len(row) not in (least, least + 1):
+        if type(row) not in allowed or len(row) not in lengths:
             got = f"shape {value.shape}" if hasattr(value, "shape") else shown(row)
             raise ValueError(f"{form}, got {got}.")
-    columns = zip_longest(*rows, fillvalue=1.0) if rows else [()] * least
+    if not rows:
+        return [np.empty(0, dtype=object)] * lengths[0]
+    columns = zip_longest(*rows, fillvalue=1.0)  # 1: of pairs without a weight
     return [np.fromiter(column, dtype=object, count=len(rows)) for column in columns]
 
 
 def _positions(names: np.ndarray, name: str, samples: Samples) -> np.ndarray:
     """Return the positions of samples that are called by them, or by ids."""
     if isinstance(samples, dict):
-        try:
-            return np.array([samples[one] for one in names], dtype=np.intp)
-        except KeyError as error:
-            told = f"{error.args[0]!r} is not among the {counted(len(samples), 'id')}"
-            raise ValueError(
-                f"{name} must name samples by their ids, but {told}."
-            ) from None
-        except TypeError:
-            odd = next(
-                (one for one in names if not isinstance(one, Hashable)), names[0]
-            )
-            raise TypeError(
-                f"{name} must hold hashable ids, got {shown(odd)}."
-            ) from None
-    names = _as_numbers(names, name, _CURE)
-    bad = ~(np.isfinite(names) & (names == np.floor(names)) & (names >= 0))
+        return _positions_of_ids(names, name, samples)
+    n = len(samples)
+    numbers = _as_numbers(names, name, _HINT_OF_NAMES)
+    is_whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
+    bad = ~(is_whole & (numbers >= 0))
     if bad.any():
-        form = f"{name} must hold indices of samples, whole numbers from 0"
-        raise ValueError(f"{form}, got {names[bad][0]}.")
-    if (names >= (n := len(samples))).any():
-        told = f"{name} holds the index {int(names[names >= n][0])}, but n_samples={n}"
-        why = "Inside cross-validation a plain list of pairs is not split with the samples"
         raise ValueError(
-            f"{told}. {why}: pass PairwiseConstraints, given as constraints=."
+            f"{name} must hold indices of samples, whole numbers from 0, got {numbers[bad][0]}."
         )
-    return names.astype(np.intp)
+    too_large = numbers[numbers >= n]
+    if len(too_large):
+        raise ValueError(
+            f"{name} holds the index {int(too_large[0])}, but n_samples={n}. Inside "
+            "cross-validation a plain list of pairs is not split with the samples: pass "
+            "PairwiseConstraints, given as constraints=."
+        )
+    return numbers.astype(np.intp)
 
 
-def _as_numbers(column: np.ndarray, name: str, cure: str = "") -> np.ndarray:
+def _positions_of_ids(
+    ids: np.ndarray, name: str, samples: dict[Any, int]
+) -> np.ndarray:
+    try:
+        return np.array([samples[one] for one in ids], dtype=np.intp)
+    except KeyError as error:
+        unknown = f"{error.args[0]!r} is not among the {counted(len(samples), 'id')}"
+        raise ValueError(
+            f"{name} must name samples by their ids, but {unknown}."
+        ) from None
+    except TypeError:
+        odd = next((one for one in ids if not isinstance(one, Hashable)), ids[0])
+        raise TypeError(f"{name} must hold hashable ids, got {shown(odd)}.") from None
+
+
+def _as_numbers(column: np.ndarray, name: str, hint: str = "") -> np.ndarray:
+    """Return a column as numbers; `hint` is added to the error where it holds text."""
     if column.dtype.kind in "iuf":
         return column
-    odd = {
-        kind
-        for kind in set(map(type, column))
-        if not issubclass(kind, Real) or kind in _BOOLS
-    }
-    if odd:
-        first = next(value for value in column if type(value) in odd)
-        told = f"{name} must hold numbers, got {shown(first)}."
-        raise TypeError(told + cure * isinstance(first, str))
+    types = set(map(type, column))
+    odd = {kind for kind in types if kind in _BOOLS or not issubclass(kind, Real)}
+    for value in column:
+        if type(value) in odd:
+            hint = hint if isinstance(value, str) else ""
+            raise TypeError(f"{name} must hold numbers, got {shown(value)}.{hint}")
     try:
         return column.astype(np.float64)
     except OverflowError:
@@ -193,21 +215,24 @@ def _as_numbers(column: np.ndarray, name: str, cure: str = "") -> np.ndarray:
         ) from None
 
 
-def _as_signed(kinds: np.ndarray) -> np.ndarray:
+def _signed_weights(kinds: np.ndarray) -> np.ndarray:
     """Return signed weights: those of must-links are positive, those of cannot-links negative."""
-    real = all(issubclass(kind, Real) for kind in set(map(type, kinds)))
-    signed = _as_numbers(kinds, "pairs").astype(float) if real else np.zeros(len(kinds))
+    if all(issubclass(kind, Real) for kind in set(map(type, kinds))):
+        signed = _as_numbers(kinds, "pairs").astype(float)
+    else:
+        signed = np.zeros(len(kinds))
     for i in np.flatnonzero(signed == 0):
         with suppress(TypeError, ValueError, OverflowError):
             signed[i] = float(_SIGNS.get(str(kinds[i]).strip().lower(), kinds[i]))
-    if (bad := ~(np.abs(signed) > 0)).any():
+    bad = ~(np.abs(signed) > 0)
+    if bad.any():
         form = "must or cannot, 1 or -1, or ML or CL, or a weight with such a sign"
         raise ValueError(f"pairs: the kind must be {form}, got {shown(kinds[bad][0])}.")
     return signed
 
 
 def _are_hard(weights: np.ndarray, hard: Any = None) -> np.ndarray:
-    """Return which pairs are hard: those said to be, or else of weight 1 and more, and infinite."""
+    """Return which pairs are hard: as `hard` says, or else of weight 1 and more, and infinite."""
     infinite = np.isinf(weights)
     if hard is not None:
         return infinite | hard
@@ -217,30 +242,37 @@ def _are_hard(weights: np.ndarray, hard: Any = None) -> np.ndarray:
 def _checked(links: Links, name: str, samples: Samples) -> Links:
     """Return pairs that are in range in one form, their weights checked."""
     pairs, weights, hard = links
-    if (bad := ~(weights >= 0)).any():
-        told = f"{name} must have weights that are at least 0, got {weights[bad][0]}"
-        raise ValueError(f"{told} for the pair {_called(pairs[bad][0], samples)}.")
+    bad = ~(weights >= 0)
+    if bad.any():
+        raise ValueError(
+            f"{name} must have weights that are at least 0, got {weights[bad][0]} for the pair "
+            f"{_named(pairs[bad][0], samples)}."
+        )
     infinite = np.isinf(weights)
     if infinite.any():
         largest = max(1.0, weights[~infinite].max(initial=1))
-        weights = np.where(
-            infinite, largest * (_KEPT if name == "cannot_link" else 1), weights
-        )
-    used, loop = weights > 0, pairs[:, 0] == pairs[:, 1]
+        if name == "cannot_link":
+            largest *= _INFINITE_CANNOT_LINK
+        weights = np.where(infinite, largest, weights)
+    used = weights > 0
+    is_loop = pairs[:, 0] == pairs[:, 1]
     if name == "must_link":
-        used &= ~loop
-    elif (used & loop).any():
-        told = f"{name} holds the pair {_called(pairs[used & loop][0], samples)}"
-        raise ValueError(f"{told}, but a sample is always in one cluster with itself.")
+        used &= ~is_loop
+    elif (used & is_loop).any():
+        pair = _named(pairs[used & is_loop][0], samples)
+        raise ValueError(
+            f"{name} holds the pair {pair}, but a sample is always in one cluster with itself."
+        )
     return distinct_pairs(pairs[used], weights[used].astype(np.float64), hard[used])
 
 
-def _called(positions: np.ndarray, samples: Samples) -> tuple[Any, ...]:
+def _named(positions: np.ndarray, samples: Samples) -> tuple[Any, ...]:
     """Return what a message calls some samples."""
-    return tuple(map(list(samples).__getitem__, positions))
+    names = list(samples)
+    return tuple(names[i] for i in positions)
 
 
-def read_samples(n_samples: int | None, ids: Any) -> tuple[Samples, Any]:
+def read_ids(n_samples: Any, ids: Any) -> tuple[Samples, Any]:
     """Return what samples are called, and names to keep.
 
     Parameters
@@ -258,28 +290,25 @@ def read_samples(n_samples: int | None, ids: Any) -> tuple[Samples, Any]:
         raise TypeError("either n_samples or ids must be given, and not both.")
     if ids is None:
         check_count(n_samples, "n_samples", 0)
-        return range(int(n_samples or 0)), None
+        return range(int(n_samples)), None
     names: Any = None if isinstance(ids, str | bytes) else ids
     if hasattr(ids, "columns"):
         names = getattr(ids, "index", None)  # a data frame of polars has none
     position: dict[Any, int] = {}
     try:
         for number, name in enumerate(names):
-            if position.setdefault(name, number) != number:
-                told = f"samples {position[name]} and {number} are both {name!r}"
-                raise ValueError(f"ids must differ, but {told}.")
+            first = position.setdefault(name, number)
+            if first != number:
+                raise ValueError(
+                    f"ids must differ, but samples {first} and {number} are both {name!r}."
+                )
     except TypeError:
         form = (
             "a sequence of hashable ids, one a sample, or a pandas Index or DataFrame"
         )
         raise TypeError(f"ids must be {form}; got {shown(ids)}.") from None
     index = row_names(ids)
-    names = (
-        np.fromiter(position, dtype=object, count=len(position))
-        if index is None
-        else index
-    )
-    return position, names
+    return position, np.fromiter(position, dtype=object) if index is None else index
 
 
 def read_groups(groups: Any, samples: Samples, apart: Any) -> np.ndarray:
@@ -296,7 +325,7 @@ def read_groups(groups: Any, samples: Samples, apart: Any) -> np.ndarray:
     -------
     ndarray of shape (n_samples,), int
     """
-    if not isinstance(apart, bool | np.bool_):
+    if type(apart) not in _BOOLS:
         raise TypeError(f"apart must be a bool, got {shown(apart)}.")
     codes = np.full(len(samples), -1, dtype=np.intp)
     if isinstance(groups, Mapping):
@@ -313,10 +342,12 @@ def read_groups(groups: Any, samples: Samples, apart: Any) -> np.ndarray:
             form = "groups must hold sequences of samples, by index or by id"
             raise TypeError(f"{form}, got the group {shown(members)}.") from None
         own = _positions(names, "groups", samples)
-        if len(taken := own[codes[own] >= 0]):
-            told = f"{_called(taken, samples)[0]!r} is in groups {codes[taken[0]]} and {number}"
+        taken = own[codes[own] >= 0]
+        if len(taken):
+            sample = _named(taken, samples)[0]
             raise ValueError(
-                f"groups must not share samples, but {told}: make one group of them."
+                f"groups must not share samples, but {sample!r} is in groups {codes[taken[0]]} "
+                f"and {number}: make one group of them."
             )
         codes[own] = number
     return codes
@@ -324,10 +355,10 @@ def read_groups(groups: Any, samples: Samples, apart: Any) -> np.ndarray:
 
 def read_labels(labels: Any) -> np.ndarray:
     """Return labels as numbers from 0; -1 stands for a label that is not known."""
-    try:
-        column = np.asarray(None) if sp.issparse(labels) else as_vector(labels)
-    except (TypeError, ValueError):
-        column = np.asarray(None)
+    column = np.asarray(None)
+    with suppress(TypeError, ValueError):
+        if not sp.issparse(labels):
+            column = as_vector(labels)
     if column.ndim != 1:
         got = f"shape {column.shape}" if column.ndim else shown(labels)
         raise ValueError(f"labels must have shape (n_samples,), got {got}.")

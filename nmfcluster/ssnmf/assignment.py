@@ -13,7 +13,7 @@ import numpy as np
 from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils.storage import dot
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.constraints.graph import weight_matrix
+from nmfcluster.constraints.graph import adjacency
 from nmfcluster.ssnmf.constrained import ConstrainedProblem
 
 Fit = Callable[[ConstrainedProblem, int], Factorization]
@@ -147,7 +147,7 @@ class Links:
         labels, rows, n_open = labels.copy(), np.flatnonzero(labels < 0), drawn.shape[1]
         # the weights of cannot-links, less those of must-links
         signed = np.where(self.apart, self.weights, -self.weights)
-        links = weight_matrix(self.n_groups, self.ends.T, signed, np.float64)[rows]
+        links = adjacency(self.n_groups, self.ends.T, signed)[rows]
         among = links[:, rows]
         drawn = np.pad(drawn[rows], ((0, 0), (0, n_most - n_open)))
         cost = links @ (labels[:, None] == np.arange(n_most)).astype(float)

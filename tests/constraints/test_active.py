@@ -159,7 +159,7 @@ def test_the_literal_rule(known):
     weights = rng.uniform(0.05, 1, size=25)
     fresh = ~np.isin(np.arange(25), known)
     C = active.covariance_given(active.covariance(W), np.array(known, int))
-    found = active.most_telling(C, weights, np.arange(25), fresh, 6)
+    found = active.most_informative(C, weights, np.arange(25), fresh, 6)
     assert found == literal(W, weights, known, [[i] for i in range(25)], 6)
 
 
