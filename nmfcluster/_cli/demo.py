@@ -30,31 +30,29 @@ def main(picture: str = "consensus-digits.png") -> None:
     began = perf_counter()
     model = NMFConsensus(10, random_state=0).fit(X)
     seconds = perf_counter() - began
-    plain = [
+    single_runs = [
         KMeans(10, n_init=1, random_state=seed).fit_predict(X) for seed in range(20)
     ]
-    best = KMeans(10, n_init=10, random_state=0).fit_predict(X)
-
+    best_run = KMeans(10, n_init=10, random_state=0).fit_predict(X)
+    rows = {
+        "k-means, mean of 20 single runs": single_runs,
+        "k-means, best of 10 starts": [best_run],
+        "NMFConsensus of 50 runs": [model.labels_],
+    }
     print(f"\n{'':38}{'accuracy':>10}{'adjusted Rand':>15}")
-    for name, runs in (
-        ("k-means, mean of 20 single runs", plain),
-        ("k-means, best of 10 starts", [best]),
-        ("NMFConsensus of 50 runs", [model.labels_]),
-    ):
-        scores = [
-            (clustering_accuracy(y, run), adjusted_rand_score(y, run)) for run in runs
-        ]
-        accuracy, rand = np.mean(scores, axis=0)
+    for name, runs in rows.items():
+        accuracy = np.mean([clustering_accuracy(y, run) for run in runs])
+        rand = np.mean([adjusted_rand_score(y, run) for run in runs])
         print(f"{name:38}{accuracy:10.3f}{rand:15.3f}")
-    unsure = model.confidence_ < np.quantile(model.confidence_, 0.1)
-    # the class of a misplaced digit is not the commonest of its cluster
-    commonest = [
-        np.bincount(y[model.labels_ == c]).argmax() for c in np.unique(model.labels_)
-    ]
-    wrong = np.take(commonest, model.labels_) != y
+    # A digit is misplaced if its class is not the commonest one of its cluster.
+    clusters = range(model.labels_.max() + 1)
+    commonest = [np.bincount(y[model.labels_ == c]).argmax() for c in clusters]
+    is_wrong = np.take(commonest, model.labels_) != y
+    is_unsure = model.confidence_ < np.quantile(model.confidence_, 0.1)
     print(
         f"\nclustered in {seconds:.1f} s; of the tenth of the digits with the least confidence "
-        f"{wrong[unsure].mean():.0%} are misplaced, of the others {wrong[~unsure].mean():.0%}"
+        f"{is_wrong[is_unsure].mean():.0%} are misplaced, of the others "
+        f"{is_wrong[~is_unsure].mean():.0%}"
     )
     try:
         display = ConsensusMatrixDisplay.from_estimator(model)

@@ -5,7 +5,7 @@ import gzip
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from itertools import chain, count, islice, product
+from itertools import islice, product
 from math import inf, prod
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -19,102 +19,112 @@ from nmfcluster._base import warn_of_distances
 from nmfcluster._utils.storage import is_sparse
 from nmfcluster._utils.validation import check_stored, counted, warn
 
-# what pip installs for a module
+# What pip installs for a module.
 _CURES = {"pandas": '"nmfcluster[cli]"', "anndata": "anndata", "h5py": "anndata"}
-_SEPARATORS = {
-    ".csv": ",",
-    ".tsv": "\t",
-    ".txt": "\t",
-}  # of entries, if it is in all lines
-_HEAD = 100  # lines that tell how the others are laid out
-_BLANK = "Unnamed: "  # how titles of columns without one begin, as of pandas
-_TEXT = {
-    "dtype": str,
-    "keep_default_na": False,
-}  # entries as they are written; NaN: there is none
+# Separators of entries, if they are in all lines.
+_SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+_HEAD = 100  # number of lines from which the layout of a text is found
+_BLANK = "Unnamed: "  # beginning of the titles that pandas gives to columns without one
+# Options of pandas that keep entries as they are written; there is no NaN then.
+_AS_TEXT = {"dtype": str, "keep_default_na": False}
 
 
 class FileTable(NamedTuple):
-    """A table: a data frame, an array or a sparse matrix, and its names where it has some."""
+    """A table with the names of its rows and columns."""
 
-    X: Any
+    X: Any  # a data frame, an array or a sparse matrix
     rows: Sequence[str] | None = None
     columns: Sequence[str] | None = None
-    origins: tuple[str, str] = (
-        "",
-        "",
-    )  # where the names of rows and of columns are from
+    rows_from: str = ""  # where the names of the rows are from
+    columns_from: str = ""
     title: str | None = None  # of the column that names the rows
-    layers: Sequence[str] = ()  # that the file has besides
+    layers: Sequence[str] = ()  # other tables of the file
 
     def __str__(self) -> str:
         n_rows, n_columns = self.X.shape
-        told = (
-            "rows without names"
-            if self.rows is None
-            else f"names from {self.origins[0]}"
-        )
-        return f"{counted(n_rows, 'row')}, {counted(n_columns, 'column')}, {told}"
+        names = "rows without names"
+        if self.rows is not None:
+            names = f"names from {self.rows_from}"
+        return f"{counted(n_rows, 'row')}, {counted(n_columns, 'column')}, {names}"
 
     def transposed(self) -> Self:
         """Return the table whose rows are the columns of this one."""
         return type(self)(
-            self.X.T, self.columns, self.rows, self.origins[::-1], None, self.layers
+            X=self.X.T,
+            rows=self.columns,
+            columns=self.rows,
+            rows_from=self.columns_from,
+            columns_from=self.rows_from,
+            layers=self.layers,
         )
 
-    def apart(self, file: str) -> Self:
+    def with_distinct_columns(self, file: str) -> Self:
         """Return the table with names of columns that differ; warn if they did not."""
-        new: dict[str, str] = {}
+        names: dict[str, None] = {}  # in their order
+        renamed = []
         for name in self.columns or ():
-            numbered = chain([name], (f"{name}.{i}" for i in count(1)))
-            new[next(one for one in numbered if one not in new)] = name
-        again = [one for one, name in new.items() if one != name]
-        if not again:
+            new = name
+            number = 0
+            while new in names:
+                number += 1
+                new = f"{name}.{number}"
+            names[new] = None
+            if number:
+                renamed.append(new)
+        if not renamed:
             return self
-        told = f"{', '.join(again[:3])}{', ...' if len(again) > 3 else ''}"
         warn(
-            f"{file}: columns that have the name of another one are called {told} here."
+            f"{file}: columns that have the name of another one are called "
+            f"{_first_three(renamed)} here."
         )
-        X = self.X.set_axis(list(new), axis=1) if hasattr(self.X, "columns") else self.X
-        return self._replace(X=X, columns=list(new))
+        X = self.X
+        if hasattr(X, "columns"):
+            X = X.set_axis(list(names), axis=1)
+        return self._replace(X=X, columns=list(names))
 
-    def require_all(self, file: str) -> None:
-        """Raise if an entry is missing; of sparse tables none is."""
+    def require_complete(self, file: str) -> None:
+        """Raise if an entry is missing; a sparse table has none."""
         if is_sparse(self.X):
             return
         X = np.asarray(self.X, dtype=np.float64 if hasattr(self.X, "columns") else None)
-        missing: Any = np.argwhere(np.isnan(X)) if X.dtype.kind == "f" else []
-        if len(missing):
-            both = zip((self.rows, self.columns), missing[0], strict=True)
-            row, column = (i if names is None else repr(names[i]) for names, i in both)
-            lacking = f"its column {column} does in row {row}"
-            cure = "leave one of them out, or put in a number"
-            raise ValueError(f"{file} must not lack a value, but {lacking}: {cure}.")
+        if X.dtype.kind != "f" or not np.isnan(X).any():
+            return
+        i, j = np.argwhere(np.isnan(X))[0]
+        row = i if self.rows is None else repr(self.rows[i])
+        column = j if self.columns is None else repr(self.columns[j])
+        raise ValueError(
+            f"{file} must not lack a value, but its column {column} does in row {row}: "
+            "leave one of them out, or put in a number."
+        )
 
-    def numbers(self) -> Any:
+    def id_column(self) -> Any:
         """Return the first column if it looks like names: whole numbers that all differ.
 
-        Nothing, if it does not, or if all columns do: then the table counts something.
+        It is empty if the first column does not, or if all columns do: then the table holds counts.
         """
         if self.rows is not None or not hasattr(self.X, "columns"):
             return ()
-        first, *others = (self.X.iloc[:, j].to_numpy() for j in range(self.X.shape[1]))
-        return (
-            self.X.iloc[:, 0]
-            if _are_ids(first) and not all(map(_are_ids, others))
-            else ()
-        )
+        looks_like_ids = [
+            _are_ids(self.X.iloc[:, j].to_numpy()) for j in range(self.X.shape[1])
+        ]
+        if not looks_like_ids[0] or all(looks_like_ids[1:]):
+            return ()
+        return self.X.iloc[:, 0]
 
-    def by_names(self, most: float) -> Any:
-        """Return what can be matched by names: a sparse table that has some becomes dense."""
+    def by_names(self, max_bytes: float) -> Any:
+        """Return a table that can be matched by names: a sparse one with names becomes dense."""
         if self.rows is None or not is_sparse(self.X):
             return self.X
-        _check_size(prod(self.X.shape) * self.X.dtype.itemsize, most)
+        _check_size(prod(self.X.shape) * self.X.dtype.itemsize, max_bytes)
         return imported("pandas").DataFrame(self.X.toarray(), index=self.rows)
 
 
+def _first_three(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
+
+
 def imported(name: str) -> Any:
-    """Return an optional module; raise what says how to install it."""
+    """Return an optional module; raise an error that says how to install it."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -123,12 +133,14 @@ def imported(name: str) -> Any:
         ) from error
 
 
-def read_table(
+def read_file(
     path: Path,
-    text: bool = False,
-    most: float = inf,
+    *,
+    may_hold_text: bool = False,
+    max_bytes: float = inf,
     layer: str | None = None,
-    **how: Any,
+    names: str | None = None,
+    has_titles: bool = True,
 ) -> FileTable:
     """Return the table of a csv, tsv, txt, npy, npz, mtx or h5ad file; raise if there is none.
 
@@ -137,220 +149,254 @@ def read_table(
     Parameters
     ----------
     path : Path
-        Of the file; csv, tsv, txt and mtx also as packed by gzip.
-    text : bool, default=False
+        The file; csv, tsv, txt and mtx may be compressed by gzip.
+    may_hold_text : bool, default=False
         Whether columns of a text file, besides the one that names the rows, may hold text.
-    most : float, default=inf
-        Bytes that are read, unpacked; what holds more is refused.
+    max_bytes : float, default=inf
+        Largest size, uncompressed; a larger file is refused.
     layer : str, default=None
         The layer of an h5ad file that is read, instead of its X.
-    **how : dict
-        How a text file is read:
-
-        - names : str, default=None
-            Title of the column that names the rows. By default the first, if its title is blank or
-            it holds text alone, no two entries of which are the same.
-        - titles : bool, default=True
-            Whether the first line holds titles, unless it holds numbers alone.
+    names : str, default=None
+        Title of the column that names the rows of a text file. By default the first, if its title
+        is blank, or if it holds distinct texts alone.
+    has_titles : bool, default=True
+        Whether the first line of a text file holds titles, unless it holds numbers alone.
 
     Returns
     -------
     FileTable
     """
-    reader = _READERS.get(_kind(path))
+    ending = _ending(path)
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
-    if reader is None:
+    if ending not in _ENDINGS:
         raise ValueError(
-            f"{path} must end in one of {', '.join(_READERS)}; got {_kind(path)!r}."
+            f"{path} must end in one of {', '.join(_ENDINGS)}; got {ending!r}."
         )
-    if layer is not None and reader is not _annotated:
+    if layer is not None and ending != ".h5ad":
         raise ValueError(f"--layer is of .h5ad files: {path} has none.")
     try:
-        _check_unpacked(path, most)
-        table = reader(path, most=most, layer=layer, **how)
-        if is_sparse(X := table.X):
+        _check_file_size(path, max_bytes)
+        if ending == ".h5ad":
+            table = _read_h5ad(path, layer)
+        elif ending == ".mtx":
+            table = _read_mtx(path, max_bytes)
+        elif ending == ".npz":
+            table = _read_npz(path)
+        elif ending == ".npy":
+            with path.open("rb") as file:
+                table = FileTable(np.lib.format.read_array(file, allow_pickle=False))
+        else:
+            table = _read_text(path, names, has_titles)
+        X = table.X
+        if is_sparse(X):
             check_stored(X, "it")
-            # ends of rows, values and their places, once they are stored by rows
-            _check_size(8 * X.shape[0] + X.nnz * (X.dtype.itemsize + 4), most)
+            # The ends of rows, the values and their columns, once it is stored by rows.
+            size = 8 * X.shape[0] + X.nnz * (X.dtype.itemsize + 4)
+            _check_size(size, max_bytes)
             table = table._replace(X=sp.csr_array(X))
     except (ImportError, PermissionError):
         raise
     except UnicodeDecodeError:
         raise ValueError(f"{path} cannot be read: it must be text in UTF-8.") from None
     except Exception as error:  # libraries of formats raise what they like
-        told = str(error).strip().rpartition("C error: ")[2]  # of pandas, say
-        raise ValueError(f"{path} cannot be read: {told or repr(error)}") from error
+        reason = str(error).strip().rpartition("C error: ")[2]  # as pandas has it
+        raise ValueError(f"{path} cannot be read: {reason or repr(error)}") from error
     if len(getattr(table.X, "shape", ())) != 2 or 0 in table.X.shape:
         raise ValueError(f"{path} must hold a table of rows and columns.")
-    if not text:
+    if not may_hold_text:
         _check_numbers(path, table)
-    if len(column := table.numbers()):
-        title = repr(str(column.name))
-        told = f"its first column, {title}, has whole numbers that all differ, and is taken for a"
-        warn(f"{path}: {told} feature; --names {title} names the rows by it.")
+    ids = table.id_column()
+    if len(ids):
+        title = repr(str(ids.name))
+        warn(
+            f"{path}: its first column, {title}, has whole numbers that all differ, and is "
+            f"taken for a feature; --names {title} names the rows by it."
+        )
     return table
 
 
 def _check_numbers(path: Path, table: FileTable) -> None:
     """Raise if a table holds text; warn if it looks like distances."""
-    if hasattr(table.X, "select_dtypes"):
-        wrong = table.X.select_dtypes(exclude=["number", "bool"])
-        if wrong.shape[1]:
-            column = wrong.iloc[:, 0].dropna()
+    X = table.X
+    if hasattr(X, "select_dtypes"):
+        texts = X.select_dtypes(exclude=["number", "bool"])
+        if texts.shape[1]:
+            column = texts.iloc[:, 0].dropna()
             numbers = imported("pandas").to_numeric(column, errors="coerce").to_numpy()
-            told = f"its column {column.name!r} has {column.iloc[np.isnan(numbers).argmax()]!r}"
-            cure = f"numbers have points; --names {column.name!r} names the rows by it"
-            raise ValueError(f"{path} must hold numbers, but {told}; {cure}.")
-    if not is_sparse(table.X) and table.X.shape[0] == table.X.shape[1]:
-        warn_of_distances(np.asarray(table.X), f"{path}, which is taken for features,")
+            entry = column.iloc[np.isnan(numbers).argmax()]
+            raise ValueError(
+                f"{path} must hold numbers, but its column {column.name!r} has {entry!r}; "
+                f"numbers have points; --names {column.name!r} names the rows by it."
+            )
+    if not is_sparse(X) and X.shape[0] == X.shape[1]:
+        warn_of_distances(np.asarray(X), f"{path}, which is taken for features,")
 
 
-def _kind(path: Path) -> str:
+def _ending(path: Path) -> str:
     """Return the ending of a file, without that of gzip."""
-    return (
-        path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    ).suffix.lower()
+    if path.suffix.lower() == ".gz":
+        path = path.with_suffix("")
+    return path.suffix.lower()
 
 
-def _check_size(size: float, most: float) -> None:
-    if not size <= most:  # nor is anything at most NaN
+def _check_size(size: float, max_bytes: float) -> None:
+    if not size <= max_bytes:  # NaN allows nothing
         raise ValueError(
-            f"it holds more than {most / 2**30:g} GiB: --max-gib allows more."
+            f"it holds more than {max_bytes / 2**30:g} GiB: --max-gib allows more."
         )
 
 
-def _check_unpacked(path: Path, most: float) -> None:
-    """Raise if a file holds too much, as it is or unpacked; what it says of itself is not believed.
+def _check_file_size(path: Path, max_bytes: float) -> None:
+    """Raise if a file holds too much, uncompressed, whatever it says of itself.
 
     Of an archive no more is read than its list says, and of others no more than there is.
     """
     size = path.stat().st_size
+    ending = _ending(path)
     if path.suffix.lower() == ".gz":
-        with gzip.open(path) as packed:
-            while packed.read(2**20):
-                _check_size(packed.tell(), most)
-    elif _kind(path) == ".npz":
-        with ZipFile(path) as held:
-            size = sum(entry.file_size for entry in held.infolist())
-    elif _kind(path) == ".h5ad" and imported("anndata"):
+        with gzip.open(path) as compressed:
+            while compressed.read(2**20):
+                _check_size(compressed.tell(), max_bytes)
+    elif ending == ".npz":
+        with ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+    elif ending == ".h5ad" and imported("anndata"):
         sizes: list[int] = []
         with imported("h5py").File(path) as file:
-            file.visititems(lambda _, held: sizes.append(getattr(held, "nbytes", 0)))
+            file.visititems(lambda _, item: sizes.append(getattr(item, "nbytes", 0)))
         size = sum(sizes)
-    _check_size(size, most)
+    _check_size(size, max_bytes)
 
 
-def _opened(path: Path) -> tuple[Callable[..., Any], list[list[str]]]:
+def _open_text(path: Path) -> tuple[Callable[..., Any], list[list[str]]]:
     """Return pandas' reader of a text, and the entries of its first lines.
 
-    They are separated by what its ending says, if this is in all first lines, or by what is.
+    The separator is the one of the file's ending if all first lines have it, or else another one
+    that they all have.
     """
-    unpacked = gzip.open if path.suffix.lower() == ".gz" else open
-    with unpacked(path, "rt", encoding="utf-8-sig") as file:
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    with opener(path, "rt", encoding="utf-8-sig") as file:
         lines = [line.strip(" \n") for line in islice(file, _HEAD) if line.strip()]
     if not lines:
         raise ValueError("it is empty.")
-    own, heads = _SEPARATORS[_kind(path)], {}
-    for some in (own, "\t", ";", ",", " "):
-        heads[some] = list(
-            csv.reader(lines, delimiter=some, skipinitialspace=some == " ")
+    usual = _SEPARATORS[_ending(path)]
+    chosen = usual
+    head = list(csv.reader(lines, delimiter=usual))
+    for separator in (usual, "\t", ";", ",", " "):
+        is_space = separator == " "
+        entries = list(
+            csv.reader(lines, delimiter=separator, skipinitialspace=is_space)
         )
-    if not any(map(is_number, heads[" "][-1][1:])):  # words of a text
-        del heads[" "]
-    separator = next(
-        (some for some, head in heads.items() if min(map(len, head)) > 1), own
+        if is_space and not any(map(is_number, entries[-1][1:])):  # words of a text
+            continue
+        if min(map(len, entries)) > 1:
+            chosen = separator
+            head = entries
+            break
+    read_csv = partial(
+        imported("pandas").read_csv,
+        path,
+        sep=r"\s+" if chosen == " " else chosen,
+        encoding="utf-8-sig",
     )
-    how = {"sep": r"\s+" if separator == " " else separator, "encoding": "utf-8-sig"}
-    return partial(imported("pandas").read_csv, path, **how), heads[separator]
+    return read_csv, head
 
 
-def _delimited(
-    path: Path, names: str | None = None, titles: bool = True, **_: Any
-) -> FileTable:
-    read_csv, head = _opened(path)
-    titled, heads = _titles(head, titles)
-    if names is not None and names not in heads:
-        raise ValueError(f"--names must be one of {', '.join(heads)}; got {names!r}.")
-    if names is not None and heads[0] == _BLANK:
+def _read_text(path: Path, names: str | None, has_titles: bool) -> FileTable:
+    """Return the table of a csv, tsv or txt file."""
+    read_csv, head = _open_text(path)
+    has_titles, titles = _titles(head, has_titles)
+    is_blank = [title.startswith(_BLANK) for title in titles]
+    if names is not None and names not in titles:
+        raise ValueError(f"--names must be one of {', '.join(titles)}; got {names!r}.")
+    if names is not None and titles[0] == _BLANK:
         raise ValueError(
             "--names cannot be given: the first column, without a title, has names."
         )
-    place = 0 if names is None else heads.index(names)
-    read_csv = partial(read_csv, header=0 if titled else None, index_col=False)
-    read_csv = partial(read_csv, names=range(len(heads)))  # longer lines are refused
+    # Columns are numbered, so that lines with more entries are refused.
+    read_csv = partial(
+        read_csv,
+        header=0 if has_titles else None,
+        index_col=False,
+        names=range(len(titles)),
+    )
     frame = read_csv()
-    # a column of names as it is written: 007 is not 7, and NA may be a name
-    rows = read_csv(usecols=[place], **_TEXT)[place].tolist()
-    named = names is not None or heads[place].startswith(_BLANK) or _are_names(rows)
-    frame = frame.drop(columns=place).set_axis(rows) if named else frame
-    blank = [i for i in frame if heads[i].startswith(_BLANK) and frame[i].isna().all()]
-    frame = frame.drop(columns=blank)
-    if not (titled or named):
+    # The names of the rows, as they are written: 007 is not 7, and NA may be a name.
+    place = 0 if names is None else titles.index(names)
+    rows = read_csv(usecols=[place], **_AS_TEXT)[place].tolist()
+    has_names = names is not None or is_blank[place] or _are_names(rows)
+    if has_names:
+        frame = frame.drop(columns=place).set_axis(rows)
+    empty = [i for i in frame if is_blank[i] and frame[i].isna().all()]
+    frame = frame.drop(columns=empty)
+    if not (has_titles or has_names):
         return FileTable(frame)
-    frame.columns = [heads[i] for i in frame]
-    if titled and names is None and not heads[0].startswith(_BLANK):
+    frame.columns = [titles[i] for i in frame]
+    if has_titles and names is None and not is_blank[0]:
         _warn_of_titles(path, frame)
-    title = (
-        heads[place]
-        if titled and named and not heads[place].startswith(_BLANK)
-        else None
+    title = titles[place] if has_titles and has_names and not is_blank[place] else None
+    named_by = names or title
+    return FileTable(
+        frame,
+        rows=rows if has_names else None,
+        columns=list(frame),
+        rows_from=repr(named_by) if named_by else "the first column",
+        columns_from="the first line",
+        title=title,
     )
-    origins = (
-        repr(names or title) if names or title else "the first column",
-        "the first line",
-    )
-    return FileTable(frame, rows if named else None, list(frame), origins, title)
 
 
 def _warn_of_titles(path: Path, frame: Any) -> None:
-    """Warn where what was taken for titles may be the first row."""
+    """Warn where the first line, taken for titles, may be a row."""
     texts = frame.select_dtypes(exclude=["number", "bool"]).astype(str)
-    again = any(title in set(texts.iloc[:, j]) for j, title in enumerate(texts))
-    heads = list(frame)
-    if (
-        again
-        or any(map(is_number, heads))
-        or all(head.startswith("NA") for head in heads)
-    ):
-        told = f"{', '.join(heads[:3])}{', ...' if len(heads) > 3 else ''}"
+    titles = list(frame)
+    recurs = any(title in set(texts.iloc[:, j]) for j, title in enumerate(texts))
+    has_number = any(map(is_number, titles))
+    if recurs or has_number or all(title.startswith("NA") for title in titles):
         warn(
-            f"{path}: its first line is taken for titles ({told}); --no-titles takes it as a row."
+            f"{path}: its first line is taken for titles ({_first_three(titles)}); "
+            "--no-titles takes it as a row."
         )
 
 
-def _titles(head: list[list[str]], titles: bool) -> tuple[bool, list[str]]:
+def _titles(head: list[list[str]], has_titles: bool) -> tuple[bool, list[str]]:
     """Return whether the first line holds titles, and those of all columns, blank ones too.
 
     Separators may end all lines, or all but the first one, which may also lack the title of the
     first column, as R writes. A line that is shorter lacks values at its end.
     """
     first = head[0]
-    titled = titles and not all(map(is_number, first[: len(first) - _n_blank(first)]))
-    body = head[titled:]
+    entries = first[: len(first) - _n_blank(first)]
+    has_titles = has_titles and not all(map(is_number, entries))
+    body = head[1:] if has_titles else head
     width = len(body[0]) if body else len(first)
-    n_blank = min(
-        (max(width - len(line), 0) + _n_blank(line) for line in body), default=0
-    )
-    if not titled:
-        return False, [str(i) for i in range(width - n_blank)] + [_BLANK] * n_blank
-    heads = [title or f"{_BLANK}{i}" for i, title in enumerate(first)]
-    lacking = max(width - len(first), 0)
-    # separators that end all lines but the first one, and are no entries that lack a title
-    at_ends = min(lacking, n_blank - min(n_blank, _n_blank(first)))
-    lacking -= at_ends
-    if lacking > 1 or (lacking and first[0].startswith("#")):
+    n_blank = 0
+    if body:
+        n_blank = min(max(width - len(line), 0) + _n_blank(line) for line in body)
+    if not has_titles:
+        numbers = [str(i) for i in range(width - n_blank)]
+        return False, numbers + [_BLANK] * n_blank
+    titles = [title or f"{_BLANK}{i}" for i, title in enumerate(first)]
+    n_lacking = max(width - len(first), 0)
+    # Separators that end all lines but the first one are no entries that lack a title.
+    n_at_ends = min(n_lacking, n_blank - min(n_blank, _n_blank(first)))
+    n_lacking -= n_at_ends
+    if n_lacking > 1 or (n_lacking and first[0].startswith("#")):
         raise ValueError(
             "its first line, of titles, must have as many entries as the others."
         )
-    return True, [_BLANK] * lacking + heads + [_BLANK] * at_ends
+    return True, [_BLANK] * n_lacking + titles + [_BLANK] * n_at_ends
 
 
 def _n_blank(entries: list[str]) -> int:
     """Return how many entries at the end are blank."""
-    return len(entries) - max(
-        (i for i, entry in enumerate(entries, 1) if entry.strip()), default=0
-    )
+    n_blank = 0
+    for entry in reversed(entries):
+        if entry.strip():
+            break
+        n_blank += 1
+    return n_blank
 
 
 def is_number(entry: str) -> bool:
@@ -359,110 +405,112 @@ def is_number(entry: str) -> bool:
         float(entry)
     except ValueError:
         return False
-    return "_" not in entry  # which Python reads over
+    return "_" not in entry  # which Python ignores in numbers
 
 
 def _are_ids(values: np.ndarray) -> bool:
     """Return whether values are whole numbers, at least 0, that all differ."""
-    whole = values.dtype.kind in "iuf" and bool(
-        (values >= 0).all() and (values % 1 == 0).all()
-    )
-    return whole and len(np.unique(values)) == len(values)
+    if values.dtype.kind not in "iuf" or not ((values >= 0) & (values % 1 == 0)).all():
+        return False
+    return len(np.unique(values)) == len(values)
 
 
 def _are_names(entries: list[str]) -> bool:
     """Return whether entries differ, and none is a number, with a comma or without one."""
-    differ = len(set(entries)) == len(entries)
-    return differ and not any(is_number(entry.replace(",", "")) for entry in entries)
+    if len(set(entries)) < len(entries):
+        return False
+    return not any(is_number(entry.replace(",", "")) for entry in entries)
 
 
-def read_pairs(path: Path, most: float) -> Any:
-    """Return the table of a text file of pairs, rows as they are named there."""
-    text = dict.fromkeys(("a", "b", "kind"), str)
-    _check_unpacked(path, most)
-    frame = _opened(path)[0](dtype=text, keep_default_na=False)
-    if not set(text) <= set(frame.columns):
+def read_pairs(path: Path, max_bytes: float) -> Any:
+    """Return the table of a text file of pairs, with the rows by their names."""
+    columns = ["a", "b", "kind"]
+    _check_file_size(path, max_bytes)
+    read_csv, _ = _open_text(path)
+    frame = read_csv(dtype=dict.fromkeys(columns, str), keep_default_na=False)
+    if not set(columns) <= set(frame.columns):
         raise ValueError(
             f"the columns must be a, b and kind, got {', '.join(frame.columns)}."
         )
-    return frame[[*text, *frame.columns.intersection(["weight"])]]
+    return frame[columns + ["weight"] * ("weight" in frame.columns)]
 
 
-def _utils(path: Path, **_: Any) -> FileTable:
+def _read_npz(path: Path) -> FileTable:
     # np.load would take what is no archive for a pickle
-    with path.open("rb") as file, np.lib.npyio.NpzFile(file) as held:
-        if "format" in held:
+    with path.open("rb") as file, np.lib.npyio.NpzFile(file) as archive:
+        if "format" in archive:
             return FileTable(sp.load_npz(path))
-        if len(held.files) != 1:
-            raise ValueError(
-                f"it must hold one array, got {', '.join(held.files) or 'none'}."
-            )
-        return FileTable(held[held.files[0]])
+        if len(archive.files) != 1:
+            names = ", ".join(archive.files) or "none"
+            raise ValueError(f"it must hold one array, got {names}.")
+        return FileTable(archive[archive.files[0]])
 
 
-def _array(path: Path, **_: Any) -> FileTable:
-    with path.open("rb") as file:
-        return FileTable(np.lib.format.read_array(file, allow_pickle=False))
-
-
-def _matrix(path: Path, most: float, **_: Any) -> FileTable:
-    """Return a matrix; of 10x Genomics the cells are its rows, with the names that lie beside."""
+def _read_mtx(path: Path, max_bytes: float) -> FileTable:
+    """Return a matrix. If 10x Genomics wrote it, rows are cells, named by the files beside it."""
     X = mmread(path)
-    genes_from, genes = _beside(path, most, ("features", "genes"), 1)
-    cells_from, cells = _beside(path, most, ("barcodes",), 0)
+    genes_from, genes = _names_beside(path, max_bytes, ("features", "genes"), 1)
+    cells_from, cells = _names_beside(path, max_bytes, ("barcodes",), 0)
+    if not (cells or genes):
+        return FileTable(X)
     for A in (X.T, X):  # theirs has a column for every cell
-        both = list(zip((cells, genes), A.shape, strict=True))
-        # a line more has titles
-        if (cells or genes) and all(
-            not names or len(names) - n in (0, 1) for names, n in both
-        ):
-            rows, columns = (names[-n:] or None for names, n in both)
-            return FileTable(A, rows, columns, (cells_from, genes_from))
-    if cells or genes:
-        told = " and ".join(file for file in (genes_from, cells_from) if file)
-        warn(
-            f"{path} is of shape {X.shape}: names in {told} do not fit, and are not used."
-        )
+        if _fits(cells, A.shape[0]) and _fits(genes, A.shape[1]):
+            return FileTable(
+                A,
+                rows=cells[-A.shape[0] :] or None,
+                columns=genes[-A.shape[1] :] or None,
+                rows_from=cells_from,
+                columns_from=genes_from,
+            )
+    files = " and ".join(file for file in (genes_from, cells_from) if file)
+    warn(
+        f"{path} is of shape {X.shape}: names in {files} do not fit, and are not used."
+    )
     return FileTable(X)
 
 
-def _beside(
-    path: Path, most: float, kinds: tuple[str, ...], column: int
+def _fits(names: list[str], size: int) -> bool:
+    """Return whether there are no names, or as many as needed, below a title or not."""
+    return not names or len(names) - size in (0, 1)
+
+
+def _names_beside(
+    path: Path, max_bytes: float, kinds: tuple[str, ...], column: int
 ) -> tuple[str, list[str]]:
     """Return the file of names of a kind that lies beside a matrix, if any, and what it holds."""
-    starts = path.name.partition("matrix.mtx")[0], ""  # as of GSM1_matrix.mtx
-    for start, kind, packed in product(starts, kinds, ("", ".gz")):
-        file = path.with_name(f"{start}{kind}.tsv{packed}")
+    prefix = path.name.partition("matrix.mtx")[0]  # as in GSM1_matrix.mtx
+    for start, kind, gz in product((prefix, ""), kinds, ("", ".gz")):
+        file = path.with_name(f"{start}{kind}.tsv{gz}")
         if file.is_file():
-            _check_unpacked(file, most)
-            frame = imported("pandas").read_csv(file, sep="\t", header=None, **_TEXT)
+            _check_file_size(file, max_bytes)
+            read_csv = imported("pandas").read_csv
+            frame = read_csv(file, sep="\t", header=None, **_AS_TEXT)
             return file.name, frame.iloc[:, min(column, frame.shape[1] - 1)].tolist()
     return "", []
 
 
-def of_layers(layers: Sequence[str]) -> str:
+def suggest_layers(layers: Sequence[str]) -> str:
     """Return how to read one of the layers of a file, if there are any."""
     return f"--layer takes one of its layers: {', '.join(layers)}" if layers else ""
 
 
-def _annotated(path: Path, layer: str | None, **_: Any) -> FileTable:
+def _read_h5ad(path: Path, layer: str | None) -> FileTable:
     data = imported("anndata").read_h5ad(path)
     layers = list(data.layers)
     X = data.X if layer is None else data.layers.get(layer)
     if X is None:
         lacking = "X" if layer is None else f"layer {layer!r}"
         raise ValueError(
-            f"it has no {lacking}: {of_layers(layers) or 'nor any other'}."
+            f"it has no {lacking}: {suggest_layers(layers) or 'nor any other'}."
         )
-    X = X if is_sparse(X) else data.to_df(layer)
-    names = data.obs_names.tolist(), data.var_names.tolist()
-    return FileTable(X, *names, ("obs_names", "var_names"), layers=layers)
+    return FileTable(
+        X if is_sparse(X) else data.to_df(layer),
+        rows=data.obs_names.tolist(),
+        columns=data.var_names.tolist(),
+        rows_from="obs_names",
+        columns_from="var_names",
+        layers=layers,
+    )
 
 
-_READERS: dict[str, Callable[..., FileTable]] = {
-    **dict.fromkeys(_SEPARATORS, _delimited),
-    ".npy": _array,
-    ".npz": _utils,
-    ".mtx": _matrix,
-    ".h5ad": _annotated,
-}
+_ENDINGS = (*_SEPARATORS, ".npy", ".npz", ".mtx", ".h5ad")

@@ -4,6 +4,7 @@ import csv
 import os
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,31 +15,37 @@ from nmfcluster._utils.validation import counted
 
 Columns = Iterable[tuple[Any, Any]]  # titles, two of which may be the same, and values
 _PLOT = '"nmfcluster[plot]"'  # in quotes, for shells that read brackets
-_DPI = 150  # of pictures: sharp on a page
+_DPI = 150  # resolution of pictures, sharp on a page
 
 
 class Result(NamedTuple):
-    """What a command found, and wants to be written."""
+    """What a command found, and what is written of it."""
 
     model: Any
-    chosen: Any  # what choose_n_clusters returned, if it was asked
+    chosen: Any  # the result of choose_n_clusters, or None
     tables: dict[str, Columns]
-    draw: Callable[[Any], Any]  # a picture of the model
-    told: str = ""  # what else a line says
+    draw: Callable[[Any], Any]  # draws the model
+    comment: str = ""  # what else the line of output says
     annotate: Callable[[Path], None] | None = (
-        None  # write an h5ad file with what was found
+        None  # writes an h5ad file with the result
     )
 
     def __str__(self) -> str:
-        told, sizes = "", np.bincount(self.model.labels_[self.model.labels_ >= 0])
+        labels = self.model.labels_
+        sizes = np.bincount(labels[labels >= 0])
+        choice = ""
         if self.chosen is not None:  # its text, without its name
-            told = f" (choose_n_clusters: {str(self.chosen).partition('(')[2]}"
+            choice = f" (choose_n_clusters: {str(self.chosen).partition('(')[2]}"
         counts = ", ".join(map(str, sizes))
-        return f"{counted(len(sizes), 'cluster')} of {counts} rows{told}{self.told}"
+        n_clusters = counted(len(sizes), "cluster")
+        return f"{n_clusters} of {counts} rows{choice}{self.comment}"
 
 
-class Place:
-    """The files that a command will write; raises, before any work, where it must not."""
+class Output:
+    """The files that a command will write.
+
+    Raises, before any work, where it must not write.
+    """
 
     def __init__(self, options: Any, tables: Iterable[str]) -> None:
         base = Path(options.output)
@@ -52,35 +59,37 @@ class Place:
         }
         self.picture = base.with_name(f"{base.name}.png")
         self.mode = "w" if options.force else "x"
-        home = next(folder for folder in base.parents if os.path.lexists(folder))
-        if not (home.is_dir() and os.access(home, os.W_OK)):
+        folder = next(path for path in base.parents if os.path.lexists(path))
+        if not (folder.is_dir() and os.access(folder, os.W_OK)):
             raise PermissionError(
-                f"--output must be where files can be written, not in {home}."
+                f"--output must be where files can be written, not in {folder}."
             )
-        wanted = (*self.annotated, *self.tables.values(), self.picture)
-        there = [path for path in wanted if os.path.lexists(path)]
-        fixed = [
-            path for path in there if not (path.is_file() and os.access(path, os.W_OK))
-        ]
-        if there and (fixed or not options.force):
-            bad = "cannot be written to: name another --output" if fixed else ""
-            told = bad or "would be overwritten; --force allows it"
-            raise FileExistsError(f"{', '.join(map(str, fixed or there))} {told}.")
+        files = [*self.annotated, *self.tables.values(), self.picture]
+        existing = [path for path in files if os.path.lexists(path)]
+        readonly = [path for path in existing if not _can_overwrite(path)]
+        if readonly:
+            raise FileExistsError(
+                f"{_join(readonly)} cannot be written to: name another --output."
+            )
+        if existing and not options.force:
+            raise FileExistsError(
+                f"{_join(existing)} would be overwritten; --force allows it."
+            )
 
     def write(self, result: Result) -> str:
-        """Write all that a command found, and say where."""
+        """Write all that a command found, and return where."""
         self.picture.parent.mkdir(parents=True, exist_ok=True)
         for name, path in self.tables.items():
             titles, values = zip(*result.tables[name], strict=True)
+            columns = [np.asarray(column).tolist() for column in values]
             with path.open(self.mode, newline="", encoding="utf-8") as file:
-                columns = (
-                    map(_as_text, np.asarray(column).tolist()) for column in values
-                )
-                csv.writer(file).writerow(map(_as_text, titles))
-                csv.writer(file).writerows(zip(*columns, strict=True))
-        if result.annotate is not None and self.annotated:
-            result.annotate(*self.annotated)
-        written = ", ".join(map(str, (*self.annotated, *self.tables.values())))
+                writer = csv.writer(file)
+                for row in chain([titles], zip(*columns, strict=True)):
+                    writer.writerow([_as_text(entry) for entry in row])
+        if result.annotate is not None:
+            for path in self.annotated:
+                result.annotate(path)
+        written = _join([*self.annotated, *self.tables.values()])
         if find_spec("matplotlib") is None:
             return f"{written}; no picture without matplotlib: pip install {_PLOT}"
         figure = result.draw(result.model).figure_
@@ -89,10 +98,19 @@ class Place:
         return f"{written}, {self.picture}"
 
 
+def _can_overwrite(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.W_OK)
+
+
+def _join(paths: Iterable[Path]) -> str:
+    return ", ".join(map(str, paths))
+
+
 def _as_text(entry: Any) -> Any:
-    """Return an entry of which no spreadsheet makes a formula; a number is none."""
-    formula = isinstance(entry, str) and entry.lstrip()[:1] in tuple("=+-@")
-    return f"'{entry}" if formula and not is_number(entry) else entry
+    """Return an entry that no spreadsheet takes for a formula; numbers stay as they are."""
+    if not isinstance(entry, str) or is_number(entry):
+        return entry
+    return f"'{entry}" if entry.lstrip().startswith(("=", "+", "-", "@")) else entry
 
 
 def stem(file: str) -> str:
@@ -100,17 +118,15 @@ def stem(file: str) -> str:
     return Path(file.removesuffix(".gz")).stem
 
 
-def of_rows(table: FileTable, columns: Columns) -> Columns:
-    """Return columns with an entry for every row of a table, behind the names of these."""
+def row_columns(table: FileTable, columns: Columns) -> Columns:
+    """Return columns with an entry for every row of a table, preceded by the names of the rows."""
     names = range(table.X.shape[0]) if table.rows is None else table.rows
-    title = (
-        "row"
-        if table.title in (None, *(title for title, _ in columns))
-        else table.title
-    )
+    title = table.title
+    if title is None or title in [other for other, _ in columns]:
+        title = "row"
     return [(title, names), *columns]
 
 
-def of_clusters(F: np.ndarray) -> Columns:
+def cluster_columns(F: np.ndarray) -> Columns:
     """Return the columns of a matrix that has one for every cluster."""
     return [(f"cluster{c}", column) for c, column in enumerate(F.T)]

@@ -10,7 +10,7 @@ from cli.cases import COUNTS
 from numpy.testing import assert_array_equal
 from scipy.io import mmwrite
 
-from nmfcluster._cli.files import read_table
+from nmfcluster._cli.files import read_file
 from nmfcluster._cli.main import main
 
 pd = pytest.importorskip("pandas")
@@ -78,10 +78,10 @@ def test_names_beside_a_matrix_are_its_names(name, wide, titles, quote, here):
     )
     put(barcodes, lines(title[0] + CELLS, quote=quote))
     put(file, matrix(COUNTS.T if wide else COUNTS))
-    table = read_table(Path(file))
+    table = read_file(Path(file))
     assert_array_equal(table.X.toarray(), COUNTS)
     assert (table.rows, table.columns) == (CELLS, SYMBOLS)
-    assert table.origins == (barcodes, features)
+    assert (table.rows_from, table.columns_from) == (barcodes, features)
 
 
 def test_names_of_one_sample_are_not_those_of_another(here):
@@ -92,16 +92,16 @@ def test_names_of_one_sample_are_not_those_of_another(here):
     ):
         put(f"{sample}barcodes.tsv", lines(cells))
         put(f"{sample}matrix.mtx", matrix(COUNTS.T))
-    assert read_table(Path("A_matrix.mtx")).rows == CELLS
-    assert read_table(Path("B_matrix.mtx")).rows == CELLS[::-1]
-    assert read_table(Path("matrix.mtx")).rows[0] == "other0"
+    assert read_file(Path("A_matrix.mtx")).rows == CELLS
+    assert read_file(Path("B_matrix.mtx")).rows == CELLS[::-1]
+    assert read_file(Path("matrix.mtx")).rows[0] == "other0"
 
 
 @pytest.mark.parametrize("X", [COUNTS, COUNTS[:30, :30]])
 def test_cells_are_rows_of_a_square_matrix_too_and_by_features_alone(X, here):
     put("features.tsv", lines(SYMBOLS[: X.shape[1]]))
     put("matrix.mtx", matrix(X.T))
-    table = read_table(Path("matrix.mtx"))
+    table = read_file(Path("matrix.mtx"))
     assert_array_equal(table.X.toarray(), X)
     assert (table.rows, table.columns) == (None, SYMBOLS[: X.shape[1]])
 
@@ -114,7 +114,7 @@ def test_names_that_do_not_fit_are_told_and_not_used(beside, here):
         UserWarning,
         match=rf"matrix.mtx is of shape \(40, 30\): names in {beside} do not fit",
     ):
-        table = read_table(Path("matrix.mtx"))
+        table = read_file(Path("matrix.mtx"))
     assert_array_equal(table.X.toarray(), COUNTS.T)
     assert table.rows is None
     assert table.columns is None
@@ -124,7 +124,7 @@ def test_too_large_a_file_of_names_is_refused(here):
     put("barcodes.tsv.gz", "a\n" * 10**5)
     put("matrix.mtx", matrix(COUNTS.T))
     with pytest.raises(ValueError, match="--max-gib allows more"):
-        read_table(Path("matrix.mtx"), most=50_000)
+        read_file(Path("matrix.mtx"), max_bytes=50_000)
 
 
 def test_programs_of_a_matrix_with_names(here, capsys):

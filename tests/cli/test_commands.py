@@ -19,9 +19,10 @@ from nmfcluster import (
     SimilarityFusionNMF,
     SSNMFClusterer,
 )
-from nmfcluster._cli.commands import _pairs
+from nmfcluster._cli.commands import _read_pairs
 from nmfcluster._cli.files import FileTable
-from nmfcluster._cli.main import COMMANDS, main
+from nmfcluster._cli.main import main
+from nmfcluster._cli.parser import COMMANDS
 from nmfcluster.model_selection import choose_n_clusters
 
 pd = pytest.importorskip("pandas")
@@ -170,7 +171,7 @@ def test_what_pairs_are_called_and_how_many_are_satisfied(here, capsys):
 def test_pairs_are_read_from_lines_that_names_begin(here):
     Path("pairs.csv").write_text("a,b,kind\n1,00,01,must\n")
     options = SimpleNamespace(constraints="pairs.csv", max_gib=1)
-    pairs = _pairs(options, FileTable(frame(POINTS), NAMES))
+    pairs = _read_pairs(options, FileTable(frame(POINTS), NAMES))
     assert_array_equal(pairs.must_link, [[0, 1]])
 
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from refusals import assert_in_our_words
 
-from nmfcluster._cli.files import read_table
+from nmfcluster._cli.files import read_file
 
 pd = pytest.importorskip("pandas")
 
@@ -61,7 +61,7 @@ def test_tables_are_read_as_they_are_meant(name, tmp_path):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            table = read_table(path)
+            table = read_file(path)
         assert_array_equal(np.asarray(table.X, dtype=float), [[1, 2], [3, 4]])
         assert (table.rows, table.columns) == (rows, columns)
 
@@ -94,7 +94,7 @@ def test_what_separates_entries_is_found(how, ending, named, tmp_path):
     path.write_bytes(
         gzip.compress(text.encode()) if ending.endswith("gz") else text.encode()
     )
-    table = read_table(path)
+    table = read_file(path)
     assert_array_equal(table.X.to_numpy(), frame.to_numpy())
     assert table.columns == ["p q", "r"]
     assert table.rows == (None if named == "not" else names)
@@ -104,13 +104,13 @@ def test_what_separates_entries_is_found(how, ending, named, tmp_path):
 def test_numbers_aligned_by_spaces_are_read(tmp_path):
     path = tmp_path / "t.txt"
     np.savetxt(path, [[1.5, 20.5], [300, 4]], fmt="%8.1f")
-    assert_array_equal(read_table(path).X, [[1.5, 20.5], [300, 4]])
+    assert_array_equal(read_file(path).X, [[1.5, 20.5], [300, 4]])
 
 
 def test_entries_that_are_missing_are_so(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y,z\n1,NA,\n2,,\n3\n")
-    X = read_table(path).X
+    X = read_file(path).X
     assert_array_equal(X, [[k, np.nan, np.nan] for k in (1, 2, 3)])
 
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_read_for_sure_is_refused(tmp_path):
     for text, says in REFUSED.values():
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         with pytest.raises(ValueError, match=f"t.csv .*{re.escape(says)}") as caught:
-            read_table(path)
+            read_file(path)
         assert_in_our_words(caught)
 
 
@@ -180,11 +180,11 @@ def test_doubtful_titles_are_told_and_can_be_rows(name, tmp_path):
     with pytest.warns(
         UserWarning, match=rf"titles {re.escape(told)}; --no-titles takes it as a"
     ):
-        table = read_table(path, text=True)
+        table = read_file(path, may_hold_text=True)
     assert len(table.X) == 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        table = read_table(path, text=True, titles=False)
+        table = read_file(path, may_hold_text=True, has_titles=False)
     assert len(table.X) == 3
     assert table.rows == (["a", "b", "c"] if text[0] == "a" else None)
     last = text.partition("\n")[0].rpartition(",")[2]
@@ -213,13 +213,13 @@ def test_numbers_that_look_like_names_are_told(name, tmp_path):
     path.write_text(text)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        read_table(path, text=True)
+        read_file(path, may_hold_text=True)
     told = [str(one.message) for one in caught]
     assert len(told) == (title is not None)
     if title is not None:
         assert f"its first column, {title}, has whole" in told[0]
         assert f"--names {title} names the rows by it." in told[0]
-        assert read_table(path, names=title.strip("'"), text=True).rows[0] in (
+        assert read_file(path, names=title.strip("'"), may_hold_text=True).rows[0] in (
             "7",
             "70",
             "7.0",
@@ -237,11 +237,11 @@ def test_distances_are_told(rows, tmp_path):
     with pytest.warns(
         UserWarning, match=r"d\..*taken for features, is 0 on .* distances"
     ):
-        read_table(path)
+        read_file(path)
 
 
 def test_names_are_not_looked_for_where_the_first_column_has_them(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y\na,1,2\nb,3,4\n")
     with pytest.raises(ValueError, match="--names cannot be given: the first column"):
-        read_table(path, names="x")
+        read_file(path, names="x")

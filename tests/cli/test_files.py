@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 from scipy.io import mmwrite
 
 from nmfcluster import NMFConsensus, NMFMetaCluster, SimilarityFusionNMF
-from nmfcluster._cli.files import read_table
+from nmfcluster._cli.files import read_file
 from nmfcluster._cli.main import main
 
 pd = pytest.importorskip("pandas")
@@ -44,7 +44,7 @@ SAVE = {
 @pytest.mark.parametrize("name", SAVE)
 def test_files_of_all_kinds_hold_the_same_table(name, tmp_path):
     SAVE[name](tmp_path / name)
-    X = read_table(tmp_path / name).X
+    X = read_file(tmp_path / name).X
     assert sp.issparse(X) == (name in ("sparse.npz", "t.mtx"))
     assert_array_equal(X.toarray() if sp.issparse(X) else np.asarray(X), COUNTS)
 
@@ -53,7 +53,7 @@ def test_packed_matrices_are_read(tmp_path):
     mmwrite(tmp_path / "t.mtx", sp.csr_array(COUNTS))
     packed = tmp_path / "t.mtx.gz"
     packed.write_bytes(gzip.compress((tmp_path / "t.mtx").read_bytes()))
-    assert_array_equal(read_table(packed).X.toarray(), COUNTS)
+    assert_array_equal(read_file(packed).X.toarray(), COUNTS)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_packed_matrices_are_read(tmp_path):
 )
 def test_names_of_rows_and_columns(text, names, rows, columns, tmp_path):
     (tmp_path / "t.csv").write_text(text)
-    table = read_table(tmp_path / "t.csv", names=names)
+    table = read_file(tmp_path / "t.csv", names=names)
     assert_array_equal(table.X.to_numpy(), [[1, 2], [3, 4]])
     assert (table.rows, table.columns) == (rows, columns)
 
@@ -110,7 +110,7 @@ def test_names_of_annotated_data(kind, here):
         var=pd.DataFrame(index=[f"gene{j}" for j in range(40)]),
     )
     adata.write_h5ad("cells.h5ad")
-    assert sp.issparse(read_table(Path("cells.h5ad")).X) == (kind is sp.csr_matrix)
+    assert sp.issparse(read_file(Path("cells.h5ad")).X) == (kind is sp.csr_matrix)
     check_annotated("cells.h5ad", kind(COUNTS))
 
 
@@ -185,7 +185,7 @@ def test_without_matplotlib_the_tables_are_written(here, monkeypatch, capsys):
 
 def test_what_is_no_file_is_found_before_the_work(here, monkeypatch, capsys):
     monkeypatch.setattr(
-        "nmfcluster._cli.commands.read_table", None
+        "nmfcluster._cli.commands.read_file", None
     )  # the first thing of a run
     Path("nowhere").symlink_to("missing/folder")
     Path("a.png").symlink_to("missing/picture.png")
@@ -398,7 +398,7 @@ def test_faults_in_the_work_are_one_line(error, here, monkeypatch, capsys):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("nmfcluster._cli.commands._fitted", fail)
+    monkeypatch.setattr("nmfcluster._cli.commands._fit", fail)
     line = refused(["consensus", "points.csv", "--clusters", "2"], capsys)
     told = str(error).strip() or type(error).__name__
     assert told.splitlines()[0] in line

@@ -197,7 +197,7 @@ def test_an_interruption_is_one_line(here, monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nmfcluster._cli.commands._fitted", interrupted)
+    monkeypatch.setattr("nmfcluster._cli.commands._fit", interrupted)
     with pytest.raises(SystemExit) as left:
         main(["consensus", "points.csv", "--clusters", "2"])
     assert left.value.code == 130

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.io import mmwrite
 
-from nmfcluster._cli.files import read_pairs, read_table
+from nmfcluster._cli.files import read_file, read_pairs
 from nmfcluster._cli.main import main
 
 pd = pytest.importorskip("pandas")
@@ -47,7 +47,7 @@ def test_a_matrix_with_entries_outside_is_refused(kind, part, value, tmp_path):
     with pytest.raises(
         ValueError, match=rf"x.npz cannot be read: .*({SHAPE}|column|axis|col)"
     ):
-        read_table(tmp_path / "x.npz")
+        read_file(tmp_path / "x.npz")
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc"])
@@ -59,7 +59,7 @@ def test_annotated_data_with_entries_outside_are_refused(kind, part, tmp_path):
     with h5py.File(path, "a") as held:
         held[f"X/{part}"][1] = 10**8
     with pytest.raises(ValueError, match=f"x.h5ad cannot be read: .*{SHAPE}"):
-        read_table(path)
+        read_file(path)
 
 
 def test_a_matrix_market_file_with_entries_outside_is_refused(tmp_path):
@@ -68,7 +68,7 @@ def test_a_matrix_market_file_with_entries_outside_is_refused(tmp_path):
         "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n9 1 1\n"
     )
     with pytest.raises(ValueError, match=r"x\.mtx cannot be read: "):
-        read_table(path)
+        read_file(path)
 
 
 # --- what unpacks to much ---------------------------------------------------------------------
@@ -131,13 +131,13 @@ def test_what_holds_more_than_is_allowed_is_refused(name, tmp_path):
     with pytest.raises(
         ValueError, match=r"it holds more than .* GiB: --max-gib allows more"
     ):
-        read_table(path, most=100_000)
+        read_file(path, max_bytes=100_000)
 
 
 def test_no_more_of_an_archive_is_read_than_it_admits(tmp_path):
     save_liar(tmp_path / "t.npz")
     with pytest.raises(ValueError, match=r"t\.npz cannot be read: "):
-        read_table(tmp_path / "t.npz", most=100_000)
+        read_file(tmp_path / "t.npz", max_bytes=100_000)
 
 
 def test_pairs_are_bounded_too_and_what_is_allowed_is_read(tmp_path):
