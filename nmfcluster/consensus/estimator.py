@@ -7,33 +7,44 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._base import NMFClusterer, fitting, membership, number_by_size
+from nmfcluster._base import (
+    NMFClusterer,
+    fitting,
+    membership,
+    number_by_size,
+    read_features,
+    read_similarity,
+)
 from nmfcluster._compat import StrOptions, fit_context
 from nmfcluster._optim.multiplicative import multiplicative_trinmf
 from nmfcluster._optim.symmetric import bregman_nmf, factorize
-from nmfcluster._utils.validation import pairwise_input, positions, row_names
-from nmfcluster.partitions.ensemble import warn_of_lone
-from nmfcluster.partitions.inputs import MAKING, read_partitions
+from nmfcluster._utils.storage import require_symmetric
+from nmfcluster._utils.validation import (
+    in_order_of,
+    pairwise_input,
+    positions,
+    read_weights,
+    row_names,
+    warn,
+)
+from nmfcluster.partitions.base_runs import (
+    base_clusterers,
+    read_base_input,
+    read_label_table,
+)
+from nmfcluster.partitions.ensemble import warn_of_singletons
+from nmfcluster.partitions.inputs import (
+    BASE_PARAMETERS,
+    LabelTable,
+    Memberships,
+    PartitionsOfFeatures,
+    PrecomputedSimilarity,
+    is_soft,
+    make_partitions,
+)
 from nmfcluster.similarity.balance import warn_of_split
 
-COARSE = 10_000  # distinct rows, of more of which a part is fitted first
-
-
-def _require_complete(estimator: Any, coverage: Any) -> None:
-    """Raise a ValueError if a parameter needs partitions that saw all samples, and they did not.
-
-    `coverage` is the weight of those that saw each sample, of all whose weights sum to 1.
-    """
-    is_complete = np.allclose(coverage, 1)
-    for name, value, default in (
-        ("normalize", False, True),
-        ("factorization", "tri", "bi"),
-    ):
-        if not is_complete and getattr(estimator, name) == value:
-            cure = f"take {name}={default!r}, the default"
-            raise ValueError(
-                f"{name}={value!r} needs partitions that saw all samples: {cure}."
-            )
+COARSE = 10_000  # distinct rows: of more, as many are fitted first
 
 
 class NMFConsensus(NMFClusterer):
@@ -202,7 +213,7 @@ class NMFConsensus(NMFClusterer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NMFClusterer._parameter_constraints,
         "affinity": [StrOptions({"coassociation", "partitions", "precomputed"})],
-        **MAKING,
+        **BASE_PARAMETERS,
         "weights": ["array-like", None],
         "normalize": ["boolean"],
         "factorization": [StrOptions({"bi", "tri"})],
@@ -301,43 +312,156 @@ class NMFConsensus(NMFClusterer):
             If some base runs failed.
         """
         with fitting(self) as rng:
-            source = read_partitions(self, X, partitions, rng, sample_weight)
-            self._check_n_clusters(len(source))
-            problem: Any = source.problem(self.weights, self.normalize)
-            _require_complete(self, problem.coverage)
-            tri = self.factorization == "tri"
-            solver = multiplicative_trinmf if tri else bregman_nmf
-            best = factorize(problem, self._solver_config(solver), rng, COARSE)
-            shares = membership(
-                best.H
-            )  # of collapsed rows, which are longer than a sample's
-            P, profile = problem.read(shares)
-            P, labels, order = number_by_size(P, P.argmax(axis=1), problem.counts)
-            self.partitions_, self.weights_ = source.codes, problem.weights
-            self.confidence_, self.agreement_ = problem.support(labels, self.n_clusters)
-            warn_of_lone(problem, labels, self.n_clusters, row_names(X))
-            if self.affinity == "precomputed" and not self.normalize:
-                warn_of_split(problem.objective.A, labels, self.n_clusters)
-            self._profile_, self._source_ = profile[:, order], source
-            if source.estimators is not None:
-                self.estimators_ = source.estimators
-            self.core_ = best.core[np.ix_(order, order)]
-            lost, told = (
-                np.flatnonzero(problem.groups < 0),
-                (1 / self.n_clusters, -1, 0),
-            )
-            if sample_weight is not None and len(lost):
-                told = problem.beside(lost, labels, self._profile_)
-            P, labels = P[problem.groups], labels[problem.groups]
-            P[lost], labels[lost], self.confidence_[lost] = told
-            self.labels_ = labels
-            self.membership_ = P
-            self.loss_ = best.loss
-            self.loss_curves_ = best.loss_curves
-            self.loss_curve_ = self.loss_curves_[0]
-            self.n_iter_ = best.best.n_iter
-            self._warn_unless_converged(best, int(labels.max()) + 1)
+            source = self._read(X, partitions, sample_weight, rng)
+            self._fit_source(source, rng)
         return self
+
+    def _read(
+        self, X: Any, partitions: Any, sample_weight: Any, rng: np.random.RandomState
+    ) -> LabelTable | PrecomputedSimilarity:
+        """Return what `affinity` makes of X, and of partitions and weights beside it."""
+        # refuse what does not go together
+        if X is None:
+            cure = (
+                " Without features, give partitions as X, one a column, with "
+                "affinity='partitions'."
+            )
+            raise ValueError(
+                f"X must be a table, got None.{'' if partitions is None else cure}"
+            )
+        if self.affinity != "coassociation" and partitions is not None:
+            reason = ": X is." if self.affinity == "partitions" else "."
+            raise ValueError(
+                f"partitions cannot be given with affinity={self.affinity!r}{reason}"
+            )
+        soft = is_soft(X if self.affinity == "partitions" else partitions)
+        if sample_weight is not None and (soft or self.affinity == "precomputed"):
+            raise ValueError(
+                "sample_weight needs features or labels: repeat rows, drop those of zero."
+            )
+        if self.affinity == "precomputed":
+            if self.weights is not None:
+                wanted = "it must be None with affinity='precomputed'"
+                raise ValueError(
+                    f"weights={self.weights!r} needs partitions; {wanted}."
+                )
+            X = read_similarity(self, X)
+            require_symmetric(X, "X with affinity='precomputed'")
+            return PrecomputedSimilarity(X)
+
+        names = row_names(X)
+        table: LabelTable
+        if self.affinity == "partitions":
+            if soft:
+                return Memberships(X, "X")
+            X = read_label_table(self, X)
+            table = LabelTable(X, "X", np.dtype(np.float64), names)
+            self._check_orientation(*table.codes.shape)
+        elif partitions is not None:
+            partitions = in_order_of(names, partitions, "partitions")
+            X = read_features(self, X)
+            if soft:
+                return Memberships(partitions, "partitions", X)
+            table = PartitionsOfFeatures(partitions, X, names)
+        else:
+            X, pairs = read_base_input(X, base_clusterers(self.estimator), self)
+            n_samples = X.shape[0]
+            weights = read_weights(sample_weight, names, self.n_clusters, n_samples)
+            n_counting = n_samples
+            if weights is not None:
+                n_counting = int(np.count_nonzero(weights))
+            self._check_not_alone(n_counting)
+            self._check_n_clusters(n_counting)
+            options = {name: getattr(self, name) for name in BASE_PARAMETERS}
+            options |= {"n_clusters": self.n_clusters, "n_jobs": self.n_jobs}
+            made = make_partitions(X, pairs, rng, weights, **options)
+            table = PartitionsOfFeatures(made, X, names)
+            table.sample_weight = weights
+            return table
+        table.warn_of_single()
+        table.sample_weight = read_weights(
+            sample_weight, names, self.n_clusters, len(table)
+        )
+        return table
+
+    def _check_orientation(self, n_samples: int, n_partitions: int) -> None:
+        """Warn of a label table with more columns than rows; raise if rows are too few."""
+        if n_samples >= n_partitions:
+            return
+        cure = "a row is a sample. If a row is a partition, give X.T"
+        hint = f"X holds {n_partitions} partitions of {n_samples} samples: {cure}."
+        if self.n_clusters > n_samples:
+            most = f"n_samples={n_samples}"
+            raise ValueError(
+                f"n_clusters={self.n_clusters} must be at most {most}. {hint}"
+            )
+        warn(hint)
+
+    def _fit_source(
+        self, source: LabelTable | PrecomputedSimilarity, rng: np.random.RandomState
+    ) -> None:
+        """Factorize the co-association, or a similarity, and set the fitted attributes."""
+        self._check_n_clusters(len(source))
+        problem: Any = source.problem(self.weights, self.normalize)
+        self._require_complete(problem.coverage)
+        solver = multiplicative_trinmf if self.factorization == "tri" else bregman_nmf
+        best = factorize(problem, self._solver_config(solver), rng, COARSE)
+
+        # read the clusters of the distinct rows off the factor, whose rows differ in length
+        P, profile = problem.memberships(membership(best.H))
+        P, labels, order = number_by_size(P, P.argmax(axis=1), problem.counts)
+        profile = profile[:, order]
+        confidence, agreement = problem.evaluate(labels, self.n_clusters)
+        if isinstance(source, LabelTable):
+            warn_of_singletons(problem, labels, self.n_clusters, source.names)
+        if self.affinity == "precomputed" and not self.normalize:
+            warn_of_split(problem.objective.A, labels, self.n_clusters)
+
+        # samples have the clusters of their rows; those in no row are in no cluster, unless
+        # they count 0 times: then they are labelled as new ones
+        sample_memberships = P[problem.groups]
+        sample_labels = labels[problem.groups]
+        unlabelled = np.flatnonzero(problem.groups < 0)
+        found: tuple[Any, Any, Any] = (1 / self.n_clusters, -1, 0)
+        if source.sample_weight is not None and len(unlabelled):
+            found = problem.predict_unlabelled(unlabelled, labels, profile)
+        sample_memberships[unlabelled] = found[0]
+        sample_labels[unlabelled] = found[1]
+        confidence[unlabelled] = found[2]
+
+        self.labels_ = sample_labels
+        self.membership_ = sample_memberships
+        self.loss_ = best.loss
+        self.loss_curves_ = best.loss_curves
+        self.loss_curve_ = self.loss_curves_[0]
+        self.n_iter_ = best.best.n_iter
+        self.core_ = best.core[np.ix_(order, order)]
+        self.confidence_ = confidence
+        self.agreement_ = agreement
+        self.weights_ = problem.weights
+        self.partitions_ = source.codes
+        if source.estimators is not None:
+            self.estimators_ = source.estimators
+        self._profile_ = profile
+        self._source_ = source
+        self._warn_unless_converged(best, int(sample_labels.max()) + 1)
+
+    def _require_complete(self, coverage: Any) -> None:
+        """Raise if a parameter needs partitions that saw all samples, and they did not.
+
+        `coverage` is the weight of those that saw each sample, of all whose weights sum to 1.
+        """
+        if np.allclose(coverage, 1):
+            return
+        for name, value, default in (
+            ("normalize", False, True),
+            ("factorization", "tri", "bi"),
+        ):
+            if getattr(self, name) == value:
+                cure = f"take {name}={default!r}, the default"
+                raise ValueError(
+                    f"{name}={value!r} needs partitions that saw all samples: {cure}."
+                )
 
     def _extend(self, X: Any) -> np.ndarray:
         return self._source_.extended(self, X, self._profile_)
@@ -370,15 +494,17 @@ class NMFConsensus(NMFClusterer):
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""
         tags = super().__sklearn_tags__()
-        inputs, labels = tags.input_tags, self.affinity == "partitions"
+        inputs = tags.input_tags
+        labels = self.affinity == "partitions"
         inputs.sparse = not labels
-        inputs.pairwise = inputs.positive_only = self.affinity == "precomputed"
+        inputs.pairwise = self.affinity == "precomputed"
+        inputs.positive_only = inputs.pairwise
         if self.affinity == "coassociation":  # the input is that of the base clusterers
-            bases = (
-                self.estimator
-                if isinstance(self.estimator, list | tuple)
-                else [self.estimator]
-            )
+            bases = self.estimator
+            if not isinstance(bases, list | tuple):
+                bases = [bases]
             inputs.pairwise = any(map(pairwise_input, bases))
-        inputs.allow_nan = inputs.string = inputs.categorical = labels
+        inputs.allow_nan = labels
+        inputs.string = labels
+        inputs.categorical = labels
         return tags

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from numbers import Integral
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import dask.array as da
@@ -15,37 +14,34 @@ from nmfcluster._utils.storage import row_blocks
 from nmfcluster._utils.validation import Seed, generator_of, read_table, require_size
 from nmfcluster.dask.tables import by_blocks, read_rows, rows_at
 from nmfcluster.partitions import base_runs
-from nmfcluster.partitions.base_runs import pairs_of
 
 
 class Labeller(NamedTuple):
-    """What labels the rows of any block as base partitions do."""
+    """Labels the rows of any block as base partitions do."""
 
     partitions: base_runs.BasePartitions
-    drawn: (
-        np.ndarray | None
-    )  # the samples of the fit where some clusterer cannot predict
+    # the samples of the fit, where some clusterer cannot predict
+    X_train: np.ndarray | None
     dtype: np.dtype  # of labels
 
     def of_block(self, block: Any) -> np.ndarray:
         """Return the labels of a block of rows."""
-        labels = np.empty(
-            (len(block), len(self.partitions.estimators)), dtype=self.dtype
-        )
-        for rows in row_blocks(len(block), ROWS):  # they are 8 bytes at first
+        n_partitions = len(self.partitions.estimators)
+        labels = np.empty((len(block), n_partitions), dtype=self.dtype)
+        for rows in row_blocks(len(block), ROWS):  # predicted labels take 8 bytes each
             X = read_table(block[rows], accept_sparse=False)
-            found = self.partitions.predict(X, self.drawn)
-            if found.max() > np.iinfo(self.dtype).max:
+            predicted = self.partitions.predict(X, self.X_train)
+            largest = predicted.max()
+            if largest > np.iinfo(self.dtype).max:
                 wanted = "labels that it found in a sample"
-                raise ValueError(f"estimator must predict {wanted}, got {found.max()}.")
-            labels[rows] = found
+                raise ValueError(f"estimator must predict {wanted}, got {largest}.")
+            labels[rows] = predicted
         return labels
 
     def of_rows(self, X: da.Array) -> da.Array:
         """Return the labels of a Dask array, which are not computed yet."""
-        return by_blocks(
-            X, self.of_block, self.dtype, (len(self.partitions.estimators),)
-        )
+        n_partitions = len(self.partitions.estimators)
+        return by_blocks(X, self.of_block, self.dtype, (n_partitions,))
 
 
 @dataclass(frozen=True)
@@ -149,43 +145,47 @@ def base_partitions(
     dask.array<concatenate, shape=(5000, 10), dtype=int8, chunksize=(1000, 10), chunktype=...>
     >>> labels = NMFConsensus(n_clusters=4, random_state=0).fit_predict(made.labels)
     """
-    given = {
+    parameters = {
         name: value for name, value in locals().items() if name in base_runs.ALLOWED
     }
     validate_parameter_constraints(
-        base_runs.ALLOWED, given, caller_name="base_partitions"
+        base_runs.ALLOWED, parameters, caller_name="base_partitions"
     )
-    asked, rng = (
-        SimpleNamespace(**given, predict_unseen=False),
-        generator_of(random_state),
-    )
+    rng = generator_of(random_state)
     X = read_rows(X)
     if isinstance(max_samples, Integral):
-        asked.max_samples = min(int(max_samples), X.shape[0])
-    # what is drawn of all samples is what would be drawn in memory
-    asked.estimator = KMeans(n_init=1) if estimator is None else estimator
-    sizes = base_runs.range_of_clusters(n_clusters, "n_clusters")
-    plans = base_runs.draw_plans(rng, X.shape, sizes, asked)
-    chosen = [
-        np.arange(X.shape[0]) if plan.samples is None else plan.samples
-        for plan in plans
-    ]
-    # only samples that some run is fitted to are held here: runs take their places among these
-    drawn = np.unique(np.concatenate(chosen))
+        max_samples = min(int(max_samples), X.shape[0])
+    if estimator is None:
+        estimator = KMeans(n_init=1)
+    # draw from all samples, as in memory
+    runs = base_runs.draw_base_runs(
+        rng,
+        X,
+        estimator,
+        base_runs.range_of_clusters(n_clusters, "n_clusters"),
+        n_estimators=n_estimators,
+        max_samples=max_samples,
+        max_features=max_features,
+    )
+    all_samples = np.arange(X.shape[0])
+    samples = [all_samples if run.samples is None else run.samples for run in runs]
+    # hold the samples that some run is fitted to: runs take theirs from among these
+    drawn = np.unique(np.concatenate(samples))
     rows = read_table(rows_at(X, drawn), accept_sparse=False)
-    places = [np.searchsorted(drawn, samples) for samples in chosen]
-    plans = [
-        plan._replace(samples=own) for plan, own in zip(plans, places, strict=True)
+    runs = [
+        run._replace(samples=np.searchsorted(drawn, chosen))
+        for run, chosen in zip(runs, samples, strict=True)
     ]
-    pairs = pairs_of(base_runs.clusterers(asked.estimator), rows)
-    runs = base_runs.run_plans(rows, asked, plans, pairs)
-    # labels of all samples follow from the clusterers, a block at a time
-    largest = max(int(runs.labels.max()), *(plan.n_clusters - 1 for plan in plans))
+    pairs = base_runs.pairwise_kind(base_runs.base_clusterers(estimator), rows)
+    made = base_runs.run_base_clusterers(rows, estimator, runs, pairs, n_jobs)
+    # label all samples by the clusterers, a block at a time
+    largest = max(run.n_clusters - 1 for run in runs)
+    largest = max(largest, int(made.labels.max()))
     dtype = np.result_type(np.int8, np.min_scalar_type(-largest - 1))
-    train, sent = rows, runs
-    if (
-        not runs.needs_training_data and not runs.pairs
-    ):  # who predicts needs no labels of it
-        train, sent = None, replace(runs, labels=runs.labels[:0], samples=[])
-    labeller = Labeller(sent, train, dtype)
-    return BlockPartitions(labeller.of_rows(X), runs.estimators, labeller)
+    if made.needs_training_data or made.pairs:
+        labeller = Labeller(made, rows, dtype)
+    else:  # clusterers that predict need no labels of the fit
+        labeller = Labeller(
+            replace(made, labels=made.labels[:0], samples=[]), None, dtype
+        )
+    return BlockPartitions(labeller.of_rows(X), made.estimators, labeller)

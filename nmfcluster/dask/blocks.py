@@ -1,7 +1,7 @@
-"""A label table by blocks of rows that need never be in one place: what a block tells of it.
+"""A label table in blocks of rows that are never in one place: its summary and its rows.
 
-Whoever holds the blocks asks for the summary of each, merges these in any order, and looks label
-rows up among the distinct ones. Nothing here knows where blocks are.
+Each block is summarised, summaries merge in any order, and label rows are looked up among the
+distinct ones. Nothing here depends on where the blocks are.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from nmfcluster._utils.labels import ROWS, distinct_rows, narrow, places_of, row
 from nmfcluster._utils.storage import row_blocks
 from nmfcluster._utils.validation import shown
 from nmfcluster.partitions.ensemble import Ensemble
-from nmfcluster.partitions.inputs import LabelTable, labelled_rows
+from nmfcluster.partitions.inputs import LabelTable
 
-_TUPLES = (
-    5_000  # of a group of partitions: the same for all blocks, see `Ensemble.most`
-)
+# label tuples of a group of partitions: the same for all blocks, see `Ensemble.max_tuples`
+_MAX_TUPLES = 5_000
 
 
 def clean_block(block: Any, first: int = 0) -> np.ndarray:
@@ -51,9 +50,7 @@ def clean_block(block: Any, first: int = 0) -> np.ndarray:
         raise TypeError(f"X must hold integers as labels, got {got}: {cure}.")
     wrong = np.zeros(block.shape, dtype=bool)
     if kind == "f":
-        block = block.astype(
-            np.float64, copy=False
-        )  # float16 could not hold what follows
+        block = block.astype(np.float64, copy=False)  # float16 cannot hold 2**53
         block = np.where(np.isnan(block), -1, block)
         wrong = (block != np.floor(block)) | (np.abs(block) > 2**53)
     elif block.dtype == np.uint64:
@@ -67,8 +64,8 @@ def clean_block(block: Any, first: int = 0) -> np.ndarray:
         raise ValueError(f"{must}, got {got}.")
     if kind in "if" and block.min(initial=0) < -1:
         block = np.maximum(block, -1)
-    kept = {"bool": np.int8, "uint64": np.int64, "float64": np.int64}
-    return block.astype(kept.get(block.dtype.name, block.dtype), copy=False)
+    integers = {"bool": np.int8, "uint64": np.int64, "float64": np.int64}
+    return block.astype(integers.get(block.dtype.name, block.dtype), copy=False)
 
 
 class Counted(NamedTuple):
@@ -80,17 +77,17 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True)
 class TableSummary:
-    """What blocks of a label table tell of it; summaries of all blocks merge into that of all.
+    """A summary of blocks of a label table; those of all blocks merge into that of the table.
 
     Attributes
     ----------
     clusters : list of Counted
         The labels of every partition, in increasing order.
     distinct : Counted or None
-        The distinct label rows; None where they are more than was allowed.
-    n_lost : int
-        Samples that no partition saw.
-    first_lost : int
+        The distinct label rows; None where there are more than the largest allowed number.
+    n_unlabelled : int
+        Number of samples that no partition saw.
+    first_unlabelled : int
         The row of the first of them, -1 if there is none.
     least : float
         The smallest weight of the partitions that saw a sample.
@@ -98,8 +95,8 @@ class TableSummary:
 
     clusters: list[Counted]
     distinct: Counted | None
-    n_lost: int
-    first_lost: int
+    n_unlabelled: int
+    first_unlabelled: int
     least: float
 
     @classmethod
@@ -116,80 +113,88 @@ class TableSummary:
         weights : ndarray of shape (n_partitions,)
             Weights of the partitions.
         most : int
-            Number of distinct rows that are kept at most.
+            Largest number of distinct rows that are kept.
         """
         block = clean_block(block, first)
-        pieces = row_blocks(len(block), ROWS)
-        parts = [
-            cls._of_part(block[rows], first + rows.start, weights) for rows in pieces
-        ]
+        parts = []
+        for rows in row_blocks(len(block), ROWS):
+            parts.append(cls._of_part(block[rows], first + rows.start, weights))
         return cls.merged(parts, most)
 
     @classmethod
     def _of_part(
         cls, part: np.ndarray, first: int, weights: np.ndarray
     ) -> TableSummary:
-        where, _, counts = distinct_rows(part)
-        rows = narrow(part[where])
-        clusters = [_counted(labels, counts) for labels in rows.T]
+        positions, _, counts = distinct_rows(part)
+        rows = narrow(part[positions])
+        clusters = []
+        for column in rows.T:
+            labels = _merge_labels([Counted(column, counts)])
+            seen = labels.values >= 0
+            values = labels.values[seen].astype(np.int64)
+            clusters.append(Counted(values, labels.counts[seen]))
         coverage = np.where(rows >= 0, weights, 0.0).sum(axis=1)
-        lost = coverage <= 0
-        least = float(coverage.min(where=~lost, initial=np.inf))
-        first_lost = first + int(where[lost].min()) if lost.any() else -1
+        unlabelled = coverage <= 0
+        first_unlabelled = -1
+        if unlabelled.any():
+            first_unlabelled = first + int(positions[unlabelled].min())
         return cls(
-            clusters, Counted(rows, counts), int(counts[lost].sum()), first_lost, least
+            clusters=clusters,
+            distinct=Counted(rows, counts),
+            n_unlabelled=int(counts[unlabelled].sum()),
+            first_unlabelled=first_unlabelled,
+            least=float(coverage.min(where=~unlabelled, initial=np.inf)),
         )
 
     @classmethod
     def merged(cls, parts: Sequence[TableSummary], most: int) -> TableSummary:
         """Return the summary of the rows of several."""
-        clusters = [
-            _added(several)
-            for several in zip(*(p.clusters for p in parts), strict=True)
-        ]
-        distinct = _together([part.distinct for part in parts], most)
-        lost = [part.first_lost for part in parts if part.first_lost >= 0]
-        n_lost, least = sum(p.n_lost for p in parts), min(p.least for p in parts)
-        return cls(clusters, distinct, n_lost, min(lost, default=-1), least)
+        n_partitions = len(parts[0].clusters)
+        unlabelled = [p.first_unlabelled for p in parts if p.first_unlabelled >= 0]
+        return cls(
+            clusters=[
+                _merge_labels([part.clusters[t] for part in parts])
+                for t in range(n_partitions)
+            ],
+            distinct=_merge_rows([part.distinct for part in parts], most),
+            n_unlabelled=sum(part.n_unlabelled for part in parts),
+            first_unlabelled=min(unlabelled, default=-1),
+            least=min(part.least for part in parts),
+        )
 
 
-def _together(parts: Sequence[Counted | None], most: int) -> Counted | None:
+def _merge_rows(parts: Sequence[Counted | None], most: int) -> Counted | None:
     """Return the distinct rows of several; None if these are more than `most`."""
-    held = [part for part in parts if part is not None and len(part.values) <= most]
-    if len(held) < len(parts):
+    known = [part for part in parts if part is not None and len(part.values) <= most]
+    if len(known) < len(parts):
         return None
-    merged = held[0]
-    for part in held[1:]:  # one by one: it ends as soon as they are too many
-        every = np.concatenate([merged.values, part.values])
-        where, groups, _ = distinct_rows(every)
-        if len(where) > most:
+    merged = known[0]
+    for part in known[1:]:  # one by one: it ends as soon as they are too many
+        rows = np.concatenate([merged.values, part.values])
+        counts = np.concatenate([merged.counts, part.counts])
+        positions, groups, _ = distinct_rows(rows)
+        if len(positions) > most:
             return None
-        counts = _sums(groups, np.concatenate([merged.counts, part.counts]), len(where))
-        merged = Counted(every[where], counts)
+        merged = Counted(rows[positions], _count_groups(groups, counts, len(positions)))
     return merged
 
 
-def _sums(groups: np.ndarray, numbers: np.ndarray, n_groups: int) -> np.ndarray:
-    return np.bincount(groups, weights=numbers, minlength=n_groups).astype(
-        np.int64
-    )  # < 2^53
-
-
-def _counted(labels: np.ndarray, counts: np.ndarray) -> Counted:
-    """Return the labels of a partition that occur, those of so many samples each."""
-    known, sizes = _added([Counted(labels, counts)])
-    return Counted(known[known >= 0].astype(np.int64), sizes[known >= 0])
-
-
-def _added(several: Sequence[Counted]) -> Counted:
-    values, counts = map(np.concatenate, zip(*several, strict=True))
+def _merge_labels(parts: Sequence[Counted]) -> Counted:
+    """Return the labels of a partition in several parts, in increasing order."""
+    values = np.concatenate([part.values for part in parts])
+    counts = np.concatenate([part.counts for part in parts])
     labels, groups = np.unique(values, return_inverse=True)
-    return Counted(labels, _sums(groups, counts, len(labels)))
+    return Counted(labels, _count_groups(groups, counts, len(labels)))
+
+
+def _count_groups(groups: np.ndarray, counts: np.ndarray, n_groups: int) -> np.ndarray:
+    """Return the number of samples of every group; floats hold numbers below 2^53."""
+    return np.bincount(groups, counts, n_groups).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class BlockedTable:
-    """What is known of a label table of which there are only blocks.
+    """The labels, weights and sizes of a label table of which there are only blocks.
 
     Attributes
     ----------
@@ -232,12 +237,15 @@ class BlockedTable:
         """
         block = clean_block(block, first)
         if all(labels.max(initial=-1) == len(labels) - 1 for labels in self.known):
-            codes, new = block.astype(np.int32), block >= self.n_clusters
-        else:  # numbers are left out
-            pairs = zip(block.T, self.known, strict=True)
-            codes = np.stack([places_of(*pair) for pair in pairs], axis=1).astype(
-                np.int32
-            )
+            # labels are 0, 1, 2, ... in every partition
+            codes = block.astype(np.int32)
+            new = block >= self.n_clusters
+        else:
+            columns = [
+                places_of(column, labels)
+                for column, labels in zip(block.T, self.known, strict=True)
+            ]
+            codes = np.stack(columns, axis=1).astype(np.int32)
             new = (codes < 0) & (block >= 0)
         if new.any():
             raise changed("a label is new")
@@ -247,23 +255,25 @@ class BlockedTable:
         """Yield the distinct rows of a block, some rows at a time, and the one of every row."""
         for rows in row_blocks(len(block), ROWS):
             codes = self.codes(block[rows])
-            where, groups, counts = distinct_rows(codes)
-            yield self.ensemble(codes[where], counts), groups
+            positions, groups, counts = distinct_rows(codes)
+            yield self.ensemble(codes[positions], counts), groups
 
     def ensemble(self, codes: np.ndarray, counts: np.ndarray) -> Ensemble:
-        """Return distinct rows as an ensemble, in which no row depends on those beside it."""
-        return Ensemble(codes, counts, self.weights, self.n_clusters, most=_TUPLES)
+        """Return distinct rows as an ensemble, in which no row depends on the others."""
+        return Ensemble(
+            codes, counts, self.weights, self.n_clusters, max_tuples=_MAX_TUPLES
+        )
 
 
-def changed(why: str) -> RuntimeError:
+def changed(reason: str) -> RuntimeError:
     """Return the error of a table that is read twice and does not hold the same."""
-    told = f"X must hold the same labels whenever it is read, but {why}"
+    must = f"X must hold the same labels whenever it is read, but {reason}"
     cure = "Write it to a file, or persist it, and fit that"
-    return RuntimeError(f"{told}: something in what makes it is random. {cure}.")
+    return RuntimeError(f"{must}: something in what makes it is random. {cure}.")
 
 
 class KnownRows:
-    """What was found of every distinct label row, to be told of the rows of any block.
+    """Results of every distinct label row, which are looked up for the rows of any block.
 
     Parameters
     ----------
@@ -271,18 +281,21 @@ class KnownRows:
     codes : ndarray of shape (n_distinct, n_partitions), int
         The distinct rows, which are found by their keys; they are not kept.
     values : dict of ndarray of shape (n_distinct, ...)
-        By what they are called.
+        The results by their names.
     """
 
     def __init__(
         self, table: BlockedTable, codes: np.ndarray, values: dict[str, np.ndarray]
     ) -> None:
-        for seed in count():  # until no two rows have one key, which is at once
+        for seed in count():  # until no two rows have one key: mostly at once
             keys, order = np.unique(row_keys(codes, seed), return_index=True)
             if len(keys) == len(codes):
                 break
-        self._table, self._values = table, values
-        self._seed, self._keys, self._order = seed, keys, order.astype(np.int32)
+        self._table = table
+        self._values = values
+        self._seed = seed
+        self._keys = keys
+        self._order = order.astype(np.int32)
 
     def positions(self, codes: np.ndarray) -> np.ndarray:
         """Return where rows are among the distinct ones, (n_rows,), int.
@@ -297,17 +310,18 @@ class KnownRows:
             raise changed("a label row is new")
         return self._order[places]
 
-    def of_block(self, block: Any, what: str) -> np.ndarray:
+    def of_block(self, block: Any, name: str) -> np.ndarray:
         """Return the values of the rows of a block."""
-        block, values = np.asarray(block), self._values[what]
-        parts = (
-            self._table.codes(block[rows]) for rows in row_blocks(len(block), ROWS)
-        )
-        return np.concatenate([values[self.positions(codes)] for codes in parts])
+        block = np.asarray(block)
+        parts = []
+        for rows in row_blocks(len(block), ROWS):
+            codes = self._table.codes(block[rows])
+            parts.append(self._values[name][self.positions(codes)])
+        return np.concatenate(parts)
 
 
 class CountedRows(LabelTable):
-    """The distinct rows of a label table that is elsewhere, with how many samples have each.
+    """The distinct rows of a label table that is elsewhere, with their numbers of samples.
 
     Parameters
     ----------
@@ -316,23 +330,23 @@ class CountedRows(LabelTable):
     counts : ndarray of shape (n_rows,), int
         How many samples a row stands for.
     table : BlockedTable
-        What is known of the whole table.
+        The whole table.
     """
 
     def __init__(
         self, codes: np.ndarray, counts: np.ndarray, table: BlockedTable
     ) -> None:
         first, groups, _ = distinct_rows(codes)
-        self.codes, self.counts = (
-            codes[first],
-            np.bincount(groups, counts).astype(np.int64),
-        )
-        self.categories, self.n_clusters = table.known, table.n_clusters
-        self.name, self.dtype = "X", np.dtype(np.float64)
+        self.codes = codes[first]
+        self.counts = _count_groups(groups, counts, len(first))
+        self.categories = table.known
+        self.n_clusters = table.n_clusters
+        self.name = "X"
+        self.dtype = np.dtype(np.float64)
 
     def __len__(self) -> int:
         return int(self.counts.sum())
 
-    def _ensemble(self, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
+    def _distinct_rows(self, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
         ensemble = Ensemble(self.codes, self.counts, weights, self.n_clusters)
-        return labelled_rows(ensemble, np.arange(len(ensemble)))
+        return ensemble.labelled_rows(np.arange(len(ensemble)))

@@ -30,22 +30,13 @@ from nmfcluster.dask.tables import (
     shared,
 )
 from nmfcluster.partitions.ensemble import NO_LABEL
-from nmfcluster.partitions.inputs import MAKING
+from nmfcluster.partitions.inputs import BASE_PARAMETERS
 
 _IN_MEMORY = consensus.NMFConsensus._parameter_constraints
-#: parameters that the estimator in memory has, too: all but those of other inputs and losses
+#: parameters of the estimator in memory, but those of other inputs and losses
 _SHARED = sorted(
-    _IN_MEMORY.keys() - {"affinity", "factorization", "normalize", *MAKING}
+    _IN_MEMORY.keys() - {"affinity", "factorization", "normalize", *BASE_PARAMETERS}
 )
-_OF_ROWS = ("labels", "membership", "confidence")  # attributes with an entry a sample
-_OF_ALL = (
-    "agreement",
-    "weights",
-    "core",
-    "loss",
-    "loss_curve",
-    "n_iter",
-)  # and the others
 
 
 class NMFConsensus(ClusterMixin, BaseEstimator):
@@ -205,86 +196,72 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         X = read_rows(X)
         with fitting(self) as rng:
             weights = normalised_weights(self.weights, X.shape[1])
-            own = {name: getattr(self, name) for name in _SHARED}
-            local = consensus.NMFConsensus(affinity="partitions", **own)
+            parameters = {name: getattr(self, name) for name in _SHARED}
+            local = consensus.NMFConsensus(affinity="partitions", **parameters)
             local._check_n_clusters(X.shape[0])
             if self.max_distinct < self.n_clusters:
                 least = f"n_clusters={self.n_clusters}: so many rows are fitted"
                 raise ValueError(
                     f"max_distinct={self.max_distinct} must be at least {least}."
                 )
-            summary = _summarised(X, weights, self.max_distinct)
+            summary = _summarise(X, weights, self.max_distinct)
             table = passes.BlockedProblem(
                 summary.clusters, weights, X.shape[0], summary.least
             )
-            self._local_, self.is_exact_ = local, summary.distinct is not None
-            self.n_samples_, self.n_features_in_ = X.shape
             rows: blocks.KnownRows | passes.BlockedConsensus
             if summary.distinct is not None:
-                rows = self._fit_all(table, summary.distinct, rng)
+                rows = _fit_exact(local, table, summary.distinct, rng)
             else:
-                rows = self._fit_drawn(X, table, rng)
-            self.n_distinct_, local.n_features_in_ = (
-                len(local.labels_),
-                self.n_features_in_,
-            )
-            # what is told of all samples is computed when it is asked for
-            for name in _OF_ROWS:
-                like = getattr(local, f"{name}_")
-                of_block = partial(rows.of_block, what=name)
-                setattr(
-                    self, f"{name}_", by_blocks(X, of_block, like.dtype, like.shape[1:])
-                )
-            for name in _OF_ALL:
-                setattr(self, f"{name}_", getattr(local, f"{name}_"))
+                rows = self._fit_drawn(local, X, table, rng)
+            local.n_features_in_ = X.shape[1]
+
+            def by_rows(name: str, reference: np.ndarray) -> da.Array:
+                """Return an array with an entry a sample, computed when it is asked for."""
+                of_block = partial(rows.of_block, name=name)
+                return by_blocks(X, of_block, reference.dtype, reference.shape[1:])
+
+            self.labels_ = by_rows("labels", local.labels_)
+            self.membership_ = by_rows("membership", local.membership_)
+            self.confidence_ = by_rows("confidence", local.confidence_)
+            self.agreement_ = local.agreement_
+            self.weights_ = local.weights_
+            self.core_ = local.core_
+            self.loss_ = local.loss_
+            self.loss_curve_ = local.loss_curve_
+            self.n_iter_ = local.n_iter_
+            self.n_distinct_ = len(local.labels_)
+            self.is_exact_ = summary.distinct is not None
+            self.n_samples_, self.n_features_in_ = X.shape
+            self._local_ = local
         return self
 
-    def _fit_all(
-        self,
-        table: blocks.BlockedTable,
-        distinct: blocks.Counted,
-        rng: np.random.RandomState,
-    ) -> blocks.KnownRows:
-        """Fit all distinct rows, as in memory."""
-        local = self._local_
-        source = blocks.CountedRows(
-            table.codes(distinct.values), distinct.counts, table
-        )
-        local.random_state = rng  # which may have been drawn from already
-        local.fit(source)
-        local.random_state = self.random_state
-        values = {name: getattr(local, f"{name}_") for name in _OF_ROWS}
-        return blocks.KnownRows(table, source.codes, values)
-
     def _fit_drawn(
-        self, X: da.Array, table: passes.BlockedProblem, rng: np.random.RandomState
+        self,
+        local: consensus.NMFConsensus,
+        X: da.Array,
+        table: passes.BlockedProblem,
+        rng: np.random.RandomState,
     ) -> passes.BlockedConsensus:
         """Fit some rows, and improve the fit by passes over all."""
-        local = self._local_
-        # the factor of some rows, drawn without replacement whatever the blocks are
-        drawn = np.sort(
-            sample_without_replacement(X.shape[0], self.max_distinct, random_state=rng)
+        # fit some rows, drawn without replacement whatever the blocks are
+        drawn = sample_without_replacement(
+            X.shape[0], self.max_distinct, random_state=rng
         )
-        source = blocks.CountedRows(
-            table.codes(rows_at(X, drawn)), np.ones(len(drawn)), table
-        )
+        codes = table.codes(rows_at(X, np.sort(drawn)))
+        source = blocks.CountedRows(codes, np.ones(len(drawn)), table)
         problem = source.problem(self.weights, True)
-        best = factorize(
-            problem,
-            local._solver_config(bregman_nmf),
-            rng,
-            coarse_size=consensus.COARSE,
-        )
-        # is improved by passes, which need one function that sums over all blocks
-        node = shared(table)
+        config = local._solver_config(bregman_nmf)
+        best = factorize(problem, config, rng, coarse_size=consensus.COARSE)
 
-        def everywhere(function: Any, *args: Any) -> Any:
-            return reduced(
-                of_blocks(X, function, node, *map(shared, args)), passes.all_added
-            )
+        # improve the fit by passes, which need one function that sums over all blocks
+        shared_table = shared(table)
+
+        def sum_blocks(function: Any, *args: Any) -> Any:
+            arguments = [shared_table, *map(shared, args)]
+            return reduced(of_blocks(X, function, *arguments), passes.add_sums)
 
         first = passes.first_target(problem.ensemble, best.H, table)
-        found, losses = passes.improved(everywhere, table, first, self.n_passes)
+        found, losses = passes.improve(sum_blocks, table, first, self.n_passes)
         n_found = int((found.contingency.sum(axis=0) > 0).sum())
         if n_found < self.n_clusters:
             few = f"fewer than n_clusters={self.n_clusters}"
@@ -292,16 +269,22 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
                 f"NMFConsensus found {counted(n_found, 'cluster')}, {few}.",
                 ConvergenceWarning,
             )
-        # what the clusters that are found say of the drawn rows is kept by the estimator in memory
+
+        # the estimator in memory has the clusters of the drawn rows
         rows = table.ensemble(source.codes, source.counts)
-        for name in _OF_ROWS:
-            setattr(local, f"{name}_", found.of_rows(rows, name))
-        local.partitions_, local.weights_ = source.codes, problem.weights
+        local.labels_ = found.of_rows(rows, "labels")
+        local.membership_ = found.of_rows(rows, "membership")
+        local.confidence_ = found.of_rows(rows, "confidence")
         local.agreement_ = problem.ensemble.agreement(found.contingency)
+        local.partitions_ = source.codes
+        local.weights_ = problem.weights
         local.core_ = best.core[np.ix_(found.order, found.order)]
-        local.loss_, local.n_iter_ = float(losses.min()), len(losses)
-        local.loss_curve_, local.loss_curves_ = losses, [losses]
-        local._source_, local._profile_ = source, found.profile
+        local.loss_ = float(losses.min())
+        local.loss_curve_ = losses
+        local.loss_curves_ = [losses]
+        local.n_iter_ = len(losses)
+        local._profile_ = found.profile
+        local._source_ = source
         return found
 
     def to_local(self) -> consensus.NMFConsensus:
@@ -366,17 +349,35 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         return tags
 
 
-def _summarised(X: da.Array, weights: np.ndarray, most: int) -> blocks.TableSummary:
+def _fit_exact(
+    local: consensus.NMFConsensus,
+    table: blocks.BlockedTable,
+    distinct: blocks.Counted,
+    rng: np.random.RandomState,
+) -> blocks.KnownRows:
+    """Fit all distinct rows, as in memory."""
+    codes = table.codes(distinct.values)
+    source = blocks.CountedRows(codes, distinct.counts, table)
+    local._fit_source(source, rng)
+    values = {
+        "labels": local.labels_,
+        "membership": local.membership_,
+        "confidence": local.confidence_,
+    }
+    return blocks.KnownRows(table, source.codes, values)
+
+
+def _summarise(X: da.Array, weights: np.ndarray, most: int) -> blocks.TableSummary:
     """Return the summary of all blocks, checked."""
-    parts = of_blocks(X, blocks.TableSummary.of_block, weights, most, rows=True)
+    parts = of_blocks(X, blocks.TableSummary.of_block, weights, most, with_first=True)
     # two at a time: with 50 partitions 200,000 rows are 10 MB, and a worker holds what it merges
-    summary = reduced(parts, partial(blocks.TableSummary.merged, most=most), fan=2)
-    if summary.n_lost:
-        lost = NO_LABEL.format(counted(summary.n_lost, "sample"))
-        warn(f"{lost}: the first is row {summary.first_lost}.")
-    empty = [t for t in np.flatnonzero(weights) if not len(summary.clusters[t].values)]
-    if empty:
-        raise ValueError(
-            f"X must not hold an empty partition: partition {empty[0]} is."
-        )
+    merge = partial(blocks.TableSummary.merged, most=most)
+    summary = reduced(parts, merge, fan_in=2)
+    if summary.n_unlabelled:
+        number = counted(summary.n_unlabelled, "sample")
+        first = summary.first_unlabelled
+        warn(f"{NO_LABEL.format(number)}: the first is row {first}.")
+    for t in np.flatnonzero(weights):
+        if not len(summary.clusters[t].values):
+            raise ValueError(f"X must not hold an empty partition: partition {t} is.")
     return summary

@@ -1,12 +1,12 @@
-r"""A consensus of more label rows than are held: passes over blocks, each of which improves it.
+r"""A consensus of more label rows than fit in memory: passes over blocks that improve it.
 
-A row h of the factor that fits to a factor H of all samples minimises :math:`\|a - Hh'\|^2`, a the
+A row h of the factor that fits a factor H of all samples minimises :math:`\|a - Hh'\|^2`, a the
 row of the similarity. It needs of H only :math:`Z'H`, one row a base cluster, and :math:`H'H`:
-sums over samples. One pass makes the rows of every block and their sums, which are what the next
-pass fits to. They are sums of whole numbers, so that they are exact: neither the blocks nor their
-order matter.
+sums over samples. One pass makes the rows of every block and their sums, to which the next pass
+fits its rows. They are sums of whole numbers, so that they are exact: neither the blocks nor
+their order matter.
 
-Whoever holds the blocks gives one function, that which sums over all of them.
+The caller passes one function, which sums over all blocks.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from nmfcluster.partitions.ensemble import POWERS, Ensemble, normalised_loss
 Sums = dict[str, np.ndarray]  # of whole numbers: those of blocks are added
 
 _SWEEPS = 8  # of coordinate descent, the same for every row: 60 lower no loss by more than 1e-6
-# Of an entry of the factor, and of a scale: products of two over 10^9 samples are below 2^63, and
-# over the rows that are added as floats, 16,384, below 2^53. The same holds for the other two.
+# Bits of an entry of the factor, and of a scale: products of two over 10^9 samples are below 2^63,
+# and over the rows that are added as floats, 16,384, below 2^53. So are the other two.
 _BITS = 16
 _SHARE_BITS = 20  # of a share
-_REST_BITS = 32  # of what is left of a number that was rounded to a whole one
+_REST_BITS = 32  # of the rest of a number that was rounded to a whole one
 
 
 class BlockedProblem(BlockedTable):
-    """What `EnsembleProblem` says of an ensemble, of a table of which there are only blocks."""
+    """The counterpart of `EnsembleProblem` for a table of which there are only blocks."""
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -45,7 +45,7 @@ class BlockedProblem(BlockedTable):
 
     @cached_property
     def shares(self) -> np.ndarray:
-        """By what the weight of its partition is multiplied in the votes of a cluster, (C,)."""
+        """Factor of the weight of its partition in the votes of a cluster, (C,)."""
         return 1 / np.maximum(self.sizes, 1)
 
     @cached_property
@@ -60,25 +60,25 @@ class BlockedProblem(BlockedTable):
 
     @cached_property
     def step(self) -> float:
-        """A power of two in which the scales of samples are counted, see `scale`."""
+        """Unit of the scales of samples, a power of two, see `scale`."""
         highest = 1.0 if self.is_complete else 1 / np.sqrt(self.least)
         return float(np.exp2(np.ceil(np.log2(highest)) - _BITS))
 
     def scale(self, rows: Ensemble) -> np.ndarray:
-        """Return by what the rows of a similarity are multiplied, (m,)."""
+        """Return the factors of the rows of a similarity, (m,)."""
         if self.is_complete:
             return np.ones(len(rows))
         return 1 / np.sqrt(np.where(rows.coverage > 0, rows.coverage, 1))
 
     def constant(self, sums: Sums) -> float:
         """Return the loss of the zero factor."""
-        held = (sums["inverse"] + sums["rest"] * 2.0**-_REST_BITS) * self.step**2
-        return float(self.cluster_weights @ (held * self.shares) ** 2)
+        inverse = (sums["inverse"] + sums["rest"] * 2.0**-_REST_BITS) * self.step**2
+        return float(self.cluster_weights @ (inverse * self.shares) ** 2)
 
 
 @dataclass(frozen=True)
 class Target:
-    """What rows are fitted to: sums over a factor of all samples.
+    """Sums over a factor of all samples, to which rows are fitted.
 
     Attributes
     ----------
@@ -92,57 +92,53 @@ class Target:
     gram: np.ndarray
 
     def grid(self, problem: BlockedProblem) -> np.ndarray:
-        """Return steps, powers of two, by which all entries of a column can be counted, (k,)."""
-        links, told = (
-            self.links * problem.shares[:, None],
-            problem.cluster_weights[:, None] > 0,
-        )
-        lengths = np.diagonal(self.gram)  # an entry is at most b / g
-        ratios = np.divide(
-            links, lengths, out=np.zeros(links.shape), where=told & (lengths > 0)
-        )
+        """Return units of the entries of every column, powers of two, (k,)."""
+        links = self.links * problem.shares[:, None]
+        lengths = np.diagonal(self.gram)
+        # an entry is at most the largest ratio of a link and a length
+        defined = (problem.cluster_weights[:, None] > 0) & (lengths > 0)
+        ratios = np.zeros(links.shape)
+        np.divide(links, lengths, out=ratios, where=defined)
         highest = np.maximum(ratios.max(axis=0), np.finfo(float).tiny)
         return np.exp2(np.ceil(np.log2(highest)) - _BITS)
 
     def rows(self, rows: Ensemble, problem: BlockedProblem) -> np.ndarray:
         """Return the rows of the factor that fit best, (m, k)."""
-        B = (
-            rows.spread(problem.votes[:, None] * self.links)
-            * problem.scale(rows)[:, None]
-        )
-        return np.ascontiguousarray(_nonnegative(B.T, self.gram).T)
+        B = rows.row_sums(problem.votes[:, None] * self.links)
+        B = B * problem.scale(rows)[:, None]
+        return np.ascontiguousarray(_solve_columns(B.T, self.gram).T)
 
 
-def _nonnegative(N: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """Return the columns f >= 0 that minimise ``f'Gf - 2 n'f``, each whatever is beside it."""
-    alone = N.shape[1] == 1
-    N = (
-        np.repeat(N, 2, axis=1) if alone else N
-    )  # numpy sums a column by itself in another order
+def _solve_columns(N: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Return the columns f >= 0 that minimise ``f'Gf - 2 n'f``, each solved independently."""
+    is_single = N.shape[1] == 1
+    if is_single:  # numpy sums a column by itself in another order
+        N = np.repeat(N, 2, axis=1)
     diagonal = np.diagonal(G)[:, None]
-    F = np.divide(
-        np.maximum(N, 0), diagonal, out=np.zeros(N.shape), where=diagonal > 0
-    ) / len(N)
+    start = np.zeros(N.shape)
+    np.divide(np.maximum(N, 0), diagonal, out=start, where=diagonal > 0)
+    F = start / len(N)
     descend(F[None], N[None], G[None], _SWEEPS, column_by_column=True)
-    return F[:, :1] if alone else F
+    return F[:, :1] if is_single else F
 
 
 def first_target(rows: Ensemble, H: np.ndarray, problem: BlockedProblem) -> Target:
-    """Return what rows are fitted to at first, from the factor of a sample of them.
+    """Return the target of the first pass, from the factor of a sample of the rows.
 
     Parameters
     ----------
     rows : Ensemble
         The distinct rows of the sample.
     H : ndarray of shape (m, k)
-        Their factor, rows as long as the root of how many samples they stand for.
+        Their factor, rows multiplied by the root of their number of samples.
     problem : BlockedProblem
     """
-    times = problem.n_samples / rows.counts.sum()
+    ratio = problem.n_samples / rows.counts.sum()
     # votes are 1 / size: rows of more samples are shorter
-    alone = H / np.sqrt(rows.counts)[:, None] / np.sqrt(times)
-    links = rows.collect(alone * (problem.scale(rows) * rows.counts)[:, None]) * times
-    return Target(links, alone.T @ (alone * rows.counts[:, None]) * times)
+    H = H / np.sqrt(rows.counts)[:, None] / np.sqrt(ratio)
+    weights = problem.scale(rows) * rows.counts
+    links = rows.cluster_sums(H * weights[:, None]) * ratio
+    return Target(links, H.T @ (H * rows.counts[:, None]) * ratio)
 
 
 # --- sums over blocks -----------------------------------------------------------------------------
@@ -169,9 +165,10 @@ def sums_of_block(
         (C,) : the number of the samples. inverse (C,) : of squared scales, in squares of
         `BlockedProblem.step`, and rest (C,) : what these leave, in 2^-32 of them. All int64.
     """
-    several = []
+    parts = []
     for rows, _ in problem.distinct(np.asarray(block)):
-        H, counts = target.rows(rows, problem), rows.counts[:, None]
+        H = target.rows(rows, problem)
+        counts = rows.counts[:, None]
         # entries, scales and shares become whole numbers of their steps
         steps = np.minimum(np.rint(H / grid), 2.0**_BITS)
         scale = problem.scale(rows) / problem.step
@@ -180,40 +177,45 @@ def sums_of_block(
         rest = (inverse - np.rint(inverse)) * 2.0**_REST_BITS
         # each is added up over the samples, or over those of every base cluster
         sums = {
-            "links": rows.collect(np.rint(steps * scale[:, None]) * counts),
+            "links": rows.cluster_sums(np.rint(steps * scale[:, None]) * counts),
             "gram": steps.T @ (steps * counts),
-            "contingency": rows.collect(shares * counts),
+            "contingency": rows.cluster_sums(shares * counts),
             "mass": (rows.counts * (rows.coverage > 0)) @ shares,
-            "sizes": rows.collect(rows.counts),
-            "inverse": rows.collect(rows.counts * np.rint(inverse)),
-            "rest": rows.collect(rows.counts * np.rint(rest)),
+            "sizes": rows.cluster_sums(rows.counts),
+            "inverse": rows.cluster_sums(rows.counts * np.rint(inverse)),
+            "rest": rows.cluster_sums(rows.counts * np.rint(rest)),
         }
-        several.append({name: values.astype(np.int64) for name, values in sums.items()})
-    return all_added(several)
+        parts.append({name: values.astype(np.int64) for name, values in sums.items()})
+    return add_sums(parts)
 
 
 def counts_of_block(block: Any, problem: BlockedProblem, profiles: np.ndarray) -> Sums:
-    """Return the labels (n_readings, C, k) and members (n_readings, k) that profiles lead to."""
-    several = []
+    """Return the counts in base clusters (n_profiles, C, k), and sizes (n_profiles, k).
+
+    They are those of the clusters of the rows of a block by each profile.
+    """
+    parts = []
     for rows, _ in problem.distinct(np.asarray(block)):
-        indicators = [
-            one_hot(rows.spread(p).argmax(axis=1), p.shape[1]) for p in profiles
-        ]
-        labels = np.stack([rows.contingency(E) for E in indicators])
-        members = np.stack(
-            [(rows.counts * (rows.coverage > 0)) @ E for E in indicators]
+        labelled = rows.counts * (rows.coverage > 0)
+        labels = []
+        members = []
+        for profile in profiles:
+            clusters = rows.row_sums(profile).argmax(axis=1)
+            E = one_hot(clusters, profile.shape[1])
+            labels.append(rows.contingency(E))
+            members.append(labelled @ E)
+        parts.append(
+            {
+                "labels": np.stack(labels).astype(np.int64),
+                "members": np.stack(members).astype(np.int64),
+            }
         )
-        several.append(
-            {"labels": labels.astype(np.int64), "members": members.astype(np.int64)}
-        )
-    return all_added(several)
+    return add_sums(parts)
 
 
-def all_added(several: list[Sums]) -> Sums:
-    """Return the sums over the samples of all."""
-    return {
-        name: np.sum([sums[name] for sums in several], axis=0) for name in several[0]
-    }
+def add_sums(parts: list[Sums]) -> Sums:
+    """Return the sums over the samples of all parts."""
+    return {name: np.sum([sums[name] for sums in parts], axis=0) for name in parts[0]}
 
 
 # --- passes ---------------------------------------------------------------------------------------
@@ -222,7 +224,7 @@ def all_added(several: list[Sums]) -> Sums:
 def next_target(
     sums: Sums, problem: BlockedProblem, grid: np.ndarray
 ) -> tuple[Target, float]:
-    """Return what the next pass fits to, and the loss of this one, its columns scaled as is best.
+    """Return the target of the next pass, and the loss of this one, its columns scaled best.
 
     Raises
     ------
@@ -234,7 +236,8 @@ def next_target(
     # the loss is quadratic in the squares d of what columns are multiplied by
     links = sums["links"] * (grid * problem.step)
     gram = sums["gram"] * np.outer(grid, grid)
-    gain, squares = problem.votes @ links**2, gram**2
+    gain = problem.votes @ links**2
+    squares = gram**2
     d = exact_rows(gain[None], squares)[0]
     loss = problem.constant(sums) - 2 * float(gain @ d) + float(d @ squares @ d)
     root = np.sqrt(d)
@@ -243,17 +246,17 @@ def next_target(
 
 @dataclass(frozen=True)
 class BlockedConsensus:
-    """The clusters that were found, to be told of the rows of any block.
+    """The clusters of a fit, by which the rows of any block are labelled.
 
     Attributes
     ----------
     table : BlockedTable
     order : ndarray of shape (k,), int
-        The clusters in decreasing order of size; what follows has them in this order.
+        The clusters in decreasing order of size, the order of the columns of the next two.
     contingency : ndarray of shape (C, k)
-        What every base cluster holds of each.
+        Number of samples that every base cluster shares with each.
     profile : ndarray of shape (C, k)
-        What the labels and the memberships of samples, of new ones too, are read by.
+        Gives labels and memberships of samples, see `Ensemble.cluster_profile`.
     """
 
     table: BlockedTable
@@ -261,26 +264,27 @@ class BlockedConsensus:
     contingency: np.ndarray
     profile: np.ndarray
 
-    def of_rows(self, rows: Ensemble, what: str) -> np.ndarray:
+    def of_rows(self, rows: Ensemble, name: str) -> np.ndarray:
         """Return the "labels", "membership" or "confidence" of label rows."""
-        P, seen = membership(rows.spread(self.profile)), rows.coverage > 0
-        if what == "membership":
+        P = membership(rows.row_sums(self.profile))
+        if name == "membership":
             return P
+        seen = rows.coverage > 0
         labels = P.argmax(axis=1)
-        if what == "labels":
+        if name == "labels":
             return np.where(seen, labels, -1)
         return np.where(seen, rows.item_consensus(self.contingency, labels), 0)
 
-    def of_block(self, block: Any, what: str) -> np.ndarray:
+    def of_block(self, block: Any, name: str) -> np.ndarray:
         """Return the "labels", "membership" or "confidence" of the rows of a block."""
-        parts = self.table.distinct(np.asarray(block))
-        return np.concatenate(
-            [self.of_rows(rows, what)[groups] for rows, groups in parts]
-        )
+        parts = []
+        for rows, groups in self.table.distinct(np.asarray(block)):
+            parts.append(self.of_rows(rows, name)[groups])
+        return np.concatenate(parts)
 
 
-def improved(
-    everywhere: Callable[..., Sums],
+def improve(
+    sum_blocks: Callable[..., Sums],
     problem: BlockedProblem,
     target: Target,
     n_passes: int,
@@ -289,39 +293,43 @@ def improved(
 
     Parameters
     ----------
-    everywhere : callable
-        ``everywhere(function, *args)`` returns the sum of ``function(block, problem, *args)`` over
-        all blocks: who holds the blocks gives it.
+    sum_blocks : callable
+        ``sum_blocks(function, ...)`` returns the sum of ``function(block, problem, ...)`` over all
+        blocks.
     problem : BlockedProblem
     target : Target
         Of the first pass, see `first_target`.
     n_passes : int
     """
-    every, losses = [], np.empty(n_passes)
+    passes = []
+    losses = np.empty(n_passes)
     for number in range(n_passes):
         with stage(f"pass {number + 1} over {problem.n_samples} rows") as told:
             grid = target.grid(problem)
-            every.append(everywhere(sums_of_block, target, grid))
-            target, losses[number] = next_target(every[-1], problem, grid)
+            passes.append(sum_blocks(sums_of_block, target, grid))
+            target, losses[number] = next_target(passes[-1], problem, grid)
             told.outcome = f"loss {losses[number]:.6g}"
     # the best pass is kept, the first of equal ones: losses were never seen to rise
-    best = every[int(np.argmin(losses))]
+    best = passes[int(np.argmin(losses))]
     # the mean co-association of a member of every base cluster with every cluster
-    profile = (
-        problem.cluster_weights[:, None]
-        * best["contingency"]
-        / np.maximum(best["mass"], 1)
-    )
-    # labels are those of the reading with the smallest hard loss
+    mass = np.maximum(best["mass"], 1)
+    profile = problem.cluster_weights[:, None] * best["contingency"] / mass
+    # votes are divided by the power of the sizes with the smallest hard loss
     sizes = np.maximum(problem.sizes, 1)[:, None]
     profiles = np.stack([profile / sizes**power for power in POWERS])
-    sums, constant = everywhere(counts_of_block, profiles), problem.constant(best)
-    held = sums["labels"].astype(np.float64)
-    hard = [
-        normalised_loss(constant, problem.votes, N, problem.cluster_weights @ N)
-        for N in held
-    ]
-    reading = int(np.argmin(hard))
-    order = np.argsort(-sums["members"][reading], kind="stable")
-    contingency, profile = held[reading][:, order], profiles[reading][:, order]
-    return BlockedConsensus(problem, order, contingency, profile), losses
+    sums = sum_blocks(counts_of_block, profiles)
+    contingencies = sums["labels"].astype(np.float64)
+    constant = problem.constant(best)
+    hard_losses = []
+    for N in contingencies:
+        volumes = problem.cluster_weights @ N
+        hard_losses.append(normalised_loss(constant, problem.votes, N, volumes))
+    chosen = int(np.argmin(hard_losses))
+    order = np.argsort(-sums["members"][chosen], kind="stable")
+    found = BlockedConsensus(
+        table=problem,
+        order=order,
+        contingency=contingencies[chosen][:, order],
+        profile=profiles[chosen][:, order],
+    )
+    return found, losses

@@ -1,4 +1,4 @@
-"""Dask arrays in blocks of rows: what is asked of them, and work on every block."""
+"""Dask arrays in blocks of rows: checks of them, and work on every block."""
 
 from collections.abc import Callable, Sequence
 from math import isnan
@@ -66,30 +66,32 @@ _on_block = delayed(on_block, pure=False)
 
 
 def of_blocks(
-    X: da.Array, function: Callable[..., Any], *args: Any, rows: bool = False
+    X: da.Array, function: Callable[..., Any], *args: Any, with_first: bool = False
 ) -> Any:
-    """Return what a function makes of every block, as delayed objects.
+    """Return a function of every block, as delayed objects.
 
     Parameters
     ----------
     X : dask.array.Array
     function : callable
-        Takes a block, with `rows` the number of its first row, and `args`. It may be delayed.
+        Takes a block, its first row if wanted, and `args`. It may be delayed.
     *args : object
-        Delayed objects, or such as are small.
-    rows : bool, default=False
+        Delayed objects, or small ones.
+    with_first : bool, default=False
+        Whether the function takes the number of the first row of a block.
     """
-    firsts = [
-        (first,) if rows else () for first in np.cumsum((0, *X.chunks[0][:-1])).tolist()
-    ]
-    blocks = zip(X.to_delayed().ravel(), firsts, strict=True)
-    return [_on_block(function, block, *first, *args) for block, first in blocks]
+    blocks = X.to_delayed().ravel()
+    if not with_first:
+        return [_on_block(function, block, *args) for block in blocks]
+    firsts = np.cumsum((0, *X.chunks[0][:-1])).tolist()
+    pairs = zip(blocks, firsts, strict=True)
+    return [_on_block(function, block, first, *args) for block, first in pairs]
 
 
 def by_blocks(
     X: da.Array, function: Callable[[Any], Any], dtype: Any, shape: tuple[int, ...] = ()
 ) -> da.Array:
-    """Return what a function makes of every block as a Dask array, one row for every row.
+    """Return a function of every block as a Dask array, one row for every row.
 
     Parameters
     ----------
@@ -98,21 +100,22 @@ def by_blocks(
         Takes a block; it is sent to every worker once, with all that it holds.
     dtype : dtype
     shape : tuple of int
-        Of what is made of one row.
+        Shape of the result for one row.
     """
-    made = zip(of_blocks(X, shared(function)), X.chunks[0], strict=True)
-    return da.concatenate(
-        [da.from_delayed(part, (n, *shape), dtype) for part, n in made]
-    )
+    parts = []
+    results = of_blocks(X, shared(function))
+    for result, n_rows in zip(results, X.chunks[0], strict=True):
+        parts.append(da.from_delayed(result, (n_rows, *shape), dtype))
+    return da.concatenate(parts)
 
 
 def reduced(
-    parts: Sequence[Any], merge: Callable[[list[Any]], Any], fan: int = 8
+    parts: Sequence[Any], merge: Callable[[list[Any]], Any], fan_in: int = 8
 ) -> Any:
-    """Compute what delayed parts come to, `fan` at a time, on whatever scheduler is set."""
+    """Merge delayed parts, `fan_in` at a time, and compute the result on the scheduler."""
     while len(parts) > 1:
-        groups = [list(parts[i : i + fan]) for i in range(0, len(parts), fan)]
-        parts = [_on_block(merge, group) for group in groups]
+        starts = range(0, len(parts), fan_in)
+        parts = [_on_block(merge, list(parts[i : i + fan_in])) for i in starts]
     return compute(parts[0])[0]
 
 

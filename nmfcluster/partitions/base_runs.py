@@ -1,15 +1,13 @@
-"""What base clusterers are handed: floats, pairs of samples, or what only they can read.
+"""Base partitions: many clusterings of one data set, made to differ.
 
-A clusterer that was given is asked itself what it makes of NaN, of text, and of columns by name.
-
-Base partitions: many clusterings of one data set, made to differ.
+Each run draws samples, features and a number of clusters for a base clusterer. Clusterers
+of a user get what they can read: floats, pairs of samples, data frames, text or NaN.
 """
 
 from dataclasses import dataclass
 from inspect import signature
 from itertools import cycle
 from numbers import Integral
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +18,14 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.validation import validate_data
 
 from nmfcluster import _compat
+from nmfcluster._base import read_features
 from nmfcluster._compat import take_samples
 from nmfcluster._utils import storage, validation
 from nmfcluster._utils.labels import narrow
-from nmfcluster._utils.order import canonical_order
+from nmfcluster._utils.order import CanonicalOrder, canonical_order
 from nmfcluster._utils.parallel import Each, attempted, shared_out
 from nmfcluster._utils.validation import (
     Seed,
@@ -36,19 +36,52 @@ from nmfcluster._utils.validation import (
 )
 from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
-Chosen = np.ndarray | None  # positions that were drawn; None: all
+Drawn = np.ndarray | None  # positions that were drawn; None: all
 
-_ENTRIES = 2**20  # of pairs that are searched at a time: 8 MiB
+# pairs of samples that are searched at a time: 8 MiB
+_PAIRS_PER_BLOCK = 2**20
+# landmarks of the default LandmarkSpectral: its runs take as long as those of k-means
+_DEFAULT_LANDMARKS = 250
+# samples that the default clusterers are fitted to at most: they label the others
+_MANY = 10_000
+
+_SHARE = [_compat.COUNT, _compat.Interval(_compat.RealNotInt, 0, 1, closed="right")]
+#: parameters of base runs that estimators have, too, and what they may be
+OPTIONS: dict[str, list[Any]] = {
+    "estimator": [_compat.HasMethods(["fit_predict"]), list, tuple, None],
+    "n_estimators": [_compat.COUNT],
+    "max_samples": _SHARE,
+    "max_features": _SHARE,
+    "predict_unseen": ["boolean"],
+}
+ALLOWED = {**OPTIONS, "n_jobs": _compat.N_JOBS, "random_state": _compat.RANDOM_STATE}
+
+# --- what base clusterers are fitted to ------------------------------------------------
 
 
-def is_known(base: Any) -> bool:
-    """Return whether a clusterer takes finite floats alone, and leaves them as they are."""
-    plain = type(base) in (KMeans, MiniBatchKMeans, GraphSpectral, LandmarkSpectral)
-    return plain and getattr(base, "copy_x", True)
+def base_clusterers(estimator: Any) -> list[Any]:
+    """Return the base clusterers that take turns."""
+    if estimator is None:
+        landmarks = LandmarkSpectral(n_landmarks=_DEFAULT_LANDMARKS)
+        return [KMeans(n_init=1), landmarks, GraphSpectral()]
+    bases = list(estimator) if isinstance(estimator, list | tuple) else [estimator]
+    for base in bases or [bases]:
+        if not hasattr(base, "fit_predict") or isinstance(base, type):
+            wanted = "a clusterer with `fit_predict`, or a list of such"
+            raise TypeError(f"estimator must be {wanted}, got {base!r}.")
+    return bases
 
 
-def pairs_of(bases: list[Any], X: Any) -> str | None:
-    """Return whether X holds "distances" or "similarities" of all pairs for clusterers, or neither.
+def is_builtin(base: Any) -> bool:
+    """Return whether a clusterer needs finite floats, and does not write to them."""
+    builtin = type(base) in (KMeans, MiniBatchKMeans, GraphSpectral, LandmarkSpectral)
+    return builtin and getattr(base, "copy_x", True)
+
+
+def pairwise_kind(bases: list[Any], X: Any) -> str | None:
+    """Return whether clusterers need "distances" or "similarities" of all pairs in X.
+
+    None stands for features.
 
     Raises
     ------
@@ -69,124 +102,168 @@ def pairs_of(bases: list[Any], X: Any) -> str | None:
     return kind
 
 
-def checks_for(
-    bases: list[Any], X: Any
-) -> tuple[dict[str, Any] | None, Any, str | None]:
-    """Return how X is checked, see `checks_of`, X, and of what pairs it is, see `pairs_of`.
+def read_base_input(
+    X: Any, bases: list[Any], estimator: Any = None
+) -> tuple[Any, str | None]:
+    """Return X as base clusterers are fitted to it, and its `pairwise_kind`.
 
-    A data frame of pairs gets its columns in the order of its rows.
+    A data frame of pairs gets its columns in the order of its rows. `estimator` is the one
+    that is being fitted, if there is one.
     """
-    known = all(map(is_known, bases))
-    pairs = None if known else pairs_of(bases, X)
-    X = validation.in_own_order(X, "X") if pairs else X
-    handed_on = not known and pairs is None and _is_handed_on(X)
-    return checks_of(bases, pairs, handed_on), X, pairs
+    pairs = None
+    passthrough = False
+    if not all(map(is_builtin, bases)):
+        pairs = pairwise_kind(bases, X)
+        if pairs:
+            X = validation.in_own_order(X, "X")
+        else:
+            passthrough = _only_clusterers_can_read(X)
+    options = check_options(bases, pairs, passthrough)
+    return read_checked(X, options, estimator=estimator), pairs
 
 
-def checks_of(
-    bases: list[Any], pairs: str | None, handed_on: bool
+def check_options(
+    bases: list[Any], pairs: str | None, passthrough: bool
 ) -> dict[str, Any] | None:
-    """Return options of scikit-learn's checks of X as floats; None: it is handed on as it is."""
-    strict = pairs is not None or all(map(is_known, bases))
-    return None if handed_on else {"ensure_all_finite": True if strict else "allow-nan"}
+    """Return the options of scikit-learn's checks of X; None: it is passed on unconverted."""
+    if passthrough:
+        return None
+    strict = pairs is not None or all(map(is_builtin, bases))
+    return {"ensure_all_finite": True if strict else "allow-nan"}
 
 
-def _is_handed_on(X: Any) -> bool:
-    """Return whether X is what only a clusterer can read: a data frame, or text."""
-    if hasattr(X, "columns") or hasattr(X, "__dask_graph__"):
-        return not hasattr(X, "__dask_graph__")
-    try:
-        array = np.asarray(X)
-    except ValueError:  # rows of several lengths, which is said elsewhere
-        return False
-    text = array.dtype == object and any(
-        isinstance(entry, str | dict) for entry in array.flat
-    )
-    return text or array.dtype.kind in "UST"
+def read_checked(
+    X: Any,
+    options: dict[str, Any] | None,
+    name: str = "X",
+    estimator: Any = None,
+    reset: bool = True,
+) -> Any:
+    """Return X as floats, or unconverted without options, see `check_options`."""
+    if options is None:
+        return read_unconverted(X, name, estimator, reset)
+    if estimator is None:
+        return validation.read_table(X, name, **options)
+    return read_features(estimator, X, reset, **options)
 
 
-def as_it_is(X: Any, wanted: str = "one table", name: str = "X", **options: Any) -> Any:
-    """Return a data frame, or an array of anything; `options` are further ones of `check_array`."""
+def read_unconverted(
+    X: Any,
+    name: str = "X",
+    estimator: Any = None,
+    reset: bool = True,
+    wanted: str = "one table",
+    ensure_2d: bool = False,
+) -> Any:
+    """Return a data frame, or an array of anything, with its columns checked."""
     validation.check_opened(X, name, wanted)
     if hasattr(X, "columns"):
         validation.check_columns_differ(X, name)
-        return X
-    return check_array(
-        X, dtype=None, ensure_all_finite=False, input_name=name, **options
-    )
+    else:
+        X = check_array(
+            X,
+            dtype=None,
+            ensure_all_finite=False,
+            ensure_2d=ensure_2d,
+            input_name=name,
+            estimator=estimator,
+        )
+    if estimator is not None:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return X
+
+
+def read_label_table(estimator: Any, X: Any, reset: bool = True) -> Any:
+    """Return a table of labels with its columns checked and its entries untouched."""
+    wanted = "one table of labels"
+    return read_unconverted(X, "X", estimator, reset, wanted, ensure_2d=True)
+
+
+def _only_clusterers_can_read(X: Any) -> bool:
+    """Return whether X is a data frame, or holds text."""
+    if hasattr(X, "__dask_graph__"):
+        return False
+    if hasattr(X, "columns"):
+        return True
+    try:
+        array = np.asarray(X)
+    except ValueError:  # rows of several lengths are refused elsewhere
+        return False
+    if array.dtype == object:
+        return any(isinstance(entry, str | dict) for entry in array.flat)
+    return array.dtype.kind in "UST"
 
 
 def float_type(X: Any) -> np.dtype | None:
-    """Return the type of a table of floats; None for anything that is handed on as it is."""
+    """Return the type of a table of floats; None for what is passed on unconverted."""
     dtype = getattr(X, "dtype", None)
     return dtype if dtype in storage.FLOATS else None
 
 
-def numbers_of(X: Any) -> Any:
-    """Return a table of numbers that differ where samples do: by them these are put in order."""
+def n_features_of(X: Any) -> int:
+    """Return the number of features; single texts are one."""
+    return X.shape[1] if len(X.shape) > 1 else 1
+
+
+def is_finite(X: Any) -> bool:
+    """Return whether X is a table of floats without NaN."""
+    return float_type(X) is not None and not np.isnan(float(X.max()))
+
+
+def sortable_numbers(X: Any) -> Any:
+    """Return numbers that differ where samples do, by which samples are sorted."""
     if float_type(X) is not None:
         return X
     array = np.asarray(X)
     if array.dtype.kind in "biuf":
         return array.astype(float)
     rows = [str(np.ravel(row).tolist()) for row in array.astype(object)]
-    return np.unique(rows, return_inverse=True)[1].reshape(-1, 1).astype(float)
+    _, numbers = np.unique(rows, return_inverse=True)
+    return numbers.reshape(-1, 1).astype(float)
 
 
-def seeded(estimator: Any, n_clusters: int, seed: int) -> dict[str, int]:
-    """Return the parameters of a clusterer, or a pipeline, that differ between runs."""
-    values = {"n_clusters": n_clusters, "random_state": seed}
-    names = list(estimator.get_params(deep=True))
-    own = {
-        name: values[last]
-        for name in names
-        if (last := name.rpartition("__")[2]) in values
-    }
-    if not any(name.endswith("n_clusters") for name in own):
-        prefix, clusterer = last_step(
-            estimator
-        )  # a step before may have components of its own
-        if "n_components" in clusterer.get_params(deep=False):
-            own[f"{prefix}n_components"] = n_clusters
-    return own
-
-
-def part_of(
-    X: Any, samples: Chosen, features: Chosen, pairs: str | None, for_whom: Any
+def take_part(
+    X: Any, samples: Drawn, features: Drawn, pairs: str | None, clusterer: Any
 ) -> Any:
-    """Return some samples and features of X, of pairs these of the samples; None: all.
+    """Return some samples and features of X; of pairs, those of the samples. None: all.
 
-    A clusterer that may write to it gets a copy.
+    A clusterer that may write to X gets a copy.
     """
-    if samples is None and features is None and not is_known(for_whom):
+    if samples is None and features is None and not is_builtin(clusterer):
         samples = np.arange(X.shape[0])
-    X = X if samples is None else take_samples(X, samples)
-    features = samples if pairs else features
+    if samples is not None:
+        X = take_samples(X, samples)
+    if pairs:
+        features = samples
     return X if features is None else take_samples(X, features, axis=1)
 
 
-def labels_of(
+# --- labels of new samples -------------------------------------------------------------
+
+
+def predict_labels(
     estimator: Any,
     X: Any,
     X_train: Any,
     pairs: str | None,
-    features: Chosen,
+    features: Drawn,
     labels: np.ndarray,
 ) -> np.ndarray:
     """Return the labels of new samples: as predicted, or of the nearest that the run saw."""
     if pairs is not None:
         return labels_of_pairs(X, pairs, labels)
-    part = part_of(X, None, features, None, estimator)
+    new = take_part(X, None, features, None, estimator)
     if hasattr(estimator, "predict"):
-        return np.asarray(estimator.predict(part))
+        return np.asarray(estimator.predict(new))
     seen = np.flatnonzero(labels >= 0)
-    train = part_of(X_train, seen, features, None, estimator)
-    if isinstance(estimator, Pipeline) and not (is_finite(part) and is_finite(train)):
-        train, part = map(estimator[:-1].transform, (train, part))  # into numbers
-    train, part = (
-        validation.read_table(T, ensure_all_finite="allow-nan") for T in (train, part)
-    )
-    return labels[seen[nearest_samples(train, part)]]
+    train = take_part(X_train, seen, features, None, estimator)
+    if isinstance(estimator, Pipeline) and not (is_finite(new) and is_finite(train)):
+        # the steps before the clusterer turn anything into numbers
+        train = estimator[:-1].transform(train)
+        new = estimator[:-1].transform(new)
+    train = validation.read_table(train, ensure_all_finite="allow-nan")
+    new = validation.read_table(new, ensure_all_finite="allow-nan")
+    return labels[seen[nearest_samples(train, new)]]
 
 
 def labels_of_pairs(X: Any, pairs: str, labels: np.ndarray) -> np.ndarray:
@@ -195,55 +272,35 @@ def labels_of_pairs(X: Any, pairs: str, labels: np.ndarray) -> np.ndarray:
     Each has that of the nearest, or most similar, sample that the run saw; of several such the
     largest. It is -1 where a sparse X stores no pair of it.
     """
-    seen, sign = np.flatnonzero(labels >= 0), -1.0 if pairs == "distances" else 1.0
-    found = np.empty(X.shape[0], dtype=np.int64)
-    for rows in storage.row_blocks(len(found), max(1, _ENTRIES // max(len(seen), 1))):
+    seen = np.flatnonzero(labels >= 0)
+    sign = -1.0 if pairs == "distances" else 1.0
+    predicted = np.empty(X.shape[0], dtype=np.int64)
+    n_rows = max(1, _PAIRS_PER_BLOCK // max(len(seen), 1))
+    for rows in storage.row_blocks(len(predicted), n_rows):
         part = storage.rows_of(X, rows)[:, seen]
-        near = sign * storage.dense_with(part, -sign * np.inf)
-        best = near.max(axis=1, keepdims=True)
-        found[rows] = np.where((near == best) & (best > -np.inf), labels[seen], -1).max(
-            axis=1
-        )
-    return found
+        closeness = sign * storage.dense_with(part, -sign * np.inf)
+        best = closeness.max(axis=1, keepdims=True)
+        is_best = (closeness == best) & (best > -np.inf)
+        predicted[rows] = np.where(is_best, labels[seen], -1).max(axis=1)
+    return predicted
 
 
 def nearest_samples(X_train: Any, X: Any) -> np.ndarray:
     """Return the index of the nearest row of `X_train` for every row of `X`."""
-    exponent, samples = (
-        storage.exponent_beyond(X_train, 2),
-        canonical_order(X_train).samples,
-    )
+    exponent = storage.exponent_beyond(X_train, 2)
+    samples = canonical_order(
+        X_train
+    ).samples  # so that ties do not depend on the order
     metric = "minkowski" if is_finite(X_train) and is_finite(X) else "nan_euclidean"
     search = NearestNeighbors(n_neighbors=1, metric=metric)
     search.fit(storage.divided(X_train[samples], exponent))
-    X = storage.stored_like(
-        storage.divided(X, exponent), X_train
-    )  # its trees want dense arrays
-    return samples[
-        search.kneighbors(X, return_distance=False)[:, 0]
-    ]  # the same one of ties
+    # its trees of dense samples want dense arrays
+    X = storage.stored_like(storage.divided(X, exponent), X_train)
+    nearest = search.kneighbors(X, return_distance=False)
+    return samples[nearest[:, 0]]
 
 
-def is_finite(X: Any) -> bool:
-    """Return whether X is a table of floats without NaN."""
-    return float_type(X) is not None and not np.isnan(float(X.max()))
-
-
-_LANDMARKS = (
-    250  # of the clusterers that take turns by default: time of k-means allows no more
-)
-_MANY = 10_000  # samples, of more of which these are fitted to as many, and label the others
-
-_SHARE = [_compat.COUNT, _compat.Interval(_compat.RealNotInt, 0, 1, closed="right")]
-#: what most of the parameters may be
-OPTIONS: dict[str, list[Any]] = {
-    "estimator": [_compat.HasMethods(["fit_predict"]), list, tuple, None],
-    "n_estimators": [_compat.COUNT],
-    "max_samples": _SHARE,
-    "max_features": _SHARE,
-    "predict_unseen": ["boolean"],
-}
-ALLOWED = {**OPTIONS, "n_jobs": _compat.N_JOBS, "random_state": _compat.RANDOM_STATE}
+# --- base partitions -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -264,20 +321,20 @@ class BasePartitions:
     kept : ndarray of shape (n_estimators,), bool
         Which of the runs that were asked for these are.
     exponent : int
-        The clusterers know the features divided by 2 to this power: 0, unless their squares could
-        not be held.
+        The clusterers were fitted to the features divided by 2 to this power: 0, unless their
+        squares could not be held.
     dtype : dtype or None
-        float32 or float64, the type of these features; None: they were handed on as they are.
+        float32 or float64, the type of these features; None: they were passed on unconverted.
     n_features : int
-        How many there are.
+        Number of features.
     pairs : {"distances", "similarities"} or None
         What X held of all pairs of samples; None: it held features.
     """
 
     labels: np.ndarray
     estimators: list[Any]
-    samples: list[Chosen]
-    features: list[Chosen]
+    samples: list[Drawn]
+    features: list[Drawn]
     kept: np.ndarray
     exponent: int
     dtype: np.dtype | None
@@ -292,8 +349,8 @@ class BasePartitions:
 
     @property
     def checks(self) -> dict[str, Any] | None:
-        """What `checks_of` says of X."""
-        return checks_of(self.estimators, self.pairs, handed_on=self.dtype is None)
+        """The options of scikit-learn's checks of X, see the function `check_options`."""
+        return check_options(self.estimators, self.pairs, self.dtype is None)
 
     def predict(self, X: Any, X_train: Any = None) -> np.ndarray:
         """Label new samples by every partition.
@@ -317,9 +374,12 @@ class BasePartitions:
         ValueError
             If one holds infinity, or has other columns, or `X_train` other rows, than in the fit.
         """
-        X = self._read(X, "X")
+        X = read_checked(X, self.checks)
+        validation.require_size(X, "X", self.n_features)
         if self.needs_training_data:
-            X_train = self._read(X_train, "X_train", len(self.labels))
+            X_train = read_checked(X_train, self.checks, "X_train")
+            n_samples = len(self.labels)
+            validation.require_size(X_train, "X_train", self.n_features, n_samples)
             X_train = storage.divided(X_train, self.exponent)
         if self.dtype is not None:
             # k-means wants the type that it was fitted on, and arrays that it could write to
@@ -327,14 +387,10 @@ class BasePartitions:
             X = storage.writable(storage.divided(X, self.exponent))
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
         for t, estimator in enumerate(self.estimators):
-            of_run = self.pairs, self.features[t], self.labels[:, t]
-            labels[:, t] = labels_of(estimator, X, X_train, *of_run)
+            labels[:, t] = predict_labels(
+                estimator, X, X_train, self.pairs, self.features[t], self.labels[:, t]
+            )
         return labels
-
-    def _read(self, X: Any, name: str, n_rows: int | None = None) -> Any:
-        X = _read_for(self.checks, X, name)
-        validation.require_size(X, name, self.n_features, n_rows)
-        return X
 
 
 def base_partitions(
@@ -407,150 +463,218 @@ def base_partitions(
     >>> found.labels.shape
     (150, 10)
     """
-    given = {name: value for name, value in locals().items() if name in ALLOWED}
+    parameters = {name: value for name, value in locals().items() if name in ALLOWED}
     _compat.validate_parameter_constraints(
-        ALLOWED, given, caller_name="base_partitions"
+        ALLOWED, parameters, caller_name="base_partitions"
     )
-    asked, rng = SimpleNamespace(**given), generator_of(random_state)
-    checks, X, pairs = checks_for(clusterers(estimator), X)
-    X = _read_for(checks, X)
-    sizes = range_of_clusters(n_clusters, "n_clusters")
-    return run_plans(X, asked, draw_plans(rng, X.shape, sizes, asked), pairs)
+    rng = generator_of(random_state)
+    X, pairs = read_base_input(X, base_clusterers(estimator))
+    runs = draw_base_runs(
+        rng,
+        X,
+        estimator,
+        range_of_clusters(n_clusters, "n_clusters"),
+        n_estimators=n_estimators,
+        max_samples=max_samples,
+        max_features=max_features,
+        predict_unseen=predict_unseen,
+    )
+    return run_base_clusterers(X, estimator, runs, pairs, n_jobs)
 
 
-def _read_for(checks: dict[str, Any] | None, X: Any, name: str = "X") -> Any:
-    """Return X as floats, or as it is, see `checks_for`."""
-    if checks is None:
-        return as_it_is(X, name=name, ensure_2d=False)
-    return validation.read_table(X, name, **checks)
-
-
-class RunPlan(NamedTuple):
-    """What a base clusterer is run with, all of its randomness drawn."""
+class BaseRun(NamedTuple):
+    """The settings of a run of a base clusterer, all of its randomness drawn."""
 
     n_clusters: int
-    samples: Chosen
-    features: Chosen
+    samples: Drawn
+    features: Drawn
     seed: int
-    unseen: bool  # whether samples that are not drawn are labelled, too
-    weights: np.ndarray | None = None  # of all samples, for clusterers that take them
+    predict_unseen: bool  # whether samples that are not drawn are labelled, too
 
 
-def draw_plans(
+def draw_base_runs(
     rng: np.random.RandomState,
-    shape: tuple[int, ...],
-    n_clusters: tuple[int, int],
-    asked: Any,
-) -> list[RunPlan]:
-    """Draw what every run of a base clusterer differs by.
-
-    `asked` has the parameters of `base_partitions` as attributes, as estimators do.
-    """
-    n_samples, n_features = (*shape, 1)[:2]  # texts by themselves are one feature
-    size, unseen = asked.max_samples, asked.predict_unseen
-    everything = isinstance(size, float) and size == 1
-    if asked.estimator is None and everything and n_samples > _MANY:
-        size, unseen = _MANY, True
-    n_drawn = _how_many(size, n_samples, "max_samples", least=min(2, n_samples))
-    n_columns = _how_many(asked.max_features, n_features, "max_features", least=1)
-    fewest, most = n_clusters
-    plans = []
-    for _ in range(asked.n_estimators):
-        k = int(min(rng.randint(fewest, most + 1), n_drawn))
-        samples, features = (
-            _draw(rng, n_samples, n_drawn),
-            _draw(rng, n_features, n_columns),
-        )
-        seed = int(rng.randint(np.iinfo(np.int32).max))
-        plans.append(RunPlan(k, samples, features, seed, unseen))
-    return plans
-
-
-def run_plans(
     X: Any,
-    asked: Any,
-    plans: list[RunPlan],
-    pairs: str | None,
-    each: Each | None = None,
-) -> BasePartitions:
-    """Run base clusterers as planned, on X as `checks_for` has it, see `draw_plans`.
+    estimator: Any,
+    n_clusters: tuple[int, int],
+    *,
+    n_estimators: int,
+    max_samples: int | float,
+    max_features: int | float,
+    predict_unseen: bool = False,
+) -> list[BaseRun]:
+    """Draw what the runs of base clusterers differ by, see `base_partitions`.
 
-    `each` is called as often as there are runs, see `shared_out`.
+    The default clusterers are fitted to some of many samples.
     """
-    estimator, bases = asked.estimator, clusterers(asked.estimator)
-    if pairs is not None and any(plan.features is not None for plan in plans):
+    n_samples = X.shape[0]
+    n_features = n_features_of(X)
+    use_all = isinstance(max_samples, float) and max_samples == 1
+    if estimator is None and use_all and n_samples > _MANY:
+        max_samples = _MANY
+        predict_unseen = True
+    n_drawn = _how_many(max_samples, n_samples, "max_samples", min(2, n_samples))
+    n_columns = _how_many(max_features, n_features, "max_features", 1)
+    fewest, most = n_clusters
+    runs = []
+    for _ in range(n_estimators):
+        k = int(min(rng.randint(fewest, most + 1), n_drawn))
+        samples = _draw(rng, n_samples, n_drawn)
+        features = _draw(rng, n_features, n_columns)
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        runs.append(BaseRun(k, samples, features, seed, predict_unseen))
+    return runs
+
+
+def run_base_clusterers(
+    X: Any,
+    estimator: Any,
+    runs: list[BaseRun],
+    pairs: str | None,
+    n_jobs: int | None,
+    sample_weight: np.ndarray | None = None,
+    after_each: Each | None = None,
+) -> BasePartitions:
+    """Return the base partitions that clusterers find in X, see `read_base_input`.
+
+    `sample_weight` is for clusterers that take it. `after_each` is called as often as there
+    are runs, see `shared_out`.
+    """
+    if pairs is not None and any(run.features is not None for run in runs):
         cure = "these have no features to draw from: leave it at 1.0, and lower max_samples"
         raise ValueError(
             f"max_features must be 1.0, or all, where X holds {pairs}: {cure}."
         )
+    is_default = estimator is None
+    # bring X into a range where squares can be summed, but not if users chose parameters for it
     exponent = storage.exponent_beyond(X, 2) if is_finite(X) else 0
-    if exponent and estimator is not None:  # what has parameters in the unit of X
+    if exponent and not is_default:
         got = f"some up to {storage.largest(X):.3g}: scale it"
         raise ValueError(
             f"X must hold values whose squares {X.dtype} can sum, got {got}."
         )
     X = storage.divided(X, exponent)
-    calls = [
-        (clone(base), plan) for base, plan in zip(cycle(bases), plans, strict=False)
-    ]
-    results = shared_out(attempted, (_run, X, pairs), calls, asked.n_jobs, each)
+    # run the clusterers in turns; default ones that see all samples share their order
+    order = None
+    if is_default and any(run.samples is None and run.features is None for run in runs):
+        order = canonical_order(X)
+    bases = base_clusterers(estimator)
+    calls = [(clone(base), run) for base, run in zip(cycle(bases), runs, strict=False)]
+    common = (_run, X, pairs, is_default, order, sample_weight)
+    results = shared_out(attempted, common, calls, n_jobs, after_each)
     kept = _kept_runs(bases, results)
-    runs = [(*results[t], *plans[t]) for t in np.flatnonzero(kept)]
-    estimators, labels, _, samples, features, *_ = map(list, zip(*runs, strict=True))
-    table, n_features = np.column_stack(labels).astype(np.int64), (*X.shape, 1)[1]
-    if estimator is not None and table.max() == 0:
+    successful = np.flatnonzero(kept)
+    labels = np.column_stack([results[t][1] for t in successful]).astype(np.int64)
+    if not is_default and labels.max() == 0:
         found = "a single cluster in all of its runs, which say nothing then"
         cure = "give it parameters with which it finds several"
         raise ValueError(f"estimator {estimator!r} found {found}: {cure}.")
-    of_input = exponent, float_type(X), n_features, pairs
-    return BasePartitions(table, estimators, samples, features, kept, *of_input)
+    return BasePartitions(
+        labels=labels,
+        estimators=[results[t][0] for t in successful],
+        samples=[runs[t].samples for t in successful],
+        features=[runs[t].features for t in successful],
+        kept=kept,
+        exponent=exponent,
+        dtype=float_type(X),
+        n_features=n_features_of(X),
+        pairs=pairs,
+    )
+
+
+def _run(
+    X: Any,
+    pairs: str | None,
+    is_default: bool,
+    order: CanonicalOrder | None,
+    sample_weight: np.ndarray | None,
+    estimator: Any,
+    run: BaseRun,
+) -> tuple[Any, np.ndarray]:
+    """Return the fitted clusterer and its labels, -1 for samples that it did not see.
+
+    X was read for a default clusterer; `order` is the canonical order of all samples.
+    """
+    # fit the clusterer to its part of the data
+    samples = run.samples
+    part = take_part(X, samples, run.features, pairs, estimator)
+    estimator.set_params(**_run_parameters(estimator, run.n_clusters, run.seed))
+    if is_default and not isinstance(estimator, KMeans):
+        is_whole = samples is None and run.features is None
+        estimator._fit_table(part, order if is_whole else None)
+        part_labels = estimator.labels_
+    else:
+        options = {}
+        takes = signature(estimator.fit_predict).parameters
+        if sample_weight is not None and "sample_weight" in takes:
+            drawn = slice(None) if samples is None else samples
+            options["sample_weight"] = sample_weight[drawn]
+        part_labels = np.asarray(estimator.fit_predict(part, **options))
+    if part_labels.shape != (part.shape[0],) or part_labels.dtype.kind not in "iu":
+        shape = part_labels.shape
+        got = f"{part_labels.dtype} of shape {shape} for {part.shape[0]} samples"
+        must = f"estimator {estimator!r} must return one integer label a sample"
+        raise ValueError(f"{must}, got {got}.")
+    if samples is None:
+        return estimator, narrow(part_labels.astype(np.int64))
+    # label the other samples where that is wanted, unless all is noise
+    labels = np.full(X.shape[0], -1, dtype=np.int64)
+    labels[samples] = part_labels
+    if run.predict_unseen and part_labels.max() >= 0:
+        unseen = np.setdiff1d(np.arange(len(labels)), samples, assume_unique=True)
+        new = take_samples(X, unseen)
+        labels[unseen] = predict_labels(estimator, new, X, pairs, run.features, labels)
+    return estimator, narrow(labels)
+
+
+def _run_parameters(estimator: Any, n_clusters: int, seed: int) -> dict[str, int]:
+    """Return the parameters of a clusterer, or a pipeline, that differ between runs."""
+    values = {"n_clusters": n_clusters, "random_state": seed}
+    parameters = {}
+    for name in estimator.get_params(deep=True):
+        last = name.rpartition("__")[2]
+        if last in values:
+            parameters[name] = values[last]
+    if not any(name.endswith("n_clusters") for name in parameters):
+        # a mixture; a step before it may have components of its own
+        prefix, clusterer = last_step(estimator)
+        if "n_components" in clusterer.get_params(deep=False):
+            parameters[f"{prefix}n_components"] = n_clusters
+    return parameters
 
 
 def _kept_runs(bases: list[Any], results: list[Any]) -> np.ndarray:
     """Return whether each run found clusters; warn of the others, raise where these are all."""
     total = f"{len(results)} base runs"
     failed = {t: run for t, run in enumerate(results) if isinstance(run, Exception)}
-    kept = np.array(
-        [t not in failed and run[1].max() >= 0 for t, run in enumerate(results)]
-    )
-    n_noise = len(results) - len(failed) - int(kept.sum())
+    kept = np.zeros(len(results), dtype=bool)
+    for t, result in enumerate(results):
+        kept[t] = t not in failed and result[1].max() >= 0
+    if failed and not kept.any():
+        error = next(iter(failed.values()))
+        count = f"{len(failed)} of {total} failed"
+        error.add_note(f"{count}, this was the first; none is left.")
+        raise error
     if not kept.any():
         clusterer = ", ".join(map(repr, bases))
-        reason = f"estimator {clusterer} found only noise in all {len(results)} runs."
-        error: Exception = ValueError(reason)
-        for error in list(failed.values())[:1]:
-            error.add_note(
-                f"{len(failed)} of {total} failed, this was the first; none is left."
-            )
-        raise error
+        raise ValueError(
+            f"estimator {clusterer} found only noise in all {len(results)} runs."
+        )
     if failed:
-        why = {bases[t % len(bases)]: error for t, error in reversed(failed.items())}
-        told = "; ".join(
-            f"{base!r}: {type(e).__name__}: {e}" for base, e in why.items()
+        # name the first error of every clusterer
+        errors = {bases[t % len(bases)]: error for t, error in reversed(failed.items())}
+        reasons = "; ".join(
+            f"{base!r}: {type(error).__name__}: {error}"
+            for base, error in errors.items()
         )
         warn(
-            f"{len(failed)} of {total} failed, and are left out. {told}",
+            f"{len(failed)} of {total} failed, and are left out. {reasons}",
             FitFailedWarning,
         )
+    n_noise = len(results) - len(failed) - int(kept.sum())
     if n_noise:
         warn(f"{n_noise} of {total} found only noise, and are left out.")
     return kept
-
-
-def clusterers(estimator: Any) -> list[Any]:
-    """Return the base clusterers that take turns."""
-    several = list(estimator) if isinstance(estimator, list | tuple) else [estimator]
-    if estimator is None:
-        several = [
-            KMeans(n_init=1),
-            LandmarkSpectral(n_landmarks=_LANDMARKS),
-            GraphSpectral(),
-        ]
-    for base in several or [several]:
-        if not hasattr(base, "fit_predict") or isinstance(base, type):
-            wanted = "a clusterer with `fit_predict`, or a list of such"
-            raise TypeError(f"estimator must be {wanted}, got {base!r}.")
-    return several
 
 
 def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
@@ -562,12 +686,14 @@ def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
     name : str
         What to call it in an error message.
     """
-    several = isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1
-    bounds: list[Any] = list(value) if several else [value, value]
-    other = (
-        bool | np.bool_ | np.timedelta64
-    )  # which Python, or numpy, counts among the integers
-    whole = all(isinstance(b, Integral) and not isinstance(b, other) for b in bounds)
+    is_range = isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1
+    bounds: list[Any] = list(value) if is_range else [value, value]
+    # Python, or numpy, counts these among the integers
+    excluded = bool | np.bool_ | np.timedelta64
+    whole = all(
+        isinstance(bound, Integral) and not isinstance(bound, excluded)
+        for bound in bounds
+    )
     if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1] <= _compat.MOST:
         wanted = "an int, or a pair of ints (low, high) with 1 <= low <= high"
         raise ValueError(
@@ -577,6 +703,7 @@ def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
 
 
 def _how_many(value: int | float, total: int, name: str, least: int) -> int:
+    """Return how many of all a number, or a share, of them are; not fewer than `least`."""
     if not isinstance(value, Integral):
         value = value * total
     elif value > total:
@@ -584,37 +711,8 @@ def _how_many(value: int | float, total: int, name: str, least: int) -> int:
     return max(int(value), least)
 
 
-def _draw(rng: np.random.RandomState, total: int, size: int) -> Chosen:
+def _draw(rng: np.random.RandomState, total: int, size: int) -> Drawn:
     if size == total:
         return None
     # unlike a permutation it takes no time for those that are not drawn
     return np.sort(sample_without_replacement(total, size, random_state=rng))
-
-
-def _run(
-    X: Any, pairs: str | None, estimator: Any, plan: RunPlan
-) -> tuple[Any, np.ndarray]:
-    """Return the fitted clusterer and its labels, -1 for samples that it did not see."""
-    samples, features = plan.samples, plan.features
-    part = part_of(X, samples, features, pairs, estimator)
-    estimator.set_params(**seeded(estimator, plan.n_clusters, plan.seed))
-    given = {}
-    if (
-        plan.weights is not None
-        and "sample_weight" in signature(estimator.fit_predict).parameters
-    ):
-        given["sample_weight"] = (
-            plan.weights if samples is None else plan.weights[samples]
-        )
-    of_part = np.asarray(estimator.fit_predict(part, **given))
-    if of_part.shape != (part.shape[0],) or of_part.dtype.kind not in "iu":
-        got = f"{of_part.dtype} of shape {of_part.shape} for {part.shape[0]} samples"
-        must = f"estimator {estimator!r} must return one integer label a sample"
-        raise ValueError(f"{must}, got {got}.")
-    labels = np.full(X.shape[0], -1, dtype=np.int64)
-    labels[slice(None) if samples is None else samples] = of_part
-    if plan.unseen and samples is not None and of_part.max() >= 0:
-        unseen = np.setdiff1d(np.arange(len(labels)), samples, assume_unique=True)
-        new = _compat.take_samples(X, unseen)
-        labels[unseen] = labels_of(estimator, new, X, pairs, features, labels)
-    return estimator, narrow(labels)

@@ -1,8 +1,7 @@
-"""A set of partitions as consensus sees it: distinct label rows, counted, never (n, n).
+"""A set of partitions as distinct label rows, and its co-association to be factorized.
 
-The co-association of an ensemble as a problem: its objective, and its hard loss.
-
-Samples so far from all others that base runs, and the consensus, spend clusters on them.
+Rows are counted and no (n, n) matrix is formed. Samples so far from all others that base
+runs, and the consensus, spend clusters on them are named in a warning.
 """
 
 from __future__ import annotations
@@ -51,11 +50,11 @@ class Ensemble:
         Number of clusters of every partition.
     rows : ndarray of shape (m,), int, default=None
         Where the distinct rows are in `table`; by default they are all of it.
-    most : int, default=None
-        See `tuple_indicator`: a number makes sums of a row independent of the rows beside it.
-    own : float, default=1
-        What a sample makes no pair with: itself, which counts as 1; in the mean, where some count
-        as less.
+    max_tuples : int, default=None
+        See `tuple_indicator`: a number makes the sums of a row independent of the other rows.
+    self_weight : float, default=1
+        Weight of the pair of a sample with itself, which does not count; the mean where some
+        samples count as less than 1.
     """
 
     table: np.ndarray
@@ -63,8 +62,8 @@ class Ensemble:
     weights: np.ndarray
     n_clusters: np.ndarray
     rows: np.ndarray | None = None
-    most: int | None = None
-    own: float = 1.0
+    max_tuples: int | None = None
+    self_weight: float = 1.0
 
     @classmethod
     def from_table(
@@ -75,9 +74,9 @@ class Ensemble:
         return cls(codes, counts, weights, coded.cluster_counts(codes), first), groups
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the distinct rows alone: a cluster is not sent the table of all samples."""
+        """Return the distinct rows alone: workers need no table of all samples."""
         state = {**vars(self), "table": self.codes, "rows": None}
-        state.pop("codes", None)  # which is the table now
+        state.pop("codes", None)  # these are the table now
         return state
 
     def __len__(self) -> int:
@@ -90,8 +89,8 @@ class Ensemble:
 
     @cached_property
     def _is_short(self) -> bool:
-        """Whether there are fewer rows than partitions: all pairs of rows take less than labels."""
-        return self.most is None and len(self) < len(self.n_clusters)
+        """Whether there are fewer rows than partitions: all pairs of rows then take less."""
+        return self.max_tuples is None and len(self) < len(self.n_clusters)
 
     @cached_property
     def _factors(self) -> tuple[sp.csr_array, sp.csr_array]:
@@ -100,11 +99,11 @@ class Ensemble:
             Z = coded.indicator(self.codes, self.n_clusters)
             return Z, storage.identity(Z.shape[1], Z.dtype)
         return coded.tuple_indicator(
-            self.table, self.n_clusters, rows=self.rows, most=self.most
+            self.table, self.n_clusters, rows=self.rows, most=self.max_tuples
         )
 
-    def spread(self, per_cluster: np.ndarray) -> np.ndarray:
-        """Return Z X: the sum, for every row, of what X says of its clusters.
+    def row_sums(self, per_cluster: np.ndarray) -> np.ndarray:
+        """Return Z X: for every row, the sum of the rows of X of its clusters.
 
         Parameters
         ----------
@@ -117,8 +116,8 @@ class Ensemble:
         J, A = self._factors
         return J @ (A @ per_cluster)
 
-    def collect(self, per_row: np.ndarray) -> np.ndarray:
-        """Return Z' X: the sum, for every cluster of every partition, over its rows.
+    def cluster_sums(self, per_row: np.ndarray) -> np.ndarray:
+        """Return Z' X: for every cluster of every partition, the sum over its rows.
 
         Parameters
         ----------
@@ -146,28 +145,31 @@ class Ensemble:
         """Whether every partition saw all rows."""
         return bool(self.table.min() >= 0 or self.codes.min() >= 0)
 
-    def over_seen(self, per_partition: np.ndarray) -> np.ndarray:
-        """Return the sum, for every row, of what X says of the partitions that saw it, (m, k).
+    def seen_sums(self, per_partition: np.ndarray) -> np.ndarray:
+        """Return, for every row, the sum over the partitions that saw it, (m, k).
 
         Parameters
         ----------
         per_partition : ndarray of shape (T, k)
         """
-        return self.spread(np.repeat(per_partition, self.n_clusters, axis=0))
+        return self.row_sums(np.repeat(per_partition, self.n_clusters, axis=0))
 
     @cached_property
     def coverage(self) -> np.ndarray:
         """Total weight of the partitions that saw each row, (m,)."""
-        if (
-            self.most is None and self.is_complete
-        ):  # else a row depended on those beside it
+        if self._sums_by_all_rows:
             return np.full(len(self), self.weights.sum())
-        return self.over_seen(self.weights[:, None])[:, 0]
+        return self.seen_sums(self.weights[:, None])[:, 0]
+
+    @property
+    def _sums_by_all_rows(self) -> bool:
+        """Whether all partitions saw all rows, and rows need not be independent of each other."""
+        return self.max_tuples is None and self.is_complete
 
     @cached_property
     def sizes(self) -> np.ndarray:
         """Number of samples of every cluster of every partition, (sum of n_clusters,)."""
-        return self.collect(self.counts.astype(np.float64))
+        return self.cluster_sums(self.counts.astype(np.float64))
 
     @cached_property
     def constant(self) -> float:
@@ -188,7 +190,8 @@ class Ensemble:
         scale : ndarray of shape (m,)
             By what every sample's row and column are multiplied.
         """
-        (J, A), scale = self._factors, np.sqrt(self.counts) * scale
+        J, A = self._factors
+        scale = np.sqrt(self.counts) * scale
         if self._is_short:
             Z = storage.stored_as_fits(storage.scaled_columns(J, np.sqrt(votes)))
             return Explicit(storage.as_dense(Z @ Z.T).astype(dtype)).scaled(scale)
@@ -196,14 +199,14 @@ class Ensemble:
         return Factored(J.astype(dtype, copy=False), inner, scale)
 
     def contingency(self, memberships: np.ndarray) -> np.ndarray:
-        """Return Z' diag(counts) memberships: what every cluster of every partition holds.
+        """Return Z' diag(counts) memberships: samples that base and consensus clusters share.
 
         Parameters
         ----------
         memberships : ndarray of shape (m, k)
             One row a distinct row: an indicator, or soft memberships.
         """
-        return self.collect(memberships * self.counts[:, None])
+        return self.cluster_sums(memberships * self.counts[:, None])
 
     def seen_sizes(self, contingency: np.ndarray) -> np.ndarray:
         """Return the number of samples of every cluster that each partition saw, (T, k)."""
@@ -215,19 +218,17 @@ class Ensemble:
         This is eq. 12 of Li et al. up to a constant, the number of ordered pairs on which two
         partitions disagree, where all partitions saw all samples.
         """
-        counted = indicator * self.counts[:, None]
-        N = self.collect(counted)
-        shared, pairs = (
-            self.cluster_weights @ (N * N).sum(axis=1),
-            (counted.sum(axis=0) ** 2).sum(),
-        )
+        samples = indicator * self.counts[:, None]
+        N = self.cluster_sums(samples)
+        shared = self.cluster_weights @ (N * N).sum(axis=1)
+        pairs = (samples.sum(axis=0) ** 2).sum()
         return float(self.constant - 2 * shared + (self.weights * pairs).sum())
 
     def cluster_profile(self, memberships: np.ndarray) -> np.ndarray:
-        """Return what membership of a base cluster says of the consensus clusters.
+        """Return the mean co-association of base clusters with consensus clusters.
 
-        ``indicator(labels of a sample) @ profile`` is its mean co-association with the members of
-        every consensus cluster.
+        ``indicator(labels of a sample) @ profile`` is the mean co-association of the sample with
+        the members of every consensus cluster.
 
         Parameters
         ----------
@@ -243,16 +244,41 @@ class Ensemble:
         return self.cluster_weights[:, None] * self.contingency(P) / mass
 
     def sample(self, size: int, rng: np.random.RandomState) -> Ensemble:
-        """Return the ensemble of `size` samples drawn without replacement; with, by weights."""
-        n = self.counts
-        n = rng.multinomial(size, n / n.sum()) if n.dtype.kind == "f" else n
-        owner = np.repeat(np.arange(len(self)), n)
-        drawn = np.bincount(
-            owner[rng.permutation(len(owner))[:size]], minlength=len(self)
-        )
+        """Return the ensemble of `size` samples drawn without replacement.
+
+        Where counts are sums of weights, samples are first drawn by them with replacement.
+        """
+        counts = self.counts
+        if counts.dtype.kind == "f":
+            counts = rng.multinomial(size, counts / counts.sum())
+        owner = np.repeat(np.arange(len(self)), counts)
+        chosen = owner[rng.permutation(len(owner))[:size]]
+        drawn = np.bincount(chosen, minlength=len(self))
         kept = np.flatnonzero(drawn)
         rows = kept if self.rows is None else self.rows[kept]
         return Ensemble(self.table, drawn[kept], self.weights, self.n_clusters, rows)
+
+    def labelled_rows(self, groups: np.ndarray) -> tuple[Ensemble, np.ndarray]:
+        """Return the rows that count and that some partition saw, and which samples have.
+
+        Parameters
+        ----------
+        groups : ndarray of shape (n,), int
+            The row of every sample.
+
+        Returns
+        -------
+        ensemble : Ensemble
+        groups : ndarray of shape (n,), int
+            The row of every sample among those that are left; -1: none.
+        """
+        kept = np.flatnonzero((self.coverage > 0) & (self.counts > 0))
+        if len(kept) == len(self):
+            return self, groups
+        new_rows = np.full(len(self), -1)
+        new_rows[kept] = np.arange(len(kept))
+        rows = kept if self.rows is None else self.rows[kept]
+        return replace(self, counts=self.counts[kept], rows=rows), new_rows[groups]
 
     def agreement(self, contingency: np.ndarray) -> np.ndarray:
         """Return the adjusted Rand index of every partition with a consensus, (T,).
@@ -264,15 +290,15 @@ class Ensemble:
         """
 
         def pairs(counts: np.ndarray) -> np.ndarray:
-            return counts * (counts - self.own) / 2
+            return counts * (counts - self.self_weight) / 2
 
+        seen_sizes = self.seen_sizes(contingency)
         both = np.add.reduceat(pairs(contingency).sum(axis=1), self.offsets)
-        ours = np.add.reduceat(pairs(contingency.sum(axis=1)), self.offsets)
-        theirs = pairs(self.seen_sizes(contingency)).sum(axis=1)
-        everything = pairs(self.seen_sizes(contingency).sum(axis=1))
-        return coded.adjusted_rand(
-            both, ours, theirs, np.where(everything > 0, everything, 1)
-        )
+        in_partition = np.add.reduceat(pairs(contingency.sum(axis=1)), self.offsets)
+        in_consensus = pairs(seen_sizes).sum(axis=1)
+        total = pairs(seen_sizes.sum(axis=1))
+        total = np.where(total > 0, total, 1)
+        return coded.adjusted_rand(both, in_partition, in_consensus, total)
 
     def item_consensus(self, contingency: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return how often a sample shares a cluster with the others of its consensus cluster.
@@ -289,14 +315,18 @@ class Ensemble:
             A mean over the pairs that were seen, in [0, 1]; 1 for a cluster of one sample.
         """
         at = (np.arange(len(self)), labels)
-        together = self.spread(self.cluster_weights[:, None] * contingency)[at]
+        shared = self.row_sums(self.cluster_weights[:, None] * contingency)[at]
         sizes = self.weights[:, None] * self.seen_sizes(contingency)
-        alike = self.most is None and self.is_complete
-        seen = sizes.sum(axis=0)[labels] if alike else self.over_seen(sizes)[at]
-        own = self.coverage * np.minimum(self.counts, self.own)
-        others = seen - own
-        alone = others <= coded.NEVER
-        return np.where(alone, 1.0, (together - own) / np.where(alone, 1, others))
+        if self._sums_by_all_rows:
+            seen = sizes.sum(axis=0)[labels]
+        else:
+            seen = self.seen_sums(sizes)[at]
+        # leave out the pair of a sample with itself
+        with_itself = self.coverage * np.minimum(self.counts, self.self_weight)
+        others = seen - with_itself
+        is_single = others <= coded.NEVER
+        means = (shared - with_itself) / np.where(is_single, 1, others)
+        return np.where(is_single, 1.0, means)
 
 
 #: a base cluster's votes for a sample are divided by its size to one of these powers
@@ -331,35 +361,37 @@ class EnsembleProblem(Problem):
         dtype: np.dtype,
         normalize: bool,
     ) -> None:
-        self.ensemble, self.dtype, self.normalize = ensemble, dtype, normalize
+        self.ensemble = ensemble
+        self.groups = groups
+        self.dtype = dtype
+        self.normalize = normalize
         self.name = f"{len(ensemble)} label rows"
-        self.groups, self.counts, self.weights = (
-            groups,
-            ensemble.counts,
-            ensemble.weights,
-        )
+        self.counts = ensemble.counts
+        self.weights = ensemble.weights
         self.coverage = ensemble.coverage
-        # of more rows an update takes a second: a tenth of the tolerance moves 3 labels of 100,000
+        # above 100,000 rows an update takes a second: this moves 3 labels of 100,000
         self.polish_tol = 1e-4 if len(ensemble) <= 100_000 else 1e-3
-        # by what the votes of base clusters are divided: one that no sample reaches has none
+        # the votes of a base cluster are divided by its size, those of an empty one by 1
         sizes = ensemble.sizes
-        self._sizes = (
-            np.where(sizes > 0, sizes, 1) if normalize else np.ones(len(sizes))
-        )
+        self._sizes = np.ones(len(sizes))
+        # rows are divided by the root of the weight of a sample of each distinct row
+        self._weight = np.ones(len(ensemble))
+        if normalize:
+            self._sizes = np.where(sizes > 0, sizes, 1)
+            self._weight = self.coverage
         self._votes = ensemble.cluster_weights / self._sizes
-        # the weight of a sample of each distinct row, whose root rows are divided by
-        self._weight = self.coverage if normalize else np.ones(len(ensemble))
         # the loss of the zero factor: the weighted mean of the squared norms of the partitions
-        sums = ensemble.collect(ensemble.counts / self._weight)
+        sums = ensemble.cluster_sums(ensemble.counts / self._weight)
         constant = float(ensemble.cluster_weights @ (sums / self._sizes) ** 2)
         A = ensemble.similarity(dtype, self._votes, 1 / np.sqrt(self._weight))
-        self.init_similarity, self.mass = A, self.counts * self._weight
+        self.init_similarity = A
+        self.mass = self.counts * self._weight
         self.objective = SymmetricObjective(A, constant)
 
     def rank(self) -> Callable[[Solution], float]:
         """Return the hard loss of what is read off a factor."""
         ranking = copy(self)
-        ranking.groups = None  # one number a sample, which workers need not be sent
+        ranking.groups = None  # one number a sample, which workers do not need
         return ranking._hard_loss_of
 
     def _hard_loss_of(self, solution: Solution) -> float:
@@ -375,19 +407,21 @@ class EnsembleProblem(Problem):
         to length 1, it is that of :math:`\sum_c \lambda_c u_c u_c'`,
         :math:`\lambda_c = u_c' A u_c`.
         """
-        N = self.ensemble.collect(indicator * self.counts[:, None])
+        N = self.ensemble.cluster_sums(indicator * self.counts[:, None])
         return normalised_loss(
             self.objective.constant, self._votes, N, self.mass @ indicator
         )
 
     def _best_profile(self, shares: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the smallest hard loss of the readings, and the profile that is read there."""
-        plain, readings = self.ensemble.cluster_profile(shares), []
+        """Return the smallest hard loss over the powers of sizes, and the profile it has."""
+        undivided = self.ensemble.cluster_profile(shares)
+        results = []
         for power in POWERS:
-            profile = plain / self._sizes[:, None] ** power
-            labels = self.ensemble.spread(profile).argmax(axis=1)
-            readings.append((self.hard_loss(one_hot(labels, shares.shape[1])), profile))
-        return min(readings, key=itemgetter(0))
+            profile = undivided / self._sizes[:, None] ** power
+            labels = self.ensemble.row_sums(profile).argmax(axis=1)
+            loss = self.hard_loss(one_hot(labels, shares.shape[1]))
+            results.append((loss, profile))
+        return min(results, key=itemgetter(0))
 
     def part(self, size: int, rng: np.random.RandomState) -> EnsembleProblem:
         """Return the problem of `size` samples."""
@@ -398,21 +432,20 @@ class EnsembleProblem(Problem):
     def extended(self, part: Problem, H: np.ndarray) -> np.ndarray:
         """Return the factor of all rows that fits best to the factor of a part of the samples."""
         assert isinstance(part, EnsembleProblem)
-        coarse, whole = part.ensemble, self.ensemble
-        rows = H / np.sqrt(coarse.counts)[:, None]
+        rows = H / np.sqrt(part.counts)[:, None]
         scaled = rows / np.sqrt(part._weight)[:, None]
-        profile = self._votes[:, None] * coarse.contingency(scaled)
-        votes = whole.spread(profile)
+        profile = self._votes[:, None] * part.ensemble.contingency(scaled)
+        votes = self.ensemble.row_sums(profile)
         votes /= np.sqrt(self._weight)[:, None]
-        fitted = fitted_factor(votes, (rows * coarse.counts[:, None]).T @ rows)
-        fitted *= np.sqrt(whole.counts)[:, None]
+        fitted = fitted_factor(votes, (rows * part.counts[:, None]).T @ rows)
+        fitted *= np.sqrt(self.counts)[:, None]
         return fitted.astype(H.dtype, copy=False)
 
-    def read(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how much the distinct rows belong to each cluster, and what new ones do by.
+    def memberships(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return memberships of the distinct rows, and a profile for those of new samples.
 
-        Normalised, that is their mean co-association with every cluster; else their shares. For
-        new samples see `Ensemble.cluster_profile`.
+        Normalised, they are mean co-associations with every cluster; else the shares. For the
+        profile see `Ensemble.cluster_profile`.
 
         Parameters
         ----------
@@ -422,25 +455,24 @@ class EnsembleProblem(Problem):
         if not self.normalize:
             return shares, self.ensemble.cluster_profile(shares)
         _, profile = self._best_profile(shares)
-        return membership(
-            self.ensemble.spread(profile).astype(self.dtype, copy=False)
-        ), profile
+        means = self.ensemble.row_sums(profile).astype(self.dtype, copy=False)
+        return membership(means), profile
 
-    def support(
+    def evaluate(
         self, labels: np.ndarray, n_clusters: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return how similar samples are to the others of their cluster, and agreements.
+        """Return the confidence of every sample, and the agreement of every partition.
 
-        The second are those of every partition with the clustering of the distinct rows.
+        Both are about the clustering of the distinct rows.
         """
         contingency = self.ensemble.contingency(one_hot(labels, n_clusters))
         confidence = self.ensemble.item_consensus(contingency, labels)[self.groups]
         return confidence, self.ensemble.agreement(contingency)
 
-    def beside(
+    def predict_unlabelled(
         self, samples: np.ndarray, labels: np.ndarray, profile: np.ndarray
-    ) -> tuple:
-        """Return memberships, labels and confidence of samples that are in no row, as they are new.
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return memberships, labels and confidence of samples that are in no row.
 
         Parameters
         ----------
@@ -449,14 +481,12 @@ class EnsembleProblem(Problem):
             Clusters of the distinct rows.
         profile : ndarray of shape (sum of n_clusters, k)
         """
-        rest = replace(self.ensemble, counts=np.zeros(len(samples)), rows=samples)
-        own = hard_labels(similar := rest.spread(profile))
+        others = replace(self.ensemble, counts=np.zeros(len(samples)), rows=samples)
+        means = others.row_sums(profile)
+        new_labels = hard_labels(means)
         contingency = self.ensemble.contingency(one_hot(labels, profile.shape[1]))
-        return (
-            membership(similar),
-            own,
-            np.where(own < 0, 0, rest.item_consensus(contingency, own)),
-        )
+        confidence = others.item_consensus(contingency, new_labels)
+        return membership(means), new_labels, np.where(new_labels < 0, 0, confidence)
 
 
 def normalised_loss(
@@ -481,16 +511,18 @@ def normalised_loss(
 
 
 NO_LABEL = "No partition labels {}, whose labels_ are -1"
-_SHOWN = 5  # samples that a warning names
-_SIZE = 10  # samples a cluster in the mean, from which on none was ever alone among drawn Gaussians
+_MAX_LISTED = 5  # samples that a warning names
+# mean size of the clusters from which singletons are named: none of the simulated
+# Gaussian mixtures had one there
+_MIN_MEAN_SIZE = 10
 
 
-def lone_samples(
+def singletons(
     problem: EnsembleProblem, labels: np.ndarray, n_clusters: int
 ) -> np.ndarray:
     """Return the samples that are clusters, and are so in most partitions that saw them.
 
-    None where clusters are small in the mean.
+    There are none where clusters are small on average.
 
     Parameters
     ----------
@@ -503,43 +535,47 @@ def lone_samples(
     -------
     ndarray of int
     """
-    ensemble, sizes = problem.ensemble, np.bincount(labels, weights=problem.counts)
-    lone = sizes[labels] == 1
-    if not lone.any() or problem.counts.sum() < _SIZE * n_clusters:
+    ensemble = problem.ensemble
+    sizes = np.bincount(labels, weights=problem.counts)
+    is_single = sizes[labels] == 1
+    if not is_single.any() or problem.counts.sum() < _MIN_MEAN_SIZE * n_clusters:
         return np.empty(0, dtype=int)
-    alone = ensemble.cluster_weights * (ensemble.sizes == 1)
-    lone &= ensemble.spread(alone[:, None])[:, 0] / ensemble.coverage > 0.5
+    single_weights = ensemble.cluster_weights * (ensemble.sizes == 1)
+    weights = ensemble.row_sums(single_weights[:, None])[:, 0]
+    is_single &= weights / ensemble.coverage > 0.5
     groups = np.asarray(problem.groups)
-    return np.flatnonzero(lone[groups] & (groups >= 0))  # -1: in no partition
+    return np.flatnonzero(is_single[groups] & (groups >= 0))  # -1: in no partition
 
 
-def warn_of_lone(problem: Any, labels: np.ndarray, n_clusters: int, names: Any) -> None:
+def warn_of_singletons(
+    problem: EnsembleProblem, labels: np.ndarray, n_clusters: int, names: Any
+) -> None:
     """Warn of samples that a consensus and most of its partitions spend clusters on.
 
-    `names` is the index of the samples, or None; a similarity that was handed in has no partitions.
+    `names` is the index of the samples, or None.
     """
-    of_partitions = isinstance(problem, EnsembleProblem)
-    if not of_partitions or not len(
-        samples := lone_samples(problem, labels, n_clusters)
-    ):
+    samples = singletons(problem, labels, n_clusters)
+    if not len(samples):
         return
     warn(
         f"{counted(len(samples), 'cluster')} of one sample, alone in most base partitions, too: "
-        f"{listed(samples, names)}. If they are outliers, they take clusters that others "
+        f"{list_samples(samples, names)}. If they are outliers, they take clusters that others "
         "need: leave them out, or clip features, as by numpy.clip(RobustScaler().fit_transform(X), "
         "-5, 5), or give estimator=LandmarkSpectral() with base_n_clusters=n_clusters."
     )
 
 
-def warn_of_lost(samples: np.ndarray, names: Any) -> None:
+def warn_of_unlabelled(samples: np.ndarray, names: Any) -> None:
     """Warn of samples that no partition labels; `names` is their index, or None."""
-    warn(
-        f"{NO_LABEL.format(counted(len(samples), 'sample'))}: {listed(samples, names)}."
-    )
+    number = counted(len(samples), "sample")
+    warn(f"{NO_LABEL.format(number)}: {list_samples(samples, names)}.")
 
 
-def listed(samples: np.ndarray, names: Any) -> str:
+def list_samples(samples: np.ndarray, names: Any) -> str:
     """Return the names of the first of some samples, or their numbers, and how many more are."""
-    shown = samples[:_SHOWN] if names is None else names[samples[:_SHOWN]]
-    more = f" and {len(samples) - _SHOWN} more" if len(samples) > _SHOWN else ""
+    shown = samples[:_MAX_LISTED]
+    if names is not None:
+        shown = names[shown]
+    n_more = len(samples) - _MAX_LISTED
+    more = f" and {n_more} more" if n_more > 0 else ""
     return f"{', '.join(map(str, shown))}{more}"

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
@@ -22,10 +23,14 @@ from nmfcluster.similarity import Explicit
 from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.neighbors import FEWEST, of_a_cluster
 
-#: share of the samples that a graph is made of, so that two differ, and how many at most
-_SHARE, _MOST = 0.7, 500
-_ALONE = 0.99  # of a walk from a sample to a landmark and back: it leads to nobody else
-_LEAST = 1e-3  # of the largest eigenvalue, which is 1: vectors of smaller ones are not extended
+# share of the samples in the graph of a run, so that the graphs of two runs differ
+_GRAPH_SHARE = 0.7
+_MAX_GRAPH_SIZE = 500  # samples in a graph: more take longer and hardly move clusters
+# similarity of a sample to itself above which it shares its landmarks with no other
+_ISOLATED = 0.99
+# smallest eigenvalue whose vector is extended to other samples; the largest is 1
+_MIN_EIGENVALUE = 1e-3
+_NO_EIGENVECTOR = 1e-12  # eigenvalue that is 0 up to rounding: its vector is arbitrary
 
 # rows of eigenvectors to run k-means on, and a function that finds any row
 Embedding = tuple[Any, Callable[[Any], np.ndarray]]
@@ -52,7 +57,7 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
     ) -> Embedding:
         """Return rows of eigenvectors to run k-means on, and a function that finds any row.
 
-        The first are those of all samples, in canonical order, or of some.
+        The rows are those of all samples, in canonical order, or of some samples.
         """
         raise NotImplementedError
 
@@ -77,25 +82,36 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
             If there are fewer samples or landmarks than clusters, or a parameter is not as
             described.
         """
-        rng = generator_of(self.random_state)
         X = read_features(self, X)
-        order = canonical_order(X)
-        self._exponent = exponent_beyond(X, 2)
-        X = divided(X, self._exponent)
-        with (
-            one_thread()
-        ):  # k-means sums by thread, and ties of neighbours are broken by it
-            rows, self._onto = self._embedding(X, order, rng)
-            self._kmeans = KMeans(
-                min(self.n_clusters, len(rows)), n_init=1, random_state=rng
-            )
-            labels = self._kmeans.fit_predict(normalize(rows))
-            # of a part of the samples: all go where new ones would
-            labels = (
-                labels[order.back] if len(labels) == X.shape[0] else self._nearest(X)
-            )
-        self.labels_ = self._kmeans.labels_ = labels
+        with one_thread():  # of several, the number would decide ties and last bits
+            self._fit_table(X)
         return self
+
+    def _fit_table(self, X: Any, order: CanonicalOrder | None = None) -> None:
+        """Find the clusters of a table that was read and checked.
+
+        Base runs call this method, so that a table is checked once for all of them.
+        The caller lets one thread run. `order` is the canonical order of a table whose
+        squares can be summed; by default both are computed here.
+        """
+        rng = generator_of(self.random_state)
+        self.n_features_in_ = X.shape[1]
+        self._exponent = 0
+        if order is None:
+            order = canonical_order(X)
+            self._exponent = exponent_beyond(X, 2)
+            X = divided(X, self._exponent)
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            rows, self._onto = self._embedding(X, order, rng)
+            n_clusters = min(self.n_clusters, len(rows))
+            self._kmeans = KMeans(n_clusters, n_init=1, random_state=rng)
+            labels = self._kmeans.fit_predict(normalize(rows))
+            if len(labels) == X.shape[0]:
+                labels = labels[order.back]
+            else:  # the rows are of a part of the samples: all are labelled as new ones
+                labels = self._nearest(X)
+        self.labels_ = labels
+        self._kmeans.labels_ = labels
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the clusters of new samples.
@@ -119,6 +135,7 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
             return self._nearest(X)
 
     def _nearest(self, X: Any) -> np.ndarray:
+        """Return the clusters of samples of a table that was read, by the nearest centre."""
         return np.asarray(self._kmeans.predict(normalize(self._onto(X))))
 
 
@@ -209,16 +226,15 @@ class LandmarkSpectral(_Spectral):
         # where most samples are landmarks the graph falls apart; of few samples many are
         most = max(X.shape[0] // 4, 2 * self.n_clusters)
         n_landmarks = min(self.n_landmarks, most, X.shape[0])
-        made = partial(Landmarks, max_parts=1, common_width=True)
-        graph = made(X, n_landmarks, self.n_neighbors, rng)
-        alone = graph.similarity.diagonal() > _ALONE
-        if alone.any() and n_landmarks <= (~alone).sum():
-            graph = made(X[~alone], n_landmarks, self.n_neighbors, rng)
+        make_graph = partial(Landmarks, max_parts=1, common_width=True)
+        graph = make_graph(X, n_landmarks, self.n_neighbors, rng)
+        # isolated samples are left out of the graph if enough others are there
+        connected = graph.similarity.diagonal() <= _ISOLATED
+        if not connected.all() and n_landmarks <= connected.sum():
+            graph = make_graph(X[connected], n_landmarks, self.n_neighbors, rng)
         values, vectors = leading_eigenpairs(graph.similarity, self.n_clusters)
-        told = (
-            values > 1e-12
-        )  # the largest is 1; 0 has no vector: fewer landmarks are in use
-        basis = vectors[:, told] / values[told]
+        used = values > _NO_EIGENVECTOR  # fewer where fewer landmarks are in use
+        basis = vectors[:, used] / values[used]
         return graph.similarity @ basis, graph.onto(basis)
 
 
@@ -286,31 +302,31 @@ class GraphSpectral(_Spectral):
     def _embedding(
         self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
     ) -> Embedding:
-        n = len(order.distinct)
-        least = min(max(self.n_clusters, self.n_neighbors + 1), n)
-        size = max(least, min(int(_SHARE * n), _MOST))
-        points = X[order.distinct[np.sort(rng.permutation(n)[:size])]]
+        # draw the samples of the graph among the distinct ones
+        n_distinct = len(order.distinct)
+        least = min(max(self.n_clusters, self.n_neighbors + 1), n_distinct)
+        size = max(least, min(int(_GRAPH_SHARE * n_distinct), _MAX_GRAPH_SIZE))
+        drawn = np.sort(rng.permutation(n_distinct)[:size])
+        points = X[order.distinct[drawn]]
+        # join each to its nearest: fewer where clusters, or all samples, are few
         usual = min(max(of_a_cluster(size, self.n_clusters), FEWEST), size // 3)
-        others = min(self.n_neighbors, usual) if size > self.n_clusters else 0
-        search = NearestNeighbors(n_neighbors=others + 1).fit(points)  # with itself
-        near = search.kneighbors_graph(points)
-        W = near.maximum(near.T)
+        n_neighbors = min(self.n_neighbors, usual) if size > self.n_clusters else 0
+        search = NearestNeighbors(n_neighbors=n_neighbors + 1)  # with the sample itself
+        nearest = search.fit(points).kneighbors_graph(points)
+        W = nearest.maximum(nearest.T)
+        # eigenvectors of the normalised graph, and their extension to other samples
         scale = 1 / np.sqrt(row_sums(W))
-        values, vectors = leading_eigenpairs(
-            Explicit(W).scaled(scale), min(self.n_clusters, size)
-        )
-        told = values > _LEAST
-        basis = vectors[:, told] / values[told]
-        return vectors[:, told], partial(
-            _sums_of_near, search, points[:0], scale[:, None] * basis
-        )
+        normalised = Explicit(W).scaled(scale)
+        values, vectors = leading_eigenpairs(normalised, min(self.n_clusters, size))
+        used = values > _MIN_EIGENVALUE
+        basis = scale[:, None] * (vectors[:, used] / values[used])
+        # the trees of a search in dense samples want dense samples: points[:0] tells
+        return vectors[:, used], partial(_neighbor_sums, search, points[:0], basis)
 
 
-def _sums_of_near(
-    search: NearestNeighbors, like: Any, basis: np.ndarray, X: Any
+def _neighbor_sums(
+    search: NearestNeighbors, reference: Any, basis: np.ndarray, X: Any
 ) -> np.ndarray:
     """Return the sums over the nearest samples of rows of a basis, (n_new, r)."""
-    near = search.kneighbors_graph(
-        stored_like(X, like)
-    )  # whose trees of dense samples want such
-    return np.asarray(near @ basis)
+    nearest = search.kneighbors_graph(stored_like(X, reference))
+    return np.asarray(nearest @ basis)

@@ -126,7 +126,7 @@ def test_figures_of_equal_fractions_are_those_of_samples(seed, weight):
     codes = np.random.default_rng(seed).integers(-1, 3, (9, 4))
     codes[:, 0] = np.arange(9)  # so that rows differ
     whole, _ = Ensemble.from_table(codes, np.full(4, 0.25))
-    part = replace(whole, counts=whole.counts * weight, own=weight)
+    part = replace(whole, counts=whole.counts * weight, self_weight=weight)
     labels = np.arange(9) % 2
     hot = np.eye(2)[labels]
     found, expected = part.contingency(hot), whole.contingency(hot)

@@ -118,8 +118,8 @@ def test_summaries_of_blocks_merge_into_that_of_the_table(table, ends, random):
         assert_array_equal(found.clusters[t].counts, sizes[t])
     assert_same_rows(found.distinct, rows, counts)
     lost = np.flatnonzero((whole[:, counted] < 0).all(axis=1))
-    assert found.n_lost == len(lost)
-    assert found.first_lost == (lost[0] if len(lost) else -1)
+    assert found.n_unlabelled == len(lost)
+    assert found.first_unlabelled == (lost[0] if len(lost) else -1)
 
 
 @settings(max_examples=20)
@@ -162,7 +162,7 @@ def test_a_block_is_read_some_rows_at_a_time(monkeypatch):
     found = summary(table)
     assert_array_equal(found.distinct.values, whole.distinct.values)
     assert_array_equal(found.distinct.counts, whole.distinct.counts)
-    assert found.first_lost == whole.first_lost
+    assert found.first_unlabelled == whole.first_unlabelled
     ensembles = list(blocked(table).distinct(table))
     assert len(ensembles) == 8
     rows = np.concatenate([ensemble.codes[groups] for ensemble, groups in ensembles])
@@ -172,9 +172,9 @@ def test_a_block_is_read_some_rows_at_a_time(monkeypatch):
 def test_lost_rows_are_named_by_their_place_in_the_table():
     block = np.array([[0, 1], [-1, 4], [-1, -1], [-1, -1]])
     found = TableSummary.of_block(block, 1000, np.array([True, True]), 10)
-    assert (found.n_lost, found.first_lost) == (2, 1002)
+    assert (found.n_unlabelled, found.first_unlabelled) == (2, 1002)
     found = TableSummary.of_block(block, 1000, np.array([True, False]), 10)
-    assert (found.n_lost, found.first_lost) == (3, 1001)
+    assert (found.n_unlabelled, found.first_unlabelled) == (3, 1001)
 
 
 # --- labels of a block ----------------------------------------------------------------------------

@@ -20,9 +20,9 @@ from nmfcluster.dask import blocks, passes
 from nmfcluster.dask.blocks import TableSummary
 from nmfcluster.dask.passes import (
     BlockedProblem,
-    all_added,
+    add_sums,
     first_target,
-    improved,
+    improve,
     next_target,
     sums_of_block,
 )
@@ -61,7 +61,7 @@ class Blocks:
 
     def everywhere(self, function, *args):
         self.calls.append(function)
-        return all_added([function(part, self.problem, *args) for part in self.parts])
+        return add_sums([function(part, self.problem, *args) for part in self.parts])
 
     def sample(self, size, seed=0, k=3):
         """Return some rows, and a factor that has little to do with them."""
@@ -136,7 +136,7 @@ def test_the_profile_of_a_pass_is_the_mean_co_association_with_the_clusters(
     codes, weights, _ = planted(0.3)
     held = Blocks(codes, weights)
     target = first_target(*held.sample(40), held.problem)
-    found, _ = improved(held.everywhere, held.problem, target, 1)
+    found, _ = improve(held.everywhere, held.problem, target, 1)
     assert_allclose(
         found.profile, mean_profile(held, weights, target)[:, found.order], rtol=1e-4
     )
@@ -154,7 +154,7 @@ def test_passes_fall_and_end_where_memory_does(missing):
     part = EnsembleProblem(rows, None, np.dtype(float), True)
     plan = SolverConfig(3, bregman_nmf, 2, StoppingRule(500, 1e-6), None)
     start = factorize(part, plan, np.random.RandomState(0)).H
-    found, losses = improved(
+    found, losses = improve(
         held.everywhere, held.problem, first_target(rows, start, held.problem), 6
     )
     assert len(losses) == 6
@@ -188,7 +188,7 @@ def test_the_best_pass_is_kept(monkeypatch):
     for losses in ([3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [2.0, 1.0, 1.0]):
         held.calls = []
         monkeypatch.setattr(passes, "next_target", told_by_turns(losses))
-        found, told = improved(held.everywhere, held.problem, first, 3)
+        found, told = improve(held.everywhere, held.problem, first, 3)
         assert_array_equal(told, losses)
         assert_array_equal(
             found.profile, profiles[int(np.argmin(losses))][:, found.order]
@@ -200,7 +200,7 @@ def test_the_reading_with_the_smallest_hard_loss_is_kept():
     codes, weights, _ = planted(0.3, sizes=(80, 12, 8), noise=0.4)
     held = Blocks(codes, weights)
     rows, H = held.sample(50)
-    found, _ = improved(
+    found, _ = improve(
         held.everywhere, held.problem, first_target(rows, H, held.problem), 3
     )
     target = first_target(rows, H, held.problem)
@@ -246,7 +246,7 @@ def test_labels_that_are_more_or_fewer_than_before_are_noticed():
     target = first_target(*held.sample(50), held.problem)
     held.parts[0] = held.parts[1]
     with pytest.raises(RuntimeError, match="labels are more, or fewer, than before"):
-        improved(held.everywhere, held.problem, target, 1)
+        improve(held.everywhere, held.problem, target, 1)
 
 
 # --- what is told of a block ----------------------------------------------------------------------
@@ -256,7 +256,7 @@ def test_labels_that_are_more_or_fewer_than_before_are_noticed():
 def test_what_is_told_of_a_row_does_not_depend_on_its_block(missing, k, monkeypatch):
     codes, weights, _ = planted(missing)
     held = Blocks(codes, weights)
-    found, _ = improved(
+    found, _ = improve(
         held.everywhere,
         held.problem,
         first_target(*held.sample(50, k=k), held.problem),
@@ -281,7 +281,7 @@ def test_what_is_told_of_a_row_does_not_depend_on_its_block(missing, k, monkeypa
 def test_confidence_is_the_mean_co_association_with_the_rest_of_the_cluster():
     codes, weights, _ = planted(0.3)
     held = Blocks(codes, weights)
-    found, _ = improved(
+    found, _ = improve(
         held.everywhere, held.problem, first_target(*held.sample(50), held.problem), 2
     )
     labels, confidence = (

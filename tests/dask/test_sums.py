@@ -16,7 +16,7 @@ from nmfcluster.dask.blocks import TableSummary
 from nmfcluster.dask.passes import (
     BlockedProblem,
     Target,
-    all_added,
+    add_sums,
     counts_of_block,
     first_target,
     sums_of_block,
@@ -197,8 +197,8 @@ def test_sums_are_the_same_bits_however_they_are_added(missing, monkeypatch):
         order = rng.permutation(6)
         for whole, own in ((wanted, several), (counted, counts)):
             ordered = [own[i] for i in order]
-            nested = all_added([all_added(ordered[:2]), all_added(ordered[2:])])
-            for total in (all_added(ordered), nested):
+            nested = add_sums([add_sums(ordered[:2]), add_sums(ordered[2:])])
+            for total in (add_sums(ordered), nested):
                 assert total.keys() == whole.keys()
                 for name, values in whole.items():
                     assert_array_equal(total[name], values)

@@ -95,7 +95,7 @@ def test_parts_are_put_together_a_few_at_a_time(n_blocks):
         return sum(parts)
 
     assert (
-        tables.reduced(tables.of_blocks(X, told, 2, rows=True), merged)
+        tables.reduced(tables.of_blocks(X, told, 2, with_first=True), merged)
         == 2 * array(140).sum()
     )
     assert sorted(firsts) == list(range(0, 140, 140 // n_blocks))

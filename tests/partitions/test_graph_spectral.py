@@ -87,6 +87,17 @@ def test_hardly_any_places(n_samples, n_places):
         assert len(np.unique(labels[X[:, 0] == place])) == 1
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_of_few_samples_a_third_are_neighbours_at_most(seed):
+    """Of 16 samples 11 are in the graph: with more than 3 neighbours each, nothing changes."""
+    X = np.random.default_rng(seed).normal(size=(16, 2))
+    most = GraphSpectral(2, n_neighbors=10, random_state=0).fit(X)
+    third = GraphSpectral(2, n_neighbors=3, random_state=0).fit(X)
+    assert_array_equal(most.labels_, third.labels_)
+    new = np.random.default_rng(seed + 100).normal(size=(300, 2))
+    assert_array_equal(most.predict(new), third.predict(new))
+
+
 def test_as_a_base_clusterer_it_predicts():
     X, _ = make_blobs(200, centers=3, random_state=0)
     found = base_partitions(

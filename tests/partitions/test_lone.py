@@ -13,7 +13,7 @@ from sklearn.preprocessing import RobustScaler
 
 from nmfcluster import NMFConsensus, SimilarityFusionNMF, SSNMFClusterer
 from nmfcluster.partitions import LandmarkSpectral
-from nmfcluster.partitions.ensemble import lone_samples, warn_of_lone
+from nmfcluster.partitions.ensemble import singletons, warn_of_singletons
 from nmfcluster.partitions.inputs import LabelTable
 
 Y = np.repeat([0, 1, 2], [150, 40, 20])
@@ -94,9 +94,9 @@ def test_samples_are_lone_by_their_cluster_and_most_partitions_that_saw_them(see
             expected.append(i)
     labels = np.full(problem.counts.shape, 3)
     labels[problem.groups] = clusters
-    assert_array_equal(lone_samples(problem, labels, 4), expected)
+    assert_array_equal(singletons(problem, labels, 4), expected)
     assert (
-        len(lone_samples(problem, labels, 7)) == 0
+        len(singletons(problem, labels, 7)) == 0
     )  # where small clusters are asked for
 
 
@@ -106,7 +106,7 @@ def test_many_samples_are_counted():
     with pytest.warns(
         UserWarning, match="7 clusters .*200, 201, 202, 203, 204 and 2 more"
     ):
-        warn_of_lone(problem, np.arange(8), 8, None)
+        warn_of_singletons(problem, np.arange(8), 8, None)
 
 
 def test_ordinary_clusters_are_not_said_to_be_lone():

@@ -214,6 +214,6 @@ def test_memberships_are_mean_coassociations_with_every_cluster(seed, missing):
         losses.append(normalized_hard_loss(codes, weights, expected.argmax(axis=1)))
     best = np.argmin(np.round(losses, 9))
     problem = EnsembleProblem(ensemble, groups, float64, True)
-    assert_allclose(problem.read(shares)[0][groups], readings[best], rtol=1e-9)
+    assert_allclose(problem.memberships(shares)[0][groups], readings[best], rtol=1e-9)
     plain = EnsembleProblem(ensemble, groups, float64, False)
-    assert_array_equal(plain.read(shares)[0], shares)
+    assert_array_equal(plain.memberships(shares)[0], shares)
