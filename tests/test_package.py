@@ -1,5 +1,7 @@
 """What the package tells of itself: types, versions, where its documentation is."""
 
+import importlib
+import inspect
 import re
 import tomllib
 from pathlib import Path
@@ -63,3 +65,34 @@ def test_what_builds_a_release_is_pinned():
     )
     names = {line.partition("==")[0] for line in lines}
     assert names >= {"build", "twine", "setuptools"}
+
+
+def public_functions():
+    """Yield the public functions, and the methods that public classes define, by name."""
+    folder = Path(nmfcluster.__file__).parent
+    names = [
+        ".".join(path.parent.parts[-2:]) for path in folder.glob("[a-z]*/__init__.py")
+    ]
+    names += ["nmfcluster", "nmfcluster.affinity"]
+    for module in (importlib.import_module(f"{name}") for name in sorted(names)):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isfunction(value):
+                yield f"{module.__name__}.{name}", value
+            elif inspect.isclass(value):
+                for method, function in inspect.getmembers(value, inspect.isfunction):
+                    ours = function.__module__.startswith("nmfcluster")
+                    if ours and (method == "__init__" or not method.startswith("_")):
+                        yield f"{module.__name__}.{name}.{method}", function
+
+
+def test_all_that_is_public_is_annotated():
+    lacking = []
+    for name, function in public_functions():
+        signature = inspect.signature(function)
+        parameters = [p for p in signature.parameters.values() if p.name != "self"]
+        if any(p.annotation is p.empty for p in parameters):
+            lacking.append(name)
+        elif signature.return_annotation is signature.empty:
+            lacking.append(name)
+    assert lacking == []
