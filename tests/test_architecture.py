@@ -221,9 +221,7 @@ def test_there_is_one_of_each():
         "_utils/validation"
     }  # seeds: `generator_of`
     assert owners("stacklevel") == {"_utils/validation"}  # the function that warns
-    assert owners("catch_warnings") == {
-        "model_selection/by_stability"
-    }  # of fits to parts
+    assert owners("catch_warnings") == {"model_selection/choose"}  # of fits to parts
 
 
 def test_fits_print_nothing():

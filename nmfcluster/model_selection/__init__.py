@@ -1,7 +1,10 @@
-"""Choosing parameters without the truth."""
+"""Choice of parameters without true labels."""
 
 from nmfcluster.model_selection.choose import choose_n_clusters
-from nmfcluster.model_selection.held_out import ConstraintScorer, HeldOutPairsScorer
+from nmfcluster.model_selection.constraint_scorers import (
+    ConstraintScorer,
+    HeldOutPairsScorer,
+)
 from nmfcluster.model_selection.search import FullSampleSplit
 from nmfcluster.model_selection.stability import StabilityScorer
 from nmfcluster.model_selection.sweep import sweep_n_clusters

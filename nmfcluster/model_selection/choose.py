@@ -1,53 +1,62 @@
-"""How many clusters: one call for features, similarities, constraints and many NMF runs."""
+"""Choose the number of clusters, by one function for all kinds of input."""
 
+import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
+from statistics import median_high
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-import nmfcluster.model_selection.refits as copies
+import nmfcluster.model_selection.refits as refits
 import nmfcluster.model_selection.results as results
+import nmfcluster.model_selection.vote as vote
 from nmfcluster._compat import N_JOBS, StrOptions, validate_parameter_constraints
 from nmfcluster._optim.initialization import leading_eigenpairs
+from nmfcluster._utils.parallel import attempted, one_thread, shared_out
 from nmfcluster._utils.progress import say
+from nmfcluster._utils.sampling import some_positions
 from nmfcluster._utils.storage import as_float64, divided, exponent_beyond
 from nmfcluster._utils.validation import Seed, generator_of, read_table, warn
 from nmfcluster.meta import NMFMetaCluster
-from nmfcluster.model_selection.by_stability import agreement_of_parts, steadiest
+from nmfcluster.metrics.agreement import jackknife, mean_of_pairs, rand_indices
+from nmfcluster.model_selection.criteria import MIN_SEPARATED_SIZE
 from nmfcluster.model_selection.sweep import sweep_n_clusters
-from nmfcluster.model_selection.vote.clusters import LEAST
-from nmfcluster.model_selection.vote.poll import (
-    as_good_as,
-    disagreement,
-    poll_of,
-    some_of,
-    tally,
-)
 from nmfcluster.partitions.inputs import LabelTable, Memberships, is_soft
 from nmfcluster.similarity import Similarity
 
 _say = partial(say, speaker="choose_n_clusters")
-_DEFAULT = range(1, 16)
-_SWEPT = ("held-out", "recurrence")  # the methods of `sweep_n_clusters`
-_ALLOWED: dict[str, list[Any]] = {
-    "method": [StrOptions({"auto", "vote", "stability", "eigengap", *_SWEPT})],
+_DEFAULT_CANDIDATES = range(1, 16)
+_SWEEP_METHODS = {"held-out", "recurrence"}  # of `sweep_n_clusters`
+_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
+    "method": [StrOptions({"auto", "vote", "stability", "eigengap", *_SWEEP_METHODS})],
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
 }
-_WHOLE = (
-    0.05  # below 1: an eigenvalue that is less than that is of a cluster that is whole
-)
-_PER_CLUSTER = 20  # samples of a part, where a half of all has as many
+# distance below 1 of an eigenvalue whose cluster counts as one that nothing mixes
+_UNMIXED = 0.05
+
+# stability
+_SAMPLES_PER_CLUSTER = 20  # samples of a part for each cluster, if a half has as many
+_FITS_PER_ROUND = 2  # fits of each number of clusters
+_FITS_OF_CONTENDERS = 4  # fits of each number that can still be chosen
+_FITS_OF_FINALISTS = 6  # fits of the two numbers that decide
+# standard error of the agreement of two fits, which cannot be estimated from them
+_ERROR_OF_TWO_FITS = 0.1
+_MAX_COMPARED = 1000  # samples at most whose labels by two fits are compared
+# how far a number of clusters may be below the largest mean Rand index
+_STABILITY_MARGIN = 0.025
+# numbers tried in a round, the smallest first, as fits may never find larger ones
+_NUMBERS_PER_ROUND = 4
 
 
 @np.errstate(under="ignore")  # what underflows in criteria and fits is 0
 def choose_n_clusters(
     estimator: Any,
     X: Any,
-    candidates: Iterable[int] = _DEFAULT,
+    candidates: Iterable[int] = _DEFAULT_CANDIDATES,
     *,
     method: str = "auto",
     fit_params: dict[str, Any] | None = None,
@@ -140,131 +149,154 @@ def choose_n_clusters(
     (4, (300,))
     """
     options = {"method": method, "fit_params": fit_params, "n_jobs": n_jobs}
-    validate_parameter_constraints(_ALLOWED, options, caller_name="choose_n_clusters")
-    name = results.name_of_number(estimator)
+    validate_parameter_constraints(
+        _PARAMETER_CONSTRAINTS, options, caller_name="choose_n_clusters"
+    )
+    name = results.n_clusters_parameter(estimator)
     rng = generator_of(random_state)
-    soft = is_soft(X) and copies.holds_labels(estimator)
-    n_samples = copies.n_samples_of(X[0] if soft else X)
-    if isinstance(candidates, range) and candidates == _DEFAULT:
-        candidates = range(1, min(_DEFAULT[-1], max(n_samples, 1)) + 1)
+    is_soft_partitions = is_soft(X) and refits.takes_labels(estimator)
+    n_samples = refits.get_n_samples(X[0] if is_soft_partitions else X)
+    if isinstance(candidates, range) and candidates == _DEFAULT_CANDIDATES:
+        candidates = candidates[: max(n_samples, 1)]
 
     # runs of NMF
-    if method in _SWEPT or (method == "auto" and isinstance(estimator, NMFMetaCluster)):
+    is_sweep = method == "auto" and isinstance(estimator, NMFMetaCluster)
+    if is_sweep or method in _SWEEP_METHODS:
         if fit_params:
-            why = "whose runs are decided by sweep_n_clusters; method='stability' takes them"
-            raise ValueError(f"fit_params must be None for NMFMetaCluster, {why}.")
+            raise ValueError(
+                "fit_params must be None for NMFMetaCluster, whose runs are decided by "
+                "sweep_n_clusters; method='stability' takes them."
+            )
         _say("fitting runs with every number of clusters")
-        shared: dict[str, Any] = {
-            "n_estimators": "auto",
-            "n_jobs": n_jobs,
-            "random_state": rng,
-        }
-        return sweep_n_clusters(estimator, X, candidates, method=method, **shared)
+        return sweep_n_clusters(
+            estimator,
+            X,
+            candidates,
+            method=method,
+            n_estimators="auto",
+            n_jobs=n_jobs,
+            random_state=rng,
+        )
 
     numbers = results.read_candidates(candidates, n_samples)
-    copies.check_fit_params(estimator, fit_params or {})
-    fit_params, seed = fit_params or {}, int(rng.randint(copies.SEEDS))
-    features, labels = (
-        copies.holds_features(estimator, X),
-        copies.holds_labels(estimator),
-    )
+    fit_params = fit_params or {}
+    refits.check_fit_params(estimator, fit_params)
+    seed = int(rng.randint(refits.SEEDS))
+    method = _resolve_method(method, estimator, X, fit_params)
+    if method != "vote":
+        numbers = results.drop_single_cluster(numbers, method)
+    models = {k: clone(estimator).set_params(**{name: k}) for k in numbers.tolist()}
 
-    def fitted(k: int) -> Any:
+    def fit_with(k: int) -> Any:
         _say(f"fitting {name}={k} to all samples")
-        model = clone(estimator).set_params(**{name: k})
-        return copies.seeded(model, np.random.default_rng(seed)).fit(X, **fit_params)
+        model = refits.set_seeds(models[k], np.random.default_rng(seed))
+        return model.fit(X, **fit_params)
 
-    # features: a vote, unless `fit` takes what criteria cannot see
-    seen = fit_params.keys() <= {"sample_weight"}
-    if method == "vote" or (method == "auto" and features and seen):
-        if not features:
-            others = "similarities, distances, or labels: give method='stability'"
-            raise ValueError(
-                f"method='vote' asks features, and the estimator takes {others}."
-            )
-        _say("asking criteria")
-        chosen = _by_vote(estimator, X, numbers, seed, fitted)
-
-    # labels of partitions: eigenvalues of their projector
-    elif method == "eigengap" or (method == "auto" and labels and not fit_params):
-        numbers = results.without_one(numbers, "eigengap")
-        chosen = _by_eigengap(estimator, X, numbers, seed, fitted)
-
-    # everything else: fits to parts of the samples, by which they agree
+    if method == "vote":
+        chosen = _choose_by_vote(estimator, X, numbers, seed, fit_with)
+    elif method == "eigengap":
+        chosen = _choose_by_eigengap(estimator, X, numbers, seed, fit_with)
     else:
-        samples = copies.read_samples(
+        samples = refits.read_samples(
             estimator, X, None, {}, fit_params, "choose_n_clusters needs all samples"
         )
-        numbers = results.without_one(numbers, "stability")
-        size = min(
-            n_samples // 2, max(results.MOST_SAMPLES, _PER_CLUSTER * int(numbers[-1]))
-        )
-        _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
-        models = {k: clone(estimator).set_params(**{name: k}) for k in numbers.tolist()}
-        agreement = agreement_of_parts(models, samples, size, seed, n_jobs)
-        chosen = steadiest(numbers, *agreement, fitted, X)
-
-    results.warn_of_largest(numbers, chosen.n_clusters_)
+        figures, failures = measure_stability(models, samples, seed, n_jobs)
+        chosen = select_stable(numbers, figures, failures, fit_with, X)
+    results.warn_if_largest(numbers, chosen.n_clusters_)
     return chosen
 
 
-def _by_vote(
-    estimator: Any, X: Any, numbers: np.ndarray, seed: int, fitted: Callable[[int], Any]
+def _resolve_method(method: str, estimator, X, fit_params: dict[str, Any]) -> str:
+    """Return the method for the kind of input; raise if the given one cannot use it."""
+    takes_features = refits.takes_features(estimator, X)
+    takes_labels = refits.takes_labels(estimator)
+    if method == "auto":
+        # criteria of the vote do not know constraints
+        if takes_features and fit_params.keys() <= {"sample_weight"}:
+            return "vote"
+        return "eigengap" if takes_labels and not fit_params else "stability"
+    if method == "vote" and not takes_features:
+        raise ValueError(
+            "method='vote' asks features, and the estimator takes similarities, "
+            "distances, or labels: give method='stability'."
+        )
+    if method == "eigengap" and not takes_labels:
+        raise ValueError(
+            "method='eigengap' asks labels of partitions, as "
+            "NMFConsensus(affinity='partitions') takes: give method='auto'."
+        )
+    return method
+
+
+# --- vote --------------------------------------------------------------------------
+
+
+def _choose_by_vote(
+    estimator, X, numbers: np.ndarray, seed: int, fit_with: Callable[[int], Any]
 ) -> results.NumberOfClusters:
-    """Return the number that most criteria see in what the last step of a pipeline sees."""
+    """Return the number that most criteria find in the input of a pipeline's last step."""
+    _say("asking criteria")
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
-        X = copies.seeded(
-            clone(estimator[:-1]), np.random.default_rng(seed)
-        ).fit_transform(X)
+        steps = clone(estimator[:-1])
+        X = refits.set_seeds(steps, np.random.default_rng(seed)).fit_transform(X)
     rng = np.random.default_rng(seed)
     X = read_table(
-        X, ensure_min_samples=2 * LEAST, estimator="the vote of choose_n_clusters"
+        X,
+        ensure_min_samples=2 * MIN_SEPARATED_SIZE,
+        estimator="the vote of choose_n_clusters",
     )
-    X = as_float64(some_of(X, rng))
-    X = divided(X, exponent_beyond(X, 2))  # what is seen has no unit
-    answers, certain_modes = poll_of(X, int(numbers[-1]), rng)
-    k, agreed = tally(answers, certain_modes, numbers.tolist())
-    if agreed != k:
-        warn(disagreement(answers, agreed, k, numbers))
-    as_good = as_good_as(k, agreed == k, answers, numbers)
-    told: dict[str, Any] = {"method": "vote", "agreed": agreed == k, "votes": answers}
+    X = as_float64(vote.draw_samples(X, rng))
+    X = divided(X, exponent_beyond(X, 2))  # criteria do not depend on the unit
+    votes, certain = vote.collect_votes(X, int(numbers[-1]), rng)
+    k, agreed = vote.decide(votes, certain, numbers.tolist())
+    is_agreed = agreed == k
+    if not is_agreed:
+        warn(vote.disagreement_message(votes, agreed, k, numbers))
     return results.NumberOfClusters(
-        numbers, k, as_good, best_estimator_=fitted(k), **told
+        numbers,
+        k,
+        as_good=vote.close_candidates(k, is_agreed, votes, numbers),
+        method="vote",
+        agreed=is_agreed,
+        votes=votes,
+        best_estimator_=fit_with(k),
     )
 
 
-def _by_eigengap(
-    estimator: Any, X: Any, numbers: np.ndarray, seed: int, fitted: Callable[[int], Any]
+# --- eigengap ------------------------------------------------------------------------
+
+
+def _choose_by_eigengap(
+    estimator, X, numbers: np.ndarray, seed: int, fit_with: Callable[[int], Any]
 ) -> results.NumberOfClusters:
-    """Return the number behind which eigenvalues of partitions fall most."""
-    if not copies.holds_labels(estimator):
-        wanted = "labels of partitions, as NMFConsensus(affinity='partitions') takes"
-        raise ValueError(f"method='eigengap' asks {wanted}: give method='auto'.")
+    """Return the number of clusters after which eigenvalues of partitions fall most."""
     table: Memberships | LabelTable
     if is_soft(X):
-        table, samples = Memberships(X, "X"), X[0]
+        table = Memberships(X, "X")
+        X = X[0]
     else:
-        some, samples = some_of(X, np.random.default_rng(seed)), X
-        some = some if hasattr(some, "columns") else np.asarray(some)
-        table = LabelTable(some, "X", np.dtype(np.float64))
+        labels = vote.draw_samples(X, np.random.default_rng(seed))
+        labels = labels if hasattr(labels, "columns") else np.asarray(labels)
+        table = LabelTable(labels, "X", np.dtype(np.float64))
     problem = table.problem(getattr(estimator, "weights", None), True)
-    gaps = relative_gaps(problem.objective.A, numbers)
-    figures = {"eigengap": gaps, "n_found": np.zeros(len(numbers), dtype=int)}
-    return steadiest(
-        numbers, figures, [None] * len(numbers), fitted, samples, "eigengap"
-    )
+    figures = {
+        "eigengap": relative_gaps(problem.objective.A, numbers),
+        "n_found": np.zeros(len(numbers), dtype=int),
+    }
+    failures: list[Any] = [None] * len(numbers)
+    return select_stable(numbers, figures, failures, fit_with, X, "eigengap")
 
 
 def relative_gaps(A: Similarity, numbers: np.ndarray) -> np.ndarray:
-    r"""Return how far the eigenvalues of the mean projector fall behind each number of clusters.
+    r"""Return how far eigenvalues of the mean projector fall after each number of clusters.
 
     Eigenvalues of the normalised mean projector are 1 for clusters that no partition mixes, and
     less the more these are mixed. With k clusters, :math:`\lambda_k` is the last one near 1, and
 
     .. math:: 1 - \frac{1 + \epsilon - \lambda_k}{1 + \epsilon - \lambda_{k+1}}
 
-    is large. It compares how much is mixed, and not eigenvalues: where partitions have at least m
-    clusters, these fall most behind m, whatever the clusters are.
+    is large. It compares how much clusters are mixed, and not eigenvalues: if partitions have at
+    least m clusters, eigenvalues fall most after m, whatever the clusters are.
 
     Parameters
     ----------
@@ -277,7 +309,177 @@ def relative_gaps(A: Similarity, numbers: np.ndarray) -> np.ndarray:
     ndarray of shape (n_candidates,)
         From 0 to 1.
     """
-    most = int(numbers[-1]) + 1
-    values, _ = leading_eigenpairs(A, min(most, A.shape[0]))
-    mixed = 1 + _WHOLE - np.pad(values, (0, most - len(values)))
+    n_values = int(numbers[-1]) + 1
+    values, _ = leading_eigenpairs(A, min(n_values, A.shape[0]))
+    mixed = 1 + _UNMIXED - np.pad(values, (0, n_values - len(values)))
     return 1 - mixed[numbers - 1] / mixed[numbers]
+
+
+# --- stability -----------------------------------------------------------------------
+
+
+def measure_stability(
+    models: dict[int, Any],
+    samples: refits.Samples,
+    seed: int,
+    n_jobs: int | None,
+) -> tuple[dict[str, Any], list[Exception | None]]:
+    """Fit every number of clusters to the same parts of the samples, and compare the fits.
+
+    Every number is fitted twice, the smallest first, until fits find fewer clusters than
+    two numbers in a row. Numbers are fitted twice more if their mean agreement plus a
+    standard error is high enough to be chosen. The largest of these, and the one whose
+    fits agree best, are fitted six times; if the largest is ruled out, the next one is.
+
+    Parameters
+    ----------
+    models : dict of int to estimator
+        By numbers of clusters, in increasing order.
+    samples : Samples
+        Parts are drawn from them at random.
+    seed : int
+    n_jobs : int or None
+
+    Returns
+    -------
+    figures : dict of str to ndarray of shape (n_candidates,)
+        Attributes of `NumberOfClusters`, by their names.
+    failures : list of Exception or None
+        The first error of the fits of each number.
+    """
+    numbers = list(models)
+    n_samples = refits.count_entries(samples.X)
+    most = max(results.MAX_SAMPLES, _SAMPLES_PER_CLUSTER * numbers[-1])
+    size = min(n_samples // 2, most)
+    _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
+    compared = some_positions(n_samples, _MAX_COMPARED, np.random.default_rng(seed))
+    fits: list[list[Any]] = [[] for _ in numbers]
+    means = np.full(len(numbers), np.nan)
+    errors = np.full(len(numbers), np.nan)
+    n_fits = np.zeros(len(numbers), dtype=int)
+    n_found = np.zeros(len(numbers), dtype=int)
+    untried = list(range(len(numbers)))
+    pending = untried[:_NUMBERS_PER_ROUND]
+    while pending:
+        # fit each pending number to two more parts
+        calls = [
+            (clone(models[numbers[i]]), np.random.default_rng((seed, part)))
+            for i in pending
+            for part in range(n_fits[i], n_fits[i] + _FITS_PER_ROUND)
+        ]
+        # threads are set once for all fits, as setting them takes longer than some fits
+        with one_thread(), warnings.catch_warnings(action="ignore"):
+            common = (refits.labels_by_refit, samples, size, compared)
+            outcomes = iter(shared_out(attempted, common, calls, n_jobs))
+        for i in pending:
+            fits[i] += [next(outcomes) for _ in range(_FITS_PER_ROUND)]
+            n_fits[i] = len(fits[i])
+            means[i], errors[i], n_found[i] = _agreement(fits[i], numbers[i])
+
+        # larger numbers are not tried after two in a row that are too large
+        is_too_large = (n_found > 0) & (n_found < numbers)
+        untried = untried[_NUMBERS_PER_ROUND:]
+        if is_too_large[pending[-2:]].sum() == 2:
+            untried = []
+        pending = untried[:_NUMBERS_PER_ROUND] or _undecided(means, errors, n_fits)
+    failures = [
+        next((fit for fit in own if isinstance(fit, Exception)), None) for own in fits
+    ]
+    figures = {
+        "stability": means,
+        "stability_se": errors,
+        "n_fits": n_fits,
+        "n_found": n_found,
+    }
+    return figures, failures
+
+
+def _undecided(means: np.ndarray, errors: np.ndarray, n_fits: np.ndarray) -> list[int]:
+    """Return the positions of numbers that need more fits before one can be chosen."""
+    if np.isnan(means).all():
+        return []
+    margins = np.where(n_fits < _FITS_OF_FINALISTS, errors, 0)
+    threshold = np.nanmax(means) - _STABILITY_MARGIN
+    contenders = np.flatnonzero(means + margins >= threshold)
+    pending = contenders[n_fits[contenders] < _FITS_OF_CONTENDERS]
+    if not len(pending):
+        finalists = np.unique([contenders[-1], np.nanargmax(means)])
+        pending = finalists[n_fits[finalists] < _FITS_OF_FINALISTS]
+    return pending.tolist()
+
+
+def _agreement(fits: list[Any], n_clusters: int) -> tuple[float, float, int]:
+    """Return the mean adjusted Rand index, its standard error, and the clusters found.
+
+    The index is NaN if a fit failed, or if most fits found fewer clusters. A few fits to
+    parts may miss a small cluster.
+    """
+    if any(isinstance(fit, Exception) for fit in fits):
+        return np.nan, np.nan, 0
+    n_found = median_high(count for _, count in fits)
+    if n_found < n_clusters:
+        return np.nan, np.nan, n_found
+    indices = rand_indices(np.array([labels for labels, _ in fits]))
+    if len(fits) == _FITS_PER_ROUND:
+        return mean_of_pairs(indices), _ERROR_OF_TWO_FITS, n_found
+    mean, error = jackknife(mean_of_pairs, indices)
+    return mean, error, n_found
+
+
+def select_stable(
+    numbers: np.ndarray,
+    figures: dict[str, Any],
+    failures: list[Exception | None],
+    fit_with: Callable[[int], Any],
+    X: Any,
+    method: str = "stability",
+) -> results.NumberOfClusters:
+    """Return the largest number of clusters whose fits agree about as well as the best.
+
+    With the method "eigengap" it is the number with the largest gap. If the fit to all
+    samples fails or finds fewer clusters, the next best number is chosen. Constraints of
+    parts, for example, may allow a number of clusters that all constraints do not.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n_candidates,), int
+    figures, failures : object
+        What `measure_stability` returns; changed by the outcome of fits to all samples.
+    fit_with : callable
+        Fits a number of clusters to all samples.
+    X : object
+        All samples.
+    method : {"stability", "eigengap"}, default="stability"
+
+    Returns
+    -------
+    NumberOfClusters
+    """
+    means = figures[method]
+    n_found = figures["n_found"]
+    margin = _STABILITY_MARGIN if method == "stability" else 0
+    fit = None
+    while fit is None and not np.isnan(means).all():
+        as_good = means >= np.nanmax(means) - margin  # False for NaN
+        best = np.flatnonzero(as_good)[-1]
+        k = int(numbers[best])
+        try:
+            model = fit_with(k)
+            n_found[best] = refits.count_clusters(model, X)
+        except Exception as error:
+            failures[best] = error
+        else:
+            fit = model if n_found[best] >= k else None
+        if fit is None:
+            means[best] = np.nan
+    results.report_failures(numbers, failures, "choose_n_clusters")
+    if fit is None:
+        raise ValueError(
+            "candidates must hold a number of clusters that fits find: with "
+            f"{numbers[0]} to {numbers[-1]} they found at most {n_found.max()}."
+        )
+    if method == "stability":
+        figures["stability_se"][np.isnan(means)] = np.nan
+    return results.NumberOfClusters(
+        numbers, k, as_good, method, **figures, best_estimator_=fit
+    )

@@ -1,4 +1,4 @@
-"""Copies of a clusterer, each fitted to a part of what was handed in, and their clusters."""
+"""Refits of a clusterer to parts of the samples, and the labels that they assign."""
 
 from inspect import signature
 from numbers import Integral, Real
@@ -29,307 +29,318 @@ from nmfcluster._utils.validation import (
 from nmfcluster.partitions.base_runs import labels_of_pairs
 from nmfcluster.partitions.inputs import is_soft
 
-SEEDS = 2**31 - 1  # seeds are below it, as RandomState of every platform takes them
-
-
-Training = tuple[
-    tuple[Any, ...], dict[str, Any]
-]  # what `fit` is given: by position, and by name
+SEEDS = 2**31 - 1  # seeds are below it, as RandomState requires on every platform
 
 
 class Samples(NamedTuple):
-    """All samples, and what goes with them into `fit`."""
+    """All samples, and what `fit` takes with them."""
 
     X: Any
-    y: Any  # None: fit is not given a target
-    arguments: dict[str, Any]  # of fit besides X and y
-    pairs: (
-        str | None
-    )  # what X, which is cut on both axes then, holds of all pairs of samples
+    y: Any  # None: `fit` is called without a target
+    fit_params: dict[str, Any]  # arguments of `fit` besides X and y
+    # "similarities" or "distances" if X holds those of all pairs; None for features
+    pairwise: str | None
 
-    def training(self, rows: np.ndarray) -> Training:
-        """Return what `fit` is given for some samples: by position, and by name."""
-        target = () if self.y is None else (take_samples(self.y, rows),)
-        cut = {
-            k: v if _is_scalar(v) else take_samples(v, rows)
-            for k, v in self.arguments.items()
-        }
-        return (self.compared_with(rows, rows), *target), cut
+    def compared_with(self, rows: np.ndarray, targets: np.ndarray | None) -> Any:
+        """Return the input of `predict` for some samples, or all, after a fit to `rows`.
 
-    def compared_with(self, rows: np.ndarray, asked: np.ndarray | None) -> Any:
-        """Return what `predict` is given for some samples, or all, after a fit on `rows`."""
-        if self.pairs is None:
-            return self.X if asked is None else take_samples(self.X, asked)
-        asked = np.arange(n_entries(self.X)) if asked is None else asked
-        # a data frame keeps its names
-        return (
-            self.X.iloc[asked, rows]
-            if hasattr(self.X, "iloc")
-            else self.X[np.ix_(asked, rows)]
-        )
+        A pairwise X is also cut to the columns `rows`.
+        """
+        if self.pairwise is None:
+            return self.X if targets is None else take_samples(self.X, targets)
+        if targets is None:
+            targets = np.arange(count_entries(self.X))
+        if hasattr(self.X, "iloc"):
+            return self.X.iloc[targets, rows]  # keeps its names
+        return self.X[np.ix_(targets, rows)]
 
 
-# --- what is handed in -------------------------------------------------------------------------
+# --- input ---------------------------------------------------------------------------
 
 
 def read_samples(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    handed: dict[str, Any],
+    estimator,
+    X,
+    y,
+    metadata: dict[str, Any],
     fit_params: dict[str, Any],
     advice: str,
 ) -> Samples:
-    """Return all samples with what goes with them, each with an entry for every sample.
+    """Return all samples and arguments of `fit`, which have an entry for every sample.
 
     Parameters
     ----------
     estimator : estimator
-        With metadata routing enabled, its request decides what of `handed` its `fit` is given.
+        With metadata routing enabled, its request decides which `metadata` its `fit` takes.
     X, y : object
-    handed : dict
-        What a search handed to the scorer; None: not handed over.
+    metadata : dict
+        Arguments that a search passed to the scorer; those that are None are left out.
     fit_params : dict
-        What the user gave for `fit`, by name.
+        Arguments of `fit` that the user passed, by name.
     advice : str
-        Who needs all samples, and how they are given.
+        Which function or scorer needs all samples, and how to pass them.
     """
-    n_samples = n_samples_of(X)
+    n_samples = get_n_samples(X)
     if not all(hasattr(type(estimator), name) for name in ("fit", "get_params")):
-        wanted = "fit and get_params, as scikit-learn's do"
-        raise TypeError(f"estimator must have {wanted}, got {kind_of(estimator)}.")
-    pairs = pairwise_input(estimator, X)
-    if is_soft(X) and holds_labels(estimator):
-        whole = "choose_n_clusters(method='auto') takes it whole"
-        raise ValueError(
-            f"X is a list of memberships, which cannot be cut by samples: {whole}."
+        raise TypeError(
+            "estimator must have fit and get_params, as scikit-learn's do, got "
+            f"{kind_of(estimator)}."
         )
-    X = _cut_by_positions(X, pairs)
-    _require_all_samples(estimator, X, pairs, advice)
+    pairwise = pairwise_input(estimator, X)
+    if is_soft(X) and takes_labels(estimator):
+        raise ValueError(
+            "X is a list of memberships, which cannot be cut by samples: "
+            "choose_n_clusters(method='auto') takes it whole."
+        )
+    X = _as_indexable(X, pairwise)
+    _require_all_samples(estimator, X, pairwise, advice)
     if y is not None:
         _require_entries(y, n_samples, "y")
-    handed = {name: value for name, value in handed.items() if value is not None}
+
+    # with metadata routing, the estimator is passed what it requests
+    metadata = {name: value for name, value in metadata.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
-        of_fit = MethodMapping().add(caller="fit", callee="fit")
+        mapping = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=advice.partition(" ")[0])
-        router.add(estimator=estimator, method_mapping=of_fit)
-        handed = router.route_params(caller="fit", params=handed)["estimator"]["fit"]
-    if twice := sorted(handed.keys() & fit_params):
+        router.add(estimator=estimator, method_mapping=mapping)
+        routed = router.route_params(caller="fit", params=metadata)
+        metadata = routed["estimator"]["fit"]
+    if twice := sorted(metadata.keys() & fit_params):
         raise TypeError(f"{twice[0]!r} is given both in fit_params and to the scorer.")
-    arguments = {**handed, **fit_params}
-    for name, value in arguments.items():
-        last, cure = name.rpartition("__")[2], ""
+    fit_params = {**metadata, **fit_params}
+    for name, value in fit_params.items():
+        if _is_scalar(value):
+            continue
+        last = name.rpartition("__")[2]
+        cure = ""
         if last in ("constraints", "must_link", "cannot_link"):
             cure = " Pairs are constraints=PairwiseConstraints(n_samples, must_link, cannot_link)."
-        # pairs name samples by position: there may be as many of them as samples, by chance
-        entries = None if last in ("must_link", "cannot_link") else value
-        if not _is_scalar(value):
-            _require_entries(entries, n_samples, f"{name} in fit_params", cure)
-    return Samples(X, y, arguments, pairs)
+        if last in ("must_link", "cannot_link"):
+            value = (
+                None  # pairs of positions, which may be as many as samples by chance
+            )
+        _require_entries(value, n_samples, f"{name} in fit_params", cure)
+    return Samples(X, y, fit_params, pairwise)
 
 
-def n_entries(value: Any) -> int:
+def count_entries(value) -> int:
     """Return the number of samples that a value has entries for; -1 if it has no length."""
     if hasattr(value, "shape"):
-        known = len(value.shape) > 0 and isinstance(
-            value.shape[0], Integral
-        )  # not in Dask
-        return int(value.shape[0]) if known else -1
-    return (
-        len(value) if hasattr(value, "__len__") and not isinstance(value, dict) else -1
-    )
+        has_length = len(value.shape) > 0 and isinstance(value.shape[0], Integral)
+        return int(value.shape[0]) if has_length else -1  # unknown in Dask
+    has_length = hasattr(value, "__len__") and not isinstance(value, dict)
+    return len(value) if has_length else -1
 
 
-def n_samples_of(X: Any) -> int:
-    """Return the number of samples in what a search or a choice is given; raise if it has none."""
-    if not isinstance(X, str | bytes | set | type) and (number := n_entries(X)) >= 0:
-        return number
-    cure = "Views are a ViewStack, and similarities a SimilarityStack"
-    raise ValueError(f"X must have an entry for every sample, got {shown(X)}. {cure}.")
+def get_n_samples(X) -> int:
+    """Return the number of samples in X; raise if it has none."""
+    n_samples = -1 if isinstance(X, str | bytes | set | type) else count_entries(X)
+    if n_samples < 0:
+        raise ValueError(
+            f"X must have an entry for every sample, got {shown(X)}. "
+            "Views are a ViewStack, and similarities a SimilarityStack."
+        )
+    return n_samples
 
 
-def takes(estimator: Any, name: str) -> bool:
-    """Return whether fit of an estimator takes an argument of a name."""
-    taken = signature(estimator.fit).parameters if hasattr(estimator, "fit") else {}
-    return name in taken or any(one.kind is one.VAR_KEYWORD for one in taken.values())
+def accepts_fit_param(estimator, name: str) -> bool:
+    """Return whether `fit` of an estimator takes an argument with this name."""
+    if not hasattr(estimator, "fit"):
+        return False
+    parameters = signature(estimator.fit).parameters
+    kinds = [parameter.kind for parameter in parameters.values()]
+    return name in parameters or any(kind is kind.VAR_KEYWORD for kind in kinds)
 
 
-def check_fit_params(estimator: Any, given: dict[str, Any]) -> None:
-    """Raise where fit of an estimator does not take what it is given by name."""
-    if unknown := [name for name in given if name == "X" or not takes(estimator, name)]:
-        wanted = f"what fit of {type(estimator).__name__} takes besides X"
-        raise TypeError(f"fit_params must hold {wanted}, got {shown(unknown[0])}.")
+def check_fit_params(estimator, fit_params: dict[str, Any]) -> None:
+    """Raise unless `fit` of an estimator takes all arguments."""
+    for name in fit_params:
+        if name == "X" or not accepts_fit_param(estimator, name):
+            raise TypeError(
+                f"fit_params must hold what fit of {type(estimator).__name__} takes "
+                f"besides X, got {shown(name)}."
+            )
 
 
-def holds_features(estimator: Any, X: Any) -> bool:
-    """Return whether an estimator finds clusters in one table of features, by what it takes.
+def takes_features(estimator, X) -> bool:
+    """Return whether X is one matrix of features for an estimator.
 
-    Neither pairs of samples are, nor labels of partitions, nor several sources.
+    It is not if it holds pairs of samples, labels of partitions, or several sources.
     """
     step = last_step(estimator)[1]
-    if holds_labels(step) or pairwise_input(estimator, X) or pairwise_input(step):
+    if takes_labels(step) or pairwise_input(estimator, X) or pairwise_input(step):
         return False
-    encoded = isinstance(estimator, Pipeline) and len(estimator) > 1  # from texts, say
-    return encoded or isinstance(X, list | tuple) or len(getattr(X, "shape", ())) == 2
+    if isinstance(estimator, Pipeline) and len(estimator) > 1:
+        return True  # it encodes texts, for example
+    return isinstance(X, list | tuple) or len(getattr(X, "shape", ())) == 2
 
 
-def holds_labels(estimator: Any) -> bool:
-    """Return whether what an estimator is given are labels, by scikit-learn's tag."""
+def takes_labels(estimator) -> bool:
+    """Return whether an estimator takes labels, by scikit-learn's tag."""
     return bool(get_tags(estimator).input_tags.categorical)
 
 
-def _cut_by_positions(X: Any, pairs: str | None) -> Any:
-    """Return samples in a container of which rows are taken, or of pairs also columns."""
+def check_symmetric(X, pairwise: str, name: str) -> None:
+    """Raise if X holds pairs of samples between the two halves of a split."""
+    layers: Any = []  # a container checks its own
     if hasattr(X, "tocsr"):
-        return canonical(check_readable(X).tocsr())
-    table = (
-        hasattr(X, "columns")
-        or hasattr(X, "__dask_graph__")
-        or isinstance(X, list | tuple)
-    )
-    if pairs and table:
-        check_readable(X)
-        X = in_own_order(X, "X")
-    return X if hasattr(X, "iloc") or not (pairs and table) else np.asarray(X)
-
-
-def _is_scalar(value: Any) -> bool:
-    """Return whether a value is the same for all samples, so that it is not cut."""
-    return value is None or isinstance(value, str | bool | Real)
-
-
-def _require_entries(value: Any, n_samples: int, name: str, cure: str = "") -> None:
-    """Raise unless a value has one entry for each sample; `cure` says what would have."""
-    if (count := n_entries(value)) != n_samples:
-        entries = "" if count < 0 else f" with {counted(count, 'entry')}"
-        wanted = f"one entry for each of the {n_samples} samples, to be cut like them"
-        raise ValueError(
-            f"{name} must have {wanted}; got {type(value).__name__}{entries}.{cure}"
-        )
-
-
-def _require_all_samples(
-    estimator: Any, X: Any, pairs: str | None, advice: str
-) -> None:
-    """Raise where X is seen to be a part of the samples that the estimator was fitted on."""
-    if pairs:
-        shape = tuple(getattr(X, "shape", ()))
-        if len(shape) < 2 or shape[0] != shape[1]:
-            wanted = "the similarities, or distances, of all pairs of samples"
-            got = f"{type(X).__name__} of shape {shape}"
-            raise ValueError(f"X must hold {wanted}, got {got}. {advice}.")
-    labels = getattr(last_step(estimator)[1], "labels_", None)
-    if labels is not None and len(labels) != n_entries(X):
-        told = f"{counted(n_entries(X), 'sample')}, but the estimator was fitted on {len(labels)}"
-        cure = "for other samples, give the scorer an estimator that is not fitted"
-        raise ValueError(f"X has {told}. {advice}; or, {cure}.")
-
-
-def check_whole(samples: Samples, name: str) -> None:
-    """Raise where pairs of samples are seen to be those between two halves of a split."""
-    X = samples.X
-    graph = (
-        hasattr(X, "tocsr") and samples.pairs == "similarities"
-    )  # distances are directed
-    layers: Any = [X] if graph else []  # a container checks its own
-    if isinstance(X, np.ndarray) or hasattr(X, "iloc"):
+        layers = [X] if pairwise == "similarities" else []  # distances are directed
+    elif isinstance(X, np.ndarray) or hasattr(X, "iloc"):
         numbers = read_table(X, allow_nd=True, ensure_all_finite=False)
         layers = np.moveaxis(numbers.reshape(*X.shape[:2], -1), 2, 0)
     for layer in layers:
         require_symmetric(layer, name)
 
 
-# --- what copies say of it ---------------------------------------------------------------------
+def _as_indexable(X, pairwise: str | None):
+    """Return X in a container of which rows can be taken, and of pairs also columns."""
+    if hasattr(X, "tocsr"):
+        return canonical(check_readable(X).tocsr())
+    is_array = not isinstance(X, list | tuple)
+    if is_array and not (hasattr(X, "columns") or hasattr(X, "__dask_graph__")):
+        return X
+    if not pairwise:
+        return X
+    check_readable(X)
+    X = in_own_order(X, "X")
+    return X if hasattr(X, "iloc") else np.asarray(X)
 
 
-def labels_by_copy(
+def _is_scalar(value) -> bool:
+    """Return whether a value is the same for all samples."""
+    return value is None or isinstance(value, str | bool | Real)
+
+
+def _require_entries(value, n_samples: int, name: str, cure: str = "") -> None:
+    """Raise unless a value has one entry for each sample; `cure` says what would have."""
+    count = count_entries(value)
+    if count != n_samples:
+        entries = "" if count < 0 else f" with {counted(count, 'entry')}"
+        raise ValueError(
+            f"{name} must have one entry for each of the {n_samples} samples, to be cut "
+            f"like them; got {type(value).__name__}{entries}.{cure}"
+        )
+
+
+def _require_all_samples(estimator, X, pairwise: str | None, advice: str) -> None:
+    """Raise if X holds only a part of the samples that the estimator was fitted to."""
+    shape = tuple(getattr(X, "shape", ()))
+    if pairwise and (len(shape) < 2 or shape[0] != shape[1]):
+        raise ValueError(
+            "X must hold the similarities, or distances, of all pairs of samples, got "
+            f"{type(X).__name__} of shape {shape}. {advice}."
+        )
+    labels = getattr(last_step(estimator)[1], "labels_", None)
+    n_samples = count_entries(X)
+    if labels is not None and len(labels) != n_samples:
+        raise ValueError(
+            f"X has {counted(n_samples, 'sample')}, but the estimator was fitted on "
+            f"{len(labels)}. {advice}; or, for other samples, give the scorer an "
+            "estimator that is not fitted."
+        )
+
+
+# --- refits and their labels -----------------------------------------------------------
+
+
+def labels_by_refit(
     samples: Samples,
     size: int,
-    asked: np.ndarray | None,
-    estimator: Any,
+    targets: np.ndarray | None,
+    estimator,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, int]:
-    """Return the clusters of some samples, or all, by a copy fitted to some, drawn at random.
+    """Return labels by a clone that is fitted to samples drawn at random.
 
     Parameters
     ----------
     samples : Samples
     size : int
-        Samples that it is fitted on.
-    asked : ndarray of int or None
-        Samples whose clusters are returned; None: all.
+        Number of samples that the clone is fitted to.
+    targets : ndarray of int or None
+        Samples whose labels are returned; None: all.
     estimator : estimator
     rng : Generator
 
     Returns
     -------
     labels : ndarray of int
-        Numbered from 0; -1: in none.
+        Clusters numbered from 0; -1: in no cluster.
     n_found : int
-        Clusters that have any of the samples that the copy was fitted on.
+        Clusters with any of the samples that the clone was fitted to.
     """
-    rows = np.sort(rng.choice(n_entries(samples.X), size, replace=False, shuffle=False))
-    model = fitted_copy(estimator, samples.training(rows), rng)
-    n_found = number_found(model, samples.compared_with(rows, rows))
-    return _predicted(model, rows, samples, asked), n_found
+    n_samples = count_entries(samples.X)
+    rows = np.sort(rng.choice(n_samples, size, replace=False, shuffle=False))
+    X = samples.compared_with(rows, rows)
+    y = None if samples.y is None else take_samples(samples.y, rows)
+    fit_params = {
+        name: value if _is_scalar(value) else take_samples(value, rows)
+        for name, value in samples.fit_params.items()
+    }
+    model = refit(estimator, X, y, fit_params, rng)
+    return _predict_labels(model, rows, samples, targets), count_clusters(model, X)
 
 
-def fitted_copy(estimator: Any, training: Training, rng: np.random.Generator) -> Any:
-    """Return a copy of an estimator, with seeds of its own where it has none, fitted."""
-    positional, named = training
-    return seeded(clone(estimator), rng).fit(*positional, **named)
+def refit(estimator, X, y, fit_params: dict[str, Any], rng: np.random.Generator):
+    """Return a fitted clone of an estimator, with seeds of its own where it has none."""
+    model = set_seeds(clone(estimator), rng)
+    if y is None:
+        return model.fit(X, **fit_params)
+    return model.fit(X, y, **fit_params)
 
 
-def number_found(model: Any, X: Any) -> int:
-    """Return how many clusters have any of the samples that an estimator was fitted on."""
-    return int(labels_of_fit(model, X).max(initial=-1)) + 1
+def set_seeds(estimator, rng: np.random.Generator):
+    """Set every `random_state` of an estimator that is None; return the estimator."""
+    params = estimator.get_params()
+    names = [name for name in sorted(params) if name.split("__")[-1] == "random_state"]
+    unset = [name for name in names if params[name] is None]
+    seeds = {name: int(rng.integers(SEEDS)) for name in unset}
+    return estimator.set_params(**seeds)
 
 
-def labels_of_fit(model: Any, X: Any) -> np.ndarray:
-    """Return the clusters of the samples that an estimator was fitted on, numbered from 0."""
+def count_clusters(model, X) -> int:
+    """Return the number of clusters with any of the samples a model was fitted to."""
+    return int(training_labels(model, X).max(initial=-1)) + 1
+
+
+def training_labels(model, X) -> np.ndarray:
+    """Return the labels of the samples a model was fitted to, numbered from 0."""
     labels = getattr(last_step(model)[1], "labels_", None)
-    return _numbered(model.predict(X) if labels is None else labels, n_entries(X))
+    return _encode(model.predict(X) if labels is None else labels, count_entries(X))
 
 
-def _predicted(
-    model: Any, rows: np.ndarray, samples: Samples, asked: np.ndarray | None
+def _predict_labels(
+    model, rows: np.ndarray, samples: Samples, targets: np.ndarray | None
 ) -> np.ndarray:
-    """Return the clusters of some samples, or all: by `predict`, or that of the nearest fitted."""
-    unseen, step = samples.compared_with(rows, asked), last_step(model)[1]
-    made = samples.pairs is None and pairwise_input(
-        step
-    )  # of samples in one table, by a pipeline
-    if hasattr(model, "predict") and not made:
-        return _numbered(model.predict(unseen), n_entries(unseen))
-    seen, labels = take_samples(samples.X, rows), _numbered(step.labels_, len(rows))
-    if samples.pairs is not None:
+    """Return labels by `predict`, or those of the nearest sample of the fit to `rows`."""
+    unseen = samples.compared_with(rows, targets)
+    step = last_step(model)[1]
+    # whether a pipeline computes pairs from features
+    computes_pairs = samples.pairwise is None and pairwise_input(step)
+    if hasattr(model, "predict") and not computes_pairs:
+        return _encode(model.predict(unseen), count_entries(unseen))
+    labels = _encode(step.labels_, len(rows))
+    if samples.pairwise is not None:
         unseen = np.asarray(unseen) if hasattr(unseen, "iloc") else unseen
-        told = labels_of_pairs(unseen, samples.pairs, labels)
+        predicted = labels_of_pairs(unseen, samples.pairwise, labels)
     else:
-        if isinstance(model, Pipeline) and len(model) > 1 and not made:
-            seen, unseen = (model[:-1].transform(some) for some in (seen, unseen))
-        told = KNeighborsClassifier(1).fit(seen, labels).predict(unseen)
-    asked = np.arange(len(told)) if asked is None else asked
-    fitted = np.isin(
-        asked, rows
-    )  # whatever the diagonal of similarities holds, and equal rows
-    told[fitted] = labels[np.searchsorted(rows, asked[fitted])]
-    return _numbered(told, len(told))
+        seen = take_samples(samples.X, rows)
+        if isinstance(model, Pipeline) and len(model) > 1 and not computes_pairs:
+            seen = model[:-1].transform(seen)
+            unseen = model[:-1].transform(unseen)
+        predicted = KNeighborsClassifier(1).fit(seen, labels).predict(unseen)
+    # samples of the fit keep their labels, whatever the diagonal or equal rows say
+    targets = np.arange(len(predicted)) if targets is None else targets
+    is_fitted = np.isin(targets, rows)
+    predicted[is_fitted] = labels[np.searchsorted(rows, targets[is_fitted])]
+    return _encode(predicted, len(predicted))
 
 
-def _numbered(labels: Any, n_samples: int) -> np.ndarray:
-    """Return clusters numbered from 0; -1: in none."""
+def _encode(labels, n_samples: int) -> np.ndarray:
+    """Return labels numbered from 0; -1: in no cluster."""
     if np.shape(labels) != (n_samples,):
-        wanted = f"give each of {n_samples} samples a label"
         raise ValueError(
-            f"an estimator must {wanted}, got labels of shape {np.shape(labels)}."
+            f"an estimator must give each of {n_samples} samples a label, got labels of "
+            f"shape {np.shape(labels)}."
         )
     return encode([labels], "labels")[0][:, 0]
-
-
-def seeded(estimator: Any, rng: np.random.Generator) -> Any:
-    """Set every `random_state` of an estimator that is None; return the estimator."""
-    given = estimator.get_params()
-    names = [name for name in sorted(given) if name.split("__")[-1] == "random_state"]
-    unset = [name for name in names if given[name] is None]
-    return estimator.set_params(**{name: int(rng.integers(SEEDS)) for name in unset})

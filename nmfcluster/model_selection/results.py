@@ -1,4 +1,4 @@
-"""Numbers of clusters: which ones are compared, which one fails, and what is said of them."""
+"""Candidates for the number of clusters, and the result of choosing one of them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,39 +12,43 @@ from sklearn.exceptions import FitFailedWarning
 from nmfcluster._utils.validation import check_count, last_step, shown, warn
 from nmfcluster.display import NumberDisplay
 
-MOST_SAMPLES = 500  # where time grows with the square of their number
+# samples at most of computations whose time grows with their square
+MAX_SAMPLES = 500
 
 
-def name_of_number(estimator: Any) -> str:
-    """Return the name of the parameter that is the number of clusters; raise if there is none."""
+def n_clusters_parameter(estimator) -> str:
+    """Return the name of the parameter that is the number of clusters."""
     prefix, step = last_step(estimator)
-    known = step.get_params(deep=False) if hasattr(type(step), "get_params") else {}
-    for name in ("n_clusters", "n_components"):
-        if name in known and hasattr(step, "fit"):
-            return prefix + name
-    wanted = "a parameter n_clusters, or n_components as mixtures have"
-    raise TypeError(f"estimator must have {wanted}, got {shown(estimator)}.")
+    if hasattr(step, "fit") and hasattr(type(step), "get_params"):
+        parameters = step.get_params(deep=False)
+        for name in ("n_clusters", "n_components"):
+            if name in parameters:
+                return prefix + name
+    raise TypeError(
+        "estimator must have a parameter n_clusters, or n_components as mixtures have, "
+        f"got {shown(estimator)}."
+    )
 
 
 def read_candidates(
     candidates: Iterable[int], n_samples: int, n_fixed: int = 0
 ) -> np.ndarray:
-    """Return numbers of clusters in increasing order; a tuple of two is a range, as elsewhere."""
-    if isinstance(candidates, str | bytes | Integral) or not hasattr(
-        candidates, "__iter__"
-    ):
+    """Return numbers of clusters in increasing order; a tuple of two is a range."""
+    is_scalar = isinstance(candidates, str | bytes | Integral)
+    if is_scalar or not hasattr(candidates, "__iter__"):
         raise TypeError(f"candidates must be several ints, got {shown(candidates)}.")
-    # of more than there are samples one is too large, or there twice: they may have no end
-    numbers = list(islice(candidates, n_samples + n_fixed + MOST_SAMPLES))
+    # an iterable may be endless; with more numbers than samples, one is too large or
+    # there twice
+    numbers = list(islice(candidates, n_samples + n_fixed + MAX_SAMPLES))
     if not numbers:
         raise ValueError("candidates must hold a number of clusters, got none.")
     for number in numbers:
         check_count(number, "candidates", 1)
     if max(numbers) - n_fixed > n_samples:
-        most = f"n_samples={n_samples}" + (
-            f" beside {n_fixed} fixed ones" if n_fixed else ""
+        fixed = f" beside {n_fixed} fixed ones" if n_fixed else ""
+        raise ValueError(
+            f"candidates must be at most n_samples={n_samples}{fixed}, got {max(numbers)}."
         )
-        raise ValueError(f"candidates must be at most {most}, got {max(numbers)}.")
     if isinstance(candidates, tuple) and len(numbers) == 2:
         numbers = list(range(numbers[0], numbers[1] + 1))
         if not numbers:
@@ -56,18 +60,15 @@ def read_candidates(
     return np.sort(np.array(numbers, dtype=np.int64))
 
 
-def told(numbers: np.ndarray) -> str:
-    """Return candidates in words: "2 to 9" where none is left out, or "2, 5, 9"."""
-    low, high = numbers[0], numbers[-1]
-    return (
-        f"{low} to {high}"
-        if high - low < len(numbers)
-        else ", ".join(map(str, numbers))
-    )
+def format_candidates(numbers: np.ndarray) -> str:
+    """Return candidates as text: "2 to 9" if none is left out, or "2, 5, 9"."""
+    if numbers[-1] - numbers[0] < len(numbers):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))
 
 
-def without_one(numbers: np.ndarray, method: str) -> np.ndarray:
-    """Return candidates but 1, which a method cannot see; raise if there are no others."""
+def drop_single_cluster(numbers: np.ndarray, method: str) -> np.ndarray:
+    """Return candidates without 1, which a method cannot judge; raise if none is left."""
     if numbers[-1] == 1:
         raise ValueError(
             f"candidates must be at least 2 to choose by {method}: 1 is always found."
@@ -75,29 +76,33 @@ def without_one(numbers: np.ndarray, method: str) -> np.ndarray:
     return numbers[numbers > 1]
 
 
-def warn_of_largest(numbers: np.ndarray, chosen: int) -> None:
-    """Warn where the largest of several candidates was chosen: a larger one may be better."""
+def warn_if_largest(numbers: np.ndarray, chosen: int) -> None:
+    """Warn if the largest of several candidates was chosen, as a larger one may be better."""
     if chosen == numbers[-1] and len(numbers) > 1:
         warn(
             f"The largest of the candidates was chosen, {chosen}: give larger ones, too."
         )
 
 
-def tell_failures(numbers: np.ndarray, outcomes: list[Any], caller: str) -> None:
-    """Warn of candidates whose outcome is an error; raise that of the first one if all are."""
-    pairs = zip(numbers, outcomes, strict=True)
-    failed = [(k, error) for k, error in pairs if isinstance(error, Exception)]
+def report_failures(numbers: np.ndarray, outcomes: list[Any], caller: str) -> None:
+    """Warn of candidates whose outcome is an error; raise the first error if all are."""
+    failed = [
+        (k, outcome)
+        for k, outcome in zip(numbers, outcomes, strict=True)
+        if isinstance(outcome, Exception)
+    ]
     if len(failed) == len(numbers):
-        failed[0][1].add_note(f"{caller}: all {len(numbers)} candidates failed.")
-        raise failed[0][1]
+        error = failed[0][1]
+        error.add_note(f"{caller}: all {len(numbers)} candidates failed.")
+        raise error
     for k, error in failed:
         why = f"{type(error).__name__}: {error}"
         warn(f"n_clusters={k} failed, and is not chosen. {why}", FitFailedWarning)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Chosen:
-    """One of several numbers of clusters, and by what it was chosen."""
+class _Choice:
+    """A number of clusters chosen among candidates."""
 
     candidates: np.ndarray
     n_clusters_: int
@@ -109,24 +114,22 @@ class _Chosen:
     def __repr__(self) -> str:
         by = self.method
         if self.votes:
-            for_it = list(self.votes.values()).count(self.n_clusters_)
-            by = f"{for_it} of {len(self.votes)} votes" + ": no agreement" * (
-                not self.agreed
-            )
-        return f"{type(self).__name__}({self.n_clusters_} of {told(self.candidates)}, by {by})"
+            n_votes = list(self.votes.values()).count(self.n_clusters_)
+            by = f"{n_votes} of {len(self.votes)} votes"
+            if not self.agreed:
+                by += ": no agreement"
+        among = format_candidates(self.candidates)
+        return f"{type(self).__name__}({self.n_clusters_} of {among}, by {by})"
 
-    def _figures(self) -> dict[str, np.ndarray]:
-        """Return what was found out of every candidate, by names of columns."""
-        raise NotImplementedError
-
-    @property
-    def table(self) -> dict[str, np.ndarray]:
-        """What is known of every candidate, by the names of columns."""
-        chosen = {
+    def _make_table(self, **figures: np.ndarray | None) -> dict[str, np.ndarray]:
+        """Return columns for all candidates, without those that are None."""
+        known = {name: values for name, values in figures.items() if values is not None}
+        return {
+            "n_clusters": self.candidates,
+            **known,
             "as_good": self.as_good,
             "chosen": self.candidates == self.n_clusters_,
         }
-        return {"n_clusters": self.candidates, **self._figures(), **chosen}
 
     def plot(self, ax: Any = None) -> NumberDisplay:
         """Draw what was found out of all candidates.
@@ -150,7 +153,7 @@ class _Chosen:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NumberOfClusters(_Chosen):
+class NumberOfClusters(_Choice):
     """A number of clusters, what speaks for it and for others, and a fit with it.
 
     `choose_n_clusters` returns it. Entries of arrays belong to `candidates`.
@@ -215,21 +218,23 @@ class NumberOfClusters(_Chosen):
     eigengap: np.ndarray | None = None
     best_estimator_: Any = None
 
-    def _figures(self) -> dict[str, Any]:
-        if not self.votes:
-            names = ("eigengap", "stability", "stability_se", "n_fits", "n_found")
-            return {
-                name: one for name in names if (one := getattr(self, name)) is not None
-            }
-        return {
-            "n_votes": np.array(
-                [list(self.votes.values()).count(k) for k in self.candidates]
-            )
-        }
+    @property
+    def table(self) -> dict[str, np.ndarray]:
+        """What is known of every candidate, by the names of columns."""
+        votes = list(self.votes.values())
+        n_votes = np.array([votes.count(k) for k in self.candidates])
+        return self._make_table(
+            n_votes=n_votes if votes else None,
+            eigengap=self.eigengap,
+            stability=self.stability,
+            stability_se=self.stability_se,
+            n_fits=self.n_fits,
+            n_found=self.n_found,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClusterSweep(_Chosen):
+class ClusterSweep(_Choice):
     """Fits with several numbers of clusters, and the number that was chosen.
 
     `sweep_n_clusters` returns it. Entries of arrays belong to `candidates`; those of a candidate
@@ -299,19 +304,17 @@ class ClusterSweep(_Chosen):
     @property
     def best_estimator_(self) -> Any:
         """The fitted estimator with the number of clusters that was chosen."""
-        return self.estimators[
-            int(np.flatnonzero(self.candidates == self.n_clusters_)[0])
-        ]
+        return self.estimators[self.candidates.tolist().index(self.n_clusters_)]
 
-    def _figures(self) -> dict[str, Any]:
-        names = (
-            "recurrence",
-            "smallest_recurrence",
-            "reconstruction_err",
-            "cophenetic",
+    @property
+    def table(self) -> dict[str, np.ndarray]:
+        """What is known of every candidate, by the names of columns."""
+        losses = self.held_out_losses
+        return self._make_table(
+            held_out_loss=None if losses is None else losses.mean(axis=1),
+            held_out_se=self.held_out_se,
+            recurrence=self.recurrence,
+            smallest_recurrence=self.smallest_recurrence,
+            reconstruction_err=self.reconstruction_err,
+            cophenetic=self.cophenetic,
         )
-        figures = {name: getattr(self, name) for name in names}
-        if self.held_out_losses is None:
-            return figures
-        losses = self.held_out_losses.mean(axis=1)
-        return {"held_out_loss": losses, "held_out_se": self.held_out_se, **figures}

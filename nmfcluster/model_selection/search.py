@@ -1,4 +1,4 @@
-"""What a search needs: a split, and scorers that fit copies of a clusterer."""
+"""The split and the base class of scorers that refit a clusterer in a search."""
 
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
@@ -17,13 +17,13 @@ from nmfcluster._utils.validation import warn
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.model_selection.refits import (
     Samples,
-    check_whole,
-    n_samples_of,
+    check_symmetric,
+    get_n_samples,
     read_samples,
 )
 
-#: the parameters that all scorers have which fit copies
-OF_COPIES: dict[str, list[Any]] = {
+#: constraints of the parameters of `RefitScorer`
+REFIT_PARAMETERS: dict[str, list[Any]] = {
     "details": ["boolean"],
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
@@ -32,7 +32,7 @@ OF_COPIES: dict[str, list[Any]] = {
 
 
 class FullSampleSplit(BaseCrossValidator):
-    """A single split, in which all samples are both for training and for testing.
+    """A single split, whose training and test sets hold all samples.
 
     For ``cv=`` of scikit-learn's searches with scorers that draw samples themselves, as
     `StabilityScorer` does. A precomputed similarity reaches the scorer whole.
@@ -74,7 +74,7 @@ class FullSampleSplit(BaseCrossValidator):
         train, test : ndarray of shape (n_samples,), int
             All indices, twice.
         """
-        n_samples = n_samples_of(indexable(X)[0])
+        n_samples = get_n_samples(indexable(X)[0])
         yield np.arange(n_samples), np.arange(n_samples)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
@@ -93,39 +93,38 @@ class FullSampleSplit(BaseCrossValidator):
         return self.n_splits
 
 
-class CopyFailedError(Exception):
-    """Says which copy cannot be fitted, or does not predict; its cause says why."""
+class RefitFailedError(Exception):
+    """Names the refit that failed; its cause is the error of the clusterer."""
 
 
 class RoutedScorer(BaseEstimator):
-    """A scorer that asks scikit-learn's metadata routing for what it takes, by name."""
+    """A scorer that requests metadata by scikit-learn's metadata routing."""
 
-    _asked: ClassVar[tuple[str, ...]] = ("constraints",)
+    _metadata: ClassVar[tuple[str, ...]] = ("constraints",)
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return what the scorer asks of scikit-learn's metadata routing.
+        """Return the metadata that the scorer requests by scikit-learn's metadata routing.
 
         Returns
         -------
         MetadataRequest
-            Constraints, and sample weights where the scorer fits copies; whether a copy is given
-            them is decided by what the estimator requests for `fit`.
+            Constraints, and sample weights if the scorer refits the estimator. Whether they are
+            passed to `fit` depends on what the estimator requests.
         """
         request = MetadataRequest(owner=type(self).__name__)
-        for name in self._asked:
+        for name in self._metadata:
             request.score.add_request(param=name, alias=True)
         return request
 
 
-class ClusterScorer(RoutedScorer):
-    """A scorer for ``scoring=`` of scikit-learn's searches that fits copies of a clusterer.
+class RefitScorer(RoutedScorer):
+    """A scorer for ``scoring=`` of scikit-learn's searches that refits a clusterer.
 
-    A class names what it returns in `_names`, the score first, and computes that in `_scored`.
+    A subclass lists the details in `_details`, the score first, and computes them in `_score`.
     """
 
-    _names: ClassVar[tuple[str, ...]]
-
-    _asked = ("constraints", "sample_weight")
+    _details: ClassVar[tuple[str, ...]]
+    _metadata = ("constraints", "sample_weight")
 
     def __init__(
         self,
@@ -154,87 +153,87 @@ class ClusterScorer(RoutedScorer):
         Parameters
         ----------
         estimator : estimator
-            Fitted to all samples, as a search hands it over, or not fitted.
+            Fitted to all samples, as a search passes it, or not fitted.
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples, ...)
-            All samples; of a pairwise estimator, one with ``affinity="precomputed"`` or
-            ``metric="precomputed"`` say, all similarities, or distances.
+            All samples. For a pairwise estimator, for example one with ``affinity="precomputed"``
+            or ``metric="precomputed"``, all similarities or distances.
         y : object, default=None
-            Cut like the samples and given to `fit` of copies, as a search does.
+            Passed to `fit` of clones, cut like the samples.
         sample_weight : array-like of shape (n_samples,), default=None
-            Given to `fit` of copies.
+            Passed to `fit` of clones.
         constraints : PairwiseConstraints, default=None
-            Given to `fit` of copies.
+            Passed to `fit` of clones.
         **metadata : dict
-            Anything else with an entry for every sample, given to `fit` of copies.
+            Anything else with an entry for every sample, passed to `fit` of clones.
 
         Returns
         -------
         float or dict
-            The score, or with `details` a dict of it and of what it is made of. All are NaN where
-            a copy cannot be fitted.
+            The score, or with `details` a dict of the score and its details. All are NaN if a clone
+            cannot be fitted.
 
         Raises
         ------
         TypeError
-            If the estimator is of no kind that is scored, or something is given to `fit` twice.
+            If the estimator is of a kind that cannot be scored, or an argument of `fit` is passed
+            twice.
         ValueError
-            If a parameter is not as described; if `X` is not all of the samples that the estimator
-            was fitted on, or of a pairwise estimator not symmetric; if there are too few samples;
-            if `fit_params` are not aligned with the samples.
+            If a parameter is not as described; if `X` does not hold all samples that the estimator
+            was fitted to, or is not symmetric for a pairwise estimator; if there are too few
+            samples; if `fit_params` are not aligned with the samples.
 
         Warns
         -----
         FitFailedWarning
-            If a copy cannot be fitted.
+            If a clone cannot be fitted.
         """
         self._validate_params()
         name = type(self).__name__
         (X,) = indexable(X)
-        handed = {
-            "sample_weight": sample_weight,
-            "constraints": constraints,
-            **metadata,
-        }
+        named = {"sample_weight": sample_weight, "constraints": constraints}
         advice = f"{name} needs all samples: give the search cv=FullSampleSplit()"
-        samples = read_samples(estimator, X, y, handed, self.fit_params or {}, advice)
-        if samples.pairs:
-            check_whole(samples, f"X ({advice})")
+        samples = read_samples(
+            estimator, X, y, named | metadata, self.fit_params or {}, advice
+        )
+        if samples.pairwise:
+            check_symmetric(samples.X, samples.pairwise, f"X ({advice})")
         try:
-            details = self._scored(estimator, samples)
-        except CopyFailedError as failure:
+            values = self._score(estimator, samples)
+        except RefitFailedError as failure:
             error = failure.__cause__
             why = f"{type(error).__name__}: {error}"
             warn(f"{name}: {failure} failed; the score is nan. {why}", FitFailedWarning)
-            details = dict.fromkeys(self._names, np.nan)
-        return details if self.details else details[self._names[0]]
+            values = [np.nan] * len(self._details)
+        return (
+            dict(zip(self._details, values, strict=True)) if self.details else values[0]
+        )
 
-    def _scored(self, estimator: Any, samples: Samples) -> dict[str, float]:
-        """Return the score and what it is made of."""
+    def _score(self, estimator: Any, samples: Samples) -> list[float]:
+        """Return the score and the other details."""
         raise NotImplementedError
 
-    def _generator(self, *key: int) -> np.random.Generator:
-        """Return a random generator: that of a copy by its number, another one without."""
-        seed = int(self.random_state)
-        return np.random.default_rng((seed, *key) if key else seed)
-
-    def _of_copies(
+    def _run_refits(
         self,
         task: Callable[..., Any],
         common: tuple[Any, ...],
         calls: Sequence[tuple[Any, ...]],
-        what: str,
-        rest: str = "",
+        noun: str,
+        suffix: str = "",
     ) -> list[Any]:
-        """Return what a task returns for every call, each with a generator of its own.
+        """Return the results of a task for every call, each with a random generator of its own.
 
-        The first error is that of the score: `what` and `rest` stand before and behind the number
-        of the call that failed.
+        The first error is that of the score. `noun` and `suffix` are put before and after the
+        number of the call that failed.
         """
-        seeded = [(*call, self._generator(b)) for b, call in enumerate(calls)]
-        results = shared_out(attempted, (task, *common), seeded, self.n_jobs)
-        for b, result in enumerate(results):
+        seed = int(self.random_state)
+        calls = [
+            (*call, np.random.default_rng((seed, i))) for i, call in enumerate(calls)
+        ]
+        results = shared_out(attempted, (task, *common), calls, self.n_jobs)
+        for i, result in enumerate(results):
             if isinstance(result, Exception):
-                raise CopyFailedError(f"{what} {b} of {len(results)}{rest}") from result
+                failed = f"{noun} {i} of {len(results)}{suffix}"
+                raise RefitFailedError(failed) from result
         return results
 
     def _accept_sample_weight(self) -> bool:

@@ -1,4 +1,4 @@
-"""A scorer that asks how little clusters depend on the samples that they were made from."""
+"""A scorer of the stability of clusters under subsampling."""
 
 from numbers import Integral
 from typing import Any, ClassVar
@@ -9,13 +9,14 @@ from nmfcluster._compat import SHARE, Interval, StrOptions
 from nmfcluster._utils.validation import last_step, warn
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs
-from nmfcluster.model_selection.refits import Samples, labels_by_copy, n_entries
-from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer
+from nmfcluster.model_selection.refits import Samples, count_entries, labels_by_refit
+from nmfcluster.model_selection.search import REFIT_PARAMETERS, RefitScorer
 
-_NEARLY_ALL = 0.95  # of the samples, on average, in the largest cluster: worth nothing
+# mean share of the samples in the largest cluster above which the score is that of chance
+_MAX_LARGEST_SHARE = 0.95
 
 
-class StabilityScorer(ClusterScorer):
+class StabilityScorer(RefitScorer):
     r"""Score a clusterer by how little its clusters depend on the samples that it is fitted on.
 
     For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. Copies of the
@@ -116,11 +117,17 @@ class StabilityScorer(ClusterScorer):
         "n_subsamples": [Interval(Integral, 3, None, closed="left")],
         "subsample_size": [SHARE, Interval(Integral, 2, None, closed="left")],
         "adjust": [StrOptions({"difference", "ratio"})],
-        **OF_COPIES,
+        **REFIT_PARAMETERS,
     }
-    _names = (
-        *("stability", "stability_se", "disagreement", "disagreement_se", "chance"),
-        *("largest_share", "smallest_share", "n_clusters"),
+    _details = (
+        "stability",
+        "stability_se",
+        "disagreement",
+        "disagreement_se",
+        "chance",
+        "largest_share",
+        "smallest_share",
+        "n_clusters",
     )
 
     def __init__(
@@ -139,58 +146,65 @@ class StabilityScorer(ClusterScorer):
         self.adjust = adjust
         super().__init__(details, fit_params, n_jobs, random_state)
 
-    def _scored(self, estimator: Any, samples: Samples) -> dict[str, float]:
-        _warn_of_lost_constraints(type(self).__name__, estimator, samples)
-        n_samples, calls = n_entries(samples.X), [()] * self.n_subsamples
+    def _score(self, estimator: Any, samples: Samples) -> list[float]:
+        _warn_of_lost_constraints(type(self).__name__, estimator, samples.fit_params)
+        n_samples = count_entries(samples.X)
         size = self.subsample_size
         count = int(size) if isinstance(size, Integral) else round(size * n_samples)
         if not 2 <= count < n_samples:
-            told = f"subsample_size={size} takes {count} of {n_samples} samples"
-            raise ValueError(f"{told}; it must take at least 2, and fewer than all.")
-        common, rest = (
-            (samples, count, None, estimator),
-            f", with {count} of {n_samples} samples",
+            raise ValueError(
+                f"subsample_size={size} takes {count} of {n_samples} samples; it must take "
+                "at least 2, and fewer than all."
+            )
+        fits = self._run_refits(
+            labels_by_refit,
+            common=(samples, count, None, estimator),
+            calls=[()] * self.n_subsamples,
+            noun="subsample",
+            suffix=f", with {count} of {n_samples} samples",
         )
-        fits = self._of_copies(labels_by_copy, common, calls, "subsample", rest)
-        # the score and its details, from labellings (n_subsamples, n_samples)
-        codes, rng = np.stack([labels for labels, _ in fits]), self._generator()
-        D = disagreements(codes)
-        C = disagreements(np.stack([rng.permutation(labels) for labels in codes]))
-        stability, error = jackknife(self._adjusted, D, C)
-        shares = _shares(codes)
-        if shares[0] > _NEARLY_ALL:
-            stability, error = min(stability, 0.0), 0.0
-        values = (
+        labellings = np.stack([labels for labels, _ in fits])
+        rng = np.random.default_rng(int(self.random_state))
+        shuffled = np.stack([rng.permutation(labels) for labels in labellings])
+        D = disagreements(labellings)
+        C = disagreements(shuffled)
+        stability, stability_se = jackknife(self._adjusted, D, C)
+        disagreement, disagreement_se = jackknife(mean_of_pairs, D)
+
+        # shares of the samples in each cluster
+        shares = [np.bincount(labels[labels >= 0]) / n_samples for labels in labellings]
+        largest = np.mean([sizes.max(initial=0) for sizes in shares])
+        smallest = np.mean([sizes.min() if len(sizes) else 0 for sizes in shares])
+        n_clusters = np.mean([len(sizes) for sizes in shares])
+        if largest > _MAX_LARGEST_SHARE:
+            stability = min(stability, 0.0)
+            stability_se = 0.0
+        return [
             stability,
-            error,
-            *jackknife(mean_of_pairs, D),
+            stability_se,
+            disagreement,
+            disagreement_se,
             mean_of_pairs(C),
-            *shares,
-        )
-        return dict(zip(self._names, values, strict=True))
+            float(largest),
+            float(smallest),
+            float(n_clusters),
+        ]
 
     def _adjusted(self, D: np.ndarray, C: np.ndarray) -> float:
-        """Return the score, of the disagreements of all pairs of copies, and those by chance."""
-        d, c = mean_of_pairs(D), mean_of_pairs(C)
+        """Return the score by the disagreements of all pairs of clones, and by chance."""
+        d = mean_of_pairs(D)
+        c = mean_of_pairs(C)
         return c - d if self.adjust == "difference" or c == 0 else 1 - d / c
 
 
-def _warn_of_lost_constraints(name: str, estimator: Any, samples: Samples) -> None:
-    """Warn where the estimator was fitted under constraints that its copies are not given."""
+def _warn_of_lost_constraints(name: str, estimator, fit_params: dict[str, Any]) -> None:
+    """Warn if the estimator was fitted under constraints that its clones are not passed."""
     pairs = getattr(last_step(estimator)[1], "constraints_", None)
-    told = any(key.endswith("constraints") for key in samples.arguments)
-    if isinstance(pairs, PairwiseConstraints) and pairs.n_pairs and not told:
-        lost = "the constraints that the estimator was fitted under"
-        cure = (
-            "give them as fit_params={'constraints': pairs}, or enable metadata routing"
+    if not isinstance(pairs, PairwiseConstraints) or not pairs.n_pairs:
+        return
+    if not any(key.endswith("constraints") for key in fit_params):
+        warn(
+            f"{name} scores copies without the constraints that the estimator was fitted "
+            "under: give them as fit_params={'constraints': pairs}, or enable metadata "
+            "routing."
         )
-        warn(f"{name} scores copies without {lost}: {cure}.")
-
-
-def _shares(labellings: np.ndarray) -> tuple[float, ...]:
-    """Return the shares of the largest and the smallest cluster, and their number: means."""
-    shares = [np.bincount(labels[labels >= 0]) / len(labels) for labels in labellings]
-    told = [
-        (s.max(initial=0), s.min(initial=1) if len(s) else 0, len(s)) for s in shares
-    ]
-    return tuple(float(np.mean(figures)) for figures in zip(*told, strict=True))

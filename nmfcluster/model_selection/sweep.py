@@ -1,4 +1,4 @@
-"""Fits with several numbers of clusters, and which of these the data speak for."""
+"""Fit several numbers of clusters, and choose the one that the data support."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-import nmfcluster.model_selection.held_out_counts as counts
-import nmfcluster.model_selection.results as results
 from nmfcluster import _compat
 from nmfcluster._optim.initialization import draw_seeds
 from nmfcluster._utils.parallel import attempted, one_blas_thread, shared_out
 from nmfcluster._utils.progress import say
-from nmfcluster._utils.sampling import n_not_whole, some_positions
-from nmfcluster._utils.storage import largest, row_sums
+from nmfcluster._utils.sampling import (
+    n_not_whole,
+    overdispersion,
+    some_positions,
+    thinned,
+)
+from nmfcluster._utils.storage import as_float64, largest, row_sums
 from nmfcluster._utils.validation import (
     Seed,
     column_names,
@@ -28,16 +31,28 @@ from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.meta.parameters import objective_of_table, read_fixed
 from nmfcluster.metrics import cophenetic_correlation
 from nmfcluster.model_selection.refits import SEEDS
+from nmfcluster.model_selection.results import (
+    MAX_SAMPLES,
+    ClusterSweep,
+    drop_single_cluster,
+    read_candidates,
+    report_failures,
+    warn_if_largest,
+)
 
 _say = partial(say, speaker="sweep_n_clusters")
-_AS_SURE = (
-    0.15  # of the smallest recurrence, by which a number may lie below the largest one
-)
-_EXACT = (
-    1e-3  # share of the error that is left where a fit ends near an exact factorization
-)
-_LARGEST = 2**62  # of a count: numpy draws counts of 64 bits
-_ALLOWED: dict[str, list[Any]] = {
+# how far the smallest recurrence of a number of clusters may be below the largest one
+_RECURRENCE_MARGIN = 0.15
+# error of a nearly exact factorization, relative to that of one cluster
+_EXACT_ERROR = 1e-3
+# free parameters of a factorization that errors can judge, as a share of the entries
+_MAX_PARAMETERS = 0.5
+_MAX_COUNT = 2**62  # numpy draws counts of 64 bits
+# smoothing: weight of the model of row and column sums in held-out means
+_SMOOTHING = 0.1
+# pseudocount of every column, so that columns without counts are not impossible
+_PSEUDOCOUNT = 0.5
+_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
     "method": [_compat.StrOptions({"auto", "held-out", "recurrence"})],
     "n_folds": [_compat.Interval(Integral, 2, 1000, closed="both")],
     "dispersion": [
@@ -46,6 +61,16 @@ _ALLOWED: dict[str, list[Any]] = {
     ],
     "n_estimators": [_compat.StrOptions({"auto"}), _compat.COUNT, None],
     "n_jobs": _compat.N_JOBS,
+}
+
+#: parameters of fits to parts of the counts: a single run, as runs are not compared, and
+#: the metaclustering that detects soonest that clusters of one run are the metaclusters
+SINGLE_RUN = {
+    "n_estimators": 1,
+    "n_init": 1,
+    "base_n_clusters": None,
+    "resample": None,
+    "meta": "nmf",
 }
 
 
@@ -60,7 +85,7 @@ def sweep_n_clusters(
     n_estimators: str | int | None = None,
     n_jobs: int | None = None,
     random_state: Seed = None,
-) -> results.ClusterSweep:
+) -> ClusterSweep:
     r"""Fit several numbers of clusters, and choose the one that the data speak for.
 
     Counts are chosen by held-out loss: every count is shared out at random to `n_folds` parts,
@@ -152,150 +177,302 @@ def sweep_n_clusters(
     >>> sweep_n_clusters(model, X, range(3, 6), n_folds=3, random_state=0)
     ClusterSweep(4 of 3 to 5, by held-out)
     """
-    options = {"method": method, "n_folds": n_folds, "dispersion": dispersion}
-    options |= {"n_estimators": n_estimators, "n_jobs": n_jobs}
+    options = {
+        "method": method,
+        "n_folds": n_folds,
+        "dispersion": dispersion,
+        "n_estimators": n_estimators,
+        "n_jobs": n_jobs,
+    }
     _compat.validate_parameter_constraints(
-        _ALLOWED, options, caller_name="sweep_n_clusters"
+        _PARAMETER_CONSTRAINTS, options, caller_name="sweep_n_clusters"
     )
     if not isinstance(estimator, NMFMetaCluster):
         raise TypeError(f"estimator must be an NMFMetaCluster, got {shown(estimator)}.")
     rng = generator_of(random_state)
-
-    # what is compared, and by what
     model, table = _read(estimator, X)
-    by_counts = _holds_counts(model, table, method)
+    is_held_out = _use_held_out(model, table, method)
     n_fixed = 0 if model.fixed_components is None else len(model.fixed_components)
-    numbers = results.read_candidates(candidates, table.shape[0], n_fixed)
-    numbers = numbers if by_counts else results.without_one(numbers, "recurrence")
+    numbers = read_candidates(candidates, table.shape[0], n_fixed)
+    if not is_held_out:
+        numbers = drop_single_cluster(numbers, "recurrence")
     if model.random_state is None:
         model.set_params(random_state=int(rng.randint(SEEDS)))
 
-    # every number is fitted to all of X
+    # fit every number of clusters to all of X
     samples = X if hasattr(X, "columns") else table
-    asked: dict[Any, Any] = {"auto": 5 if by_counts else 10, None: model.n_estimators}
-    n_runs = int(min(asked.get(n_estimators, n_estimators), model.n_estimators))
-    fits = _fits(clone(model).set_params(n_estimators=n_runs), samples, numbers, n_jobs)
+    if n_estimators == "auto":
+        n_estimators = 5 if is_held_out else 10
+    fits = _fit_all(model, samples, numbers, n_estimators, n_jobs)
     seeds = draw_seeds(rng, n_folds + 2)
+    figures = _collect_figures(fits, table.shape[0], seeds[0])
 
-    def told(figure: Callable[[Any], float]) -> np.ndarray:
-        return np.array([np.nan if fit is None else figure(fit) for fit in fits])
-
-    drawn = some_positions(
-        table.shape[0], results.MOST_SAMPLES, np.random.default_rng(seeds[0])
-    )
-    of_runs: dict[str, Any] = {
-        "recurrence": told(lambda fit: fit.recurrence_.mean()),
-        "smallest_recurrence": told(lambda fit: fit.recurrence_.min()),
-        "reconstruction_err": told(lambda fit: fit.reconstruction_err_),
-        "cophenetic": told(lambda fit: _cophenetic(fit, drawn)),
-    }
-
-    # and of counts, to all parts but one, which says how well the others foretell it
-    losses, errors, phi = None, None, None
-    if by_counts:
-        phi, losses = counts.held_out_losses(
+    # fit counts without each part, and compare the losses of the parts
+    if is_held_out:
+        phi, losses = held_out_losses(
             model, table, dispersion, numbers, fits, seeds, n_jobs
         )
-        as_good, errors = counts.least_held_out(losses)
-        by, best = "held-out", int(np.flatnonzero(as_good)[0])
+        as_good, errors = one_standard_error_rule(losses)
+        figures |= {"held_out_losses": losses, "held_out_se": errors, "dispersion": phi}
+        by = "held-out"
     else:
-        exact = _exact(model, table, numbers, of_runs["reconstruction_err"])
-        by, as_good, best = _by_runs(method, exact, of_runs["smallest_recurrence"])
+        by, as_good = _choose_by_runs(model, table, method, numbers, figures)
 
-    # one is chosen, and has all runs
-    k, estimators = int(numbers[best]), list(fits)
-    results.warn_of_largest(numbers, k)
-    if n_runs < model.n_estimators:
+    # choose the smallest number with a good fit, or the largest with clusters that recur,
+    # and fit it with all runs
+    best = int(np.flatnonzero(as_good)[-1 if by == "recurrence" else 0])
+    k = int(numbers[best])
+    warn_if_largest(numbers, k)
+    if fits[best].n_estimators < model.n_estimators:
         _say(f"fitting n_clusters={k}, {counted(model.n_estimators, 'run')}")
-        estimators[best] = clone(model).set_params(n_clusters=k).fit(samples)
-    of_parts = {"held_out_losses": losses, "held_out_se": errors, "dispersion": phi}
-    figures = {**of_parts, **of_runs, "estimators": tuple(estimators)}
-    return results.ClusterSweep(numbers, k, as_good, by, **figures)
+        fits[best] = _fit(model, samples, k)
+    return ClusterSweep(
+        numbers,
+        k,
+        as_good,
+        by,
+        **figures,
+        estimators=tuple(fits),
+    )
 
 
-def _read(estimator: NMFMetaCluster, X: Any) -> tuple[Any, Any]:
+def _read(estimator: NMFMetaCluster, X) -> tuple[Any, Any]:
     """Return a clone of the estimator, and X as floats, dense or CSR."""
-    model, reader = clone(estimator), clone(estimator)
+    model = clone(estimator)
+    reader = clone(estimator)
     model._validate_params()
     table = reader._read(X)
     if np.isnan(table.min()):
-        why = "counts that were not observed have no parts. Leave out rows or columns with NaN"
-        raise ValueError(f"X must not hold NaN in sweep_n_clusters: {why}.")
-    if (
-        model.fixed_components is not None
-    ):  # in the order of X, whose parts have no names
-        reader.set_params(n_clusters=_compat.MOST)  # candidates that are smaller fail
-        model.set_params(
-            fixed_components=read_fixed(reader, column_names(X), table.dtype)
+        raise ValueError(
+            "X must not hold NaN in sweep_n_clusters: counts that were not observed have "
+            "no parts. Leave out rows or columns with NaN."
         )
+    if model.fixed_components is not None:
+        # in the order of the columns of X, as its parts have no names
+        reader.set_params(n_clusters=_compat.MOST)  # smaller candidates fail later
+        fixed = read_fixed(reader, column_names(X), table.dtype)
+        model.set_params(fixed_components=fixed)
     return model, table
 
 
-def _holds_counts(model: NMFMetaCluster, table: Any, method: str) -> bool:
-    """Return whether to choose by held-out counts; raise, or warn, where there are none."""
-    whole = not (n_odd := n_not_whole(table)) and largest(table) < _LARGEST
-    nearly = model.loss == "kullback-leibler" or 2 * n_odd < (table != 0).sum()
-    if n_odd and nearly and method == "auto":
-        told = f"X is not whole in {counted(n_odd, 'entry')}: recurrence decides"
-        warn(f"{told}, and not held-out counts. Give counts as they are, or rounded.")
-    if method == "held-out" and not whole:
-        must = f"X must hold whole numbers, below {_LARGEST:.0e}. method='recurrence' takes any"
-        raise ValueError(f"method='held-out' shares out counts: {must}.")
-    return whole and method != "recurrence"
+def _use_held_out(model: NMFMetaCluster, table, method: str) -> bool:
+    """Return whether held-out counts decide; raise, or warn, if X does not hold counts."""
+    n_odd = n_not_whole(table)
+    is_whole = n_odd == 0 and largest(table) < _MAX_COUNT
+    if n_odd and method == "auto":
+        is_nearly_whole = 2 * n_odd < (table != 0).sum()
+        if model.loss == "kullback-leibler" or is_nearly_whole:
+            warn(
+                f"X is not whole in {counted(n_odd, 'entry')}: recurrence decides, and "
+                "not held-out counts. Give counts as they are, or rounded."
+            )
+    if method == "held-out" and not is_whole:
+        raise ValueError(
+            "method='held-out' shares out counts: X must hold whole numbers, below "
+            f"{_MAX_COUNT:.0e}. method='recurrence' takes any."
+        )
+    return is_whole and method != "recurrence"
 
 
-def _exact(
-    model: NMFMetaCluster, table: Any, numbers: np.ndarray, errors: np.ndarray
-) -> np.ndarray:
-    """Return which numbers of clusters leave nothing of a table that has more entries to explain.
-
-    What they leave is measured by what the sums of rows and columns alone do.
-    """
-    rows, columns = row_sums(table)[:, None], row_sums(table.T)[None, :]
-    unexplained = objective_of_table(model, table).error(rows, columns / rows.sum())
-    # NaN is not small
-    return counts.leave_enough(numbers, table.shape) & (errors <= _EXACT * unexplained)
-
-
-def _by_runs(
-    method: str, exact: np.ndarray, smallest: np.ndarray
-) -> tuple[str, np.ndarray, int]:
-    """Return by what the fits to all entries decide, which numbers are as good, and the best.
-
-    `exact` says which numbers leave nothing, `smallest` how surely all clusters of each recur.
-    """
-    if method == "auto" and exact.any():  # fewer leave something, more follow nothing
-        best = int(exact.argmax())
-        return "exact", np.arange(len(exact)) == best, best
-    # the largest of which all clusters recur about as surely as they ever do
-    as_good = smallest >= np.nanmax(smallest) - _AS_SURE  # False for NaN
-    return "recurrence", as_good, int(np.flatnonzero(as_good)[-1])
-
-
-def _fits(
-    model: NMFMetaCluster, X: Any, numbers: np.ndarray, n_jobs: int | None
+def _fit_all(
+    model: NMFMetaCluster, X, numbers: np.ndarray, n_estimators, n_jobs: int | None
 ) -> list[Any]:
     """Return the fits of all numbers of clusters, None where one failed."""
-    runs = counted(model.n_estimators, "run")
+    n_runs = int(min(n_estimators or model.n_estimators, model.n_estimators))
+    runs = counted(n_runs, "run")
     _say(f"fitting {len(numbers)} numbers of clusters, {runs} of each")
+    model = clone(model).set_params(n_estimators=n_runs)
     with one_blas_thread():
-        fits = shared_out(
-            attempted, (_fit, model, X), [(int(k),) for k in numbers], n_jobs
-        )
-    results.tell_failures(numbers, fits, "sweep_n_clusters")
+        calls = [(int(k),) for k in numbers]
+        fits = shared_out(attempted, (_fit, model, X), calls, n_jobs)
+    report_failures(numbers, fits, "sweep_n_clusters")
     return [None if isinstance(fit, Exception) else fit for fit in fits]
 
 
-def _fit(model: NMFMetaCluster, X: Any, n_clusters: int) -> NMFMetaCluster:
+def _fit(model: NMFMetaCluster, X, n_clusters: int) -> NMFMetaCluster:
     return clone(model).set_params(n_clusters=n_clusters).fit(X)
 
 
-def _cophenetic(fit: NMFMetaCluster, drawn: np.ndarray) -> float:
-    """Return the cophenetic correlation of those of some samples that are in a cluster."""
-    rows = drawn[fit.labels_[drawn] >= 0]
+def _collect_figures(fits: list[Any], n_samples: int, seed: int) -> dict[str, Any]:
+    """Return figures of the fits to X, NaN for failed ones, by attributes of `ClusterSweep`.
+
+    Those of held-out counts are None.
+    """
+    drawn = some_positions(n_samples, MAX_SAMPLES, np.random.default_rng(seed))
+
+    def collect(figure: Callable[[Any], float]) -> np.ndarray:
+        return np.array([np.nan if fit is None else figure(fit) for fit in fits])
+
+    def cophenetic(fit) -> float:
+        rows = drawn[fit.labels_[drawn] >= 0]  # samples in no cluster are left out
+        if len(rows) <= 2:
+            return np.nan
+        with one_blas_thread():
+            return cophenetic_correlation(fit.consensus_matrix(rows))
+
+    return {
+        "recurrence": collect(lambda fit: fit.recurrence_.mean()),
+        "smallest_recurrence": collect(lambda fit: fit.recurrence_.min()),
+        "reconstruction_err": collect(lambda fit: fit.reconstruction_err_),
+        "cophenetic": collect(cophenetic),
+        "held_out_losses": None,
+        "held_out_se": None,
+        "dispersion": None,
+    }
+
+
+def _choose_by_runs(
+    model: NMFMetaCluster,
+    table,
+    method: str,
+    numbers: np.ndarray,
+    figures: dict[str, Any],
+) -> tuple[str, np.ndarray]:
+    """Return the rule that decides, and the numbers that are about as good as the best."""
+    if method == "auto":
+        # the error of an exact factorization is small relative to that of the model of
+        # the sums of rows and columns
+        rows = row_sums(table)[:, None]
+        columns = row_sums(table.T)[None, :] / rows.sum()
+        largest_error = objective_of_table(model, table).error(rows, columns)
+        is_small = figures["reconstruction_err"] <= _EXACT_ERROR * largest_error
+        is_exact = is_overdetermined(numbers, table.shape) & is_small  # False for NaN
+        if is_exact.any():
+            # fewer clusters leave an error, and more are not needed
+            return "exact", np.arange(len(numbers)) == is_exact.argmax()
+    recurrence = figures["smallest_recurrence"]
+    return "recurrence", recurrence >= np.nanmax(recurrence) - _RECURRENCE_MARGIN
+
+
+# --- held-out counts ------------------------------------------------------------------
+
+
+def held_out_losses(
+    model: NMFMetaCluster,
+    table: Any,
+    dispersion: str | float,
+    numbers: np.ndarray,
+    fits: list[Any],
+    seeds: list[int],
+    n_jobs: int | None,
+) -> tuple[float, np.ndarray]:
+    """Return the loss of each part of the counts under fits to the other parts.
+
+    Parameters
+    ----------
+    model : NMFMetaCluster
+        Cloned, and set to a single run.
+    table : ndarray or csr_array of shape (n, p)
+        Counts, which are split, see `nmfcluster._utils.sampling.thinned`.
+    dispersion : "auto" or float
+        "auto": estimated from the fit with the most clusters that is overdetermined, as
+        a fit with more would follow the noise and hide it.
+    numbers : ndarray of shape (n_candidates,), int
+        Numbers of clusters.
+    fits : list of NMFMetaCluster or None
+        Fits to all counts; None where one failed.
+    seeds : list of int
+        Of the dispersion, of the parts, and of the fits, one for each part. The start of
+        a larger number of clusters extends that of a smaller one, so that the numbers
+        differ less by chance.
+    n_jobs : int or None
+
+    Returns
+    -------
+    dispersion : float
+    losses : ndarray of shape (n_candidates, n_parts)
+        In the unit of the loss of the estimator; NaN where a fit failed.
+    """
+    is_fitted = np.array([fit is not None for fit in fits])
+    if dispersion == "auto":
+        usable = np.flatnonzero(is_fitted & is_overdetermined(numbers, table.shape))
+        fit = fits[usable[-1] if len(usable) else np.flatnonzero(is_fitted)[0]]
+        rng = np.random.default_rng(seeds[0])
+        with one_blas_thread():
+            dispersion = overdispersion(table, fit.factor_, fit.components_, rng)
+    dispersion = float(dispersion)
+    tried = numbers[is_fitted]
+    n_parts = len(seeds) - 2
+    parts = thinned(table, n_parts, np.random.default_rng(seeds[1]), dispersion)
+    _say(f"fitting {len(tried)} numbers of clusters to {n_parts} parts of the counts")
+    calls = [(int(k), part, seeds[2 + part]) for k in tried for part in range(n_parts)]
+    # set once for all fits, as looking up libraries takes longer than a short fit
     with one_blas_thread():
-        return (
-            cophenetic_correlation(fit.consensus_matrix(rows))
-            if len(rows) > 2
-            else np.nan
-        )
+        common = (held_out_loss, model, table, parts)
+        outcomes = shared_out(attempted, common, calls, n_jobs)
+    losses = np.full((len(numbers), n_parts), np.nan)
+    errors: list[Exception | None] = [None] * len(tried)
+    for i, outcome in enumerate(outcomes):
+        number, part = divmod(i, n_parts)
+        if isinstance(outcome, Exception):
+            errors[number] = errors[number] or outcome
+        else:
+            losses[np.flatnonzero(is_fitted)[number], part] = outcome
+    report_failures(tried, errors, "sweep_n_clusters")
+    return dispersion, losses
+
+
+def held_out_loss(
+    estimator: NMFMetaCluster,
+    X: Any,
+    parts: list[Any],
+    n_clusters: int,
+    part: int,
+    seed: int,
+) -> float:
+    r"""Return the loss of one part of the counts under a fit to the other parts.
+
+    The expected counts are :math:`((1 - \delta) WH + \delta rc) / (m - 1)`, for m parts, with W
+    and H fitted to the sum of the other parts, the sums r of its rows, and the shares c of its
+    columns. Without them, a single count where WH is 0 would decide.
+
+    Parameters
+    ----------
+    estimator : NMFMetaCluster
+    X : ndarray or csr_array of shape (n, p)
+    parts : list of ndarray or csr_array of shape (n, p)
+    n_clusters, part, seed : int
+
+    Returns
+    -------
+    float
+    """
+    model = clone(estimator).set_params(
+        **SINGLE_RUN, n_clusters=n_clusters, random_state=seed
+    )
+    training = X - parts[part]
+    model.fit(training)
+    held_out = as_float64(parts[part])
+    training = as_float64(training)
+    shares = row_sums(training.T) + _PSEUDOCOUNT
+    factor = (1 - _SMOOTHING) * as_float64(model.factor_)
+    W = np.column_stack([factor, _SMOOTHING * row_sums(training)]) / (len(parts) - 1)
+    H = np.vstack([as_float64(model.components_), shares / shares.sum()])
+    return float(objective_of_table(model, held_out).error(W, H) ** 2 / 2)
+
+
+def is_overdetermined(numbers: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Return for which numbers of clusters a table has twice as many entries as parameters."""
+    return numbers * (sum(shape) - numbers) <= _MAX_PARAMETERS * np.prod(shape)
+
+
+def one_standard_error_rule(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which numbers have a held-out loss within one standard error of the smallest.
+
+    Losses of the same part are compared: the standard error is that of their differences.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_candidates, n_parts)
+        NaN where a fit failed.
+
+    Returns
+    -------
+    as_good : ndarray of shape (n_candidates,), bool
+    errors : ndarray of shape (n_candidates,)
+        Of the mean differences from the candidate with the smallest loss, 0 for itself.
+    """
+    means = losses.mean(axis=1)
+    differences = losses - losses[np.nanargmin(means)]
+    errors = differences.std(axis=1, ddof=1) / np.sqrt(losses.shape[1])
+    return means - np.nanmin(means) <= errors, errors  # False for NaN

@@ -23,7 +23,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from nmfcluster import NMFConsensus
 from nmfcluster._utils.validation import pairwise_input
-from nmfcluster.model_selection.refits import Samples, holds_features, labels_by_copy
+from nmfcluster.model_selection.refits import Samples, labels_by_refit, takes_features
 
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 
@@ -112,8 +112,10 @@ def test_who_does_not_predict_has_the_cluster_of_the_nearest(kind, sparse):
         kind == "tag" and sparse
     )  # what a graph is not told to be
     samples = Samples(table, None, {}, pairwise_input(model, table))
-    assert samples.pairs == ("similarities" if similar else "distances")
-    labels, n_found = labels_by_copy(samples, 30, None, model, np.random.default_rng(0))
+    assert samples.pairwise == ("similarities" if similar else "distances")
+    labels, n_found = labels_by_refit(
+        samples, 30, None, model, np.random.default_rng(0)
+    )
     rows = np.sort(
         np.random.default_rng(0).choice(120, 30, replace=False, shuffle=False)
     )
@@ -163,7 +165,7 @@ def test_the_container_does_not_decide():
         own = chosen(estimator, table, range(2, 5), method="stability")
         assert own.n_clusters_ == 3
         for other in [*_containers(table), *others]:
-            assert holds_features(estimator, other) == (table is X)
+            assert takes_features(estimator, other) == (table is X)
             found = chosen(estimator, other, range(2, 5), method="stability")
             assert_allclose(found.stability, own.stability)
 

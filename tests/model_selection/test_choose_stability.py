@@ -21,11 +21,11 @@ from nmfcluster import (
     SimilarityStack,
     SSNMFClusterer,
 )
-from nmfcluster.model_selection.by_stability import (
+from nmfcluster.model_selection.choose import (
     _agreement,
     _undecided,
-    agreement_of_parts,
-    steadiest,
+    measure_stability,
+    select_stable,
 )
 from nmfcluster.model_selection.refits import Samples
 from nmfcluster.stack import ViewStack
@@ -49,7 +49,7 @@ def test_agreement_is_the_mean_of_all_pairs_of_fits():
     samples = Samples(X, None, {}, None)
     numbers = np.array([2, 3, 6])
     models = {k: kmeans(k) for k in numbers}
-    figures, failures = agreement_of_parts(models, samples, 50, 3, n_jobs=None)
+    figures, failures = measure_stability(models, samples, 3, n_jobs=None)
     means, errors, all_fits = (
         figures[name] for name in ("stability", "stability_se", "n_fits")
     )
@@ -60,7 +60,7 @@ def test_agreement_is_the_mean_of_all_pairs_of_fits():
         labels, n_fits = [], all_fits[i]
         for b in range(n_fits):
             rng = np.random.default_rng((3, b))
-            rows = np.sort(rng.choice(120, 50, replace=False, shuffle=False))
+            rows = np.sort(rng.choice(120, 60, replace=False, shuffle=False))
             labels.append(kmeans(k).fit(X[rows]).predict(X))
         pairs = [
             adjusted_rand_score(labels[a], labels[b])
@@ -105,8 +105,8 @@ def test_fits_are_made_where_they_can_decide():
             return np.where(wrong, rng.integers(self.n_clusters, size=len(X)), labels)
 
     samples = Samples(X, None, {}, None)
-    figures, _ = agreement_of_parts(
-        {k: Agreeing(k) for k in range(2, 7)}, samples, 50, 0, None
+    figures, _ = measure_stability(
+        {k: Agreeing(k) for k in range(2, 7)}, samples, 0, None
     )
     n_fits = figures["n_fits"]
     assert_array_equal(n_fits[3:], 2)
@@ -149,14 +149,14 @@ def test_the_largest_of_those_that_agree_nearly_as_well_is_chosen():
         "n_found": numbers + 0,
     }
     with pytest.warns(FitFailedWarning, match="n_clusters=6 failed"):
-        found = steadiest(numbers, figures, failures, lambda k: kmeans(k).fit(X), X)
+        found = select_stable(numbers, figures, failures, lambda k: kmeans(k).fit(X), X)
     assert (found.n_clusters_, found.best_estimator_.n_clusters) == (4, 4)
     assert_array_equal(found.as_good, [True, True, True, False, False, False])
     assert_array_equal(found.stability_se, [0.01] * 4 + [np.nan, 0.01])
 
     # the fit to all samples finds fewer
     with pytest.warns(FitFailedWarning):
-        found = steadiest(
+        found = select_stable(
             numbers, figures, failures, lambda k: kmeans(min(k, 3)).fit(X), X
         )
     assert found.n_clusters_ == 3

@@ -167,7 +167,7 @@ def test_nearly_all_samples_in_one_cluster_are_no_better_than_chance(monkeypatch
     two = np.repeat([0, 1], [118, 2])[:, None]
     ratio = StabilityScorer(5, adjust="ratio")
     assert ratio(Told(two), NAMED) == 0
-    monkeypatch.setattr(stability, "_NEARLY_ALL", 1.0)
+    monkeypatch.setattr(stability, "_MAX_LARGEST_SHARE", 1.0)
     assert scorer(Told(table), NAMED)["stability_se"] > 0
     assert ratio(Told(two), NAMED) == 1
     assert ratio(Told(0 * two), NAMED) == 0  # chance does as well

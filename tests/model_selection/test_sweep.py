@@ -18,9 +18,10 @@ from nmfcluster import NMFMetaCluster
 from nmfcluster._utils.sampling import thinned
 from nmfcluster.datasets import make_biclusters, make_programs, make_signatures
 from nmfcluster.metrics import cophenetic_correlation
-from nmfcluster.model_selection import held_out_counts, sweep_n_clusters
-from nmfcluster.model_selection.held_out_counts import held_out_loss, least_held_out
+from nmfcluster.model_selection import sweep as sweep_module
+from nmfcluster.model_selection import sweep_n_clusters
 from nmfcluster.model_selection.results import ClusterSweep
+from nmfcluster.model_selection.sweep import held_out_loss, one_standard_error_rule
 
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 
@@ -281,22 +282,22 @@ def test_it_raises_where_all_candidates_fail():
 
 
 def test_it_raises_where_no_part_can_be_fitted(monkeypatch):
-    monkeypatch.setitem(held_out_counts.SHORT, "n_estimators", 0)
+    monkeypatch.setitem(sweep_module.SINGLE_RUN, "n_estimators", 0)
     with pytest.raises(ValueError, match="n_estimators"):
         swept(candidates=[3], n_folds=2)
 
 
 @pytest.mark.slow
 def test_a_part_that_fails_leaves_its_number_out(monkeypatch):
-    def failing(estimator, X, parts, k, fold, seed):
-        failed = k == 4 and fold == 1
+    def failing(estimator, X, parts, k, part, seed):
+        failed = k == 4 and part == 1
         return (
             ValueError("by chance")
             if failed
-            else held_out_loss(estimator, X, parts, k, fold, 0)
+            else held_out_loss(estimator, X, parts, k, part, 0)
         )
 
-    monkeypatch.setattr(held_out_counts, "held_out_loss", failing)
+    monkeypatch.setattr(sweep_module, "held_out_loss", failing)
     with pytest.warns(FitFailedWarning, match="n_clusters=4 failed.*by chance"):
         found = swept(candidates=[3, 4, 5, 6, 7])
     assert found.n_clusters_ == 5
@@ -308,11 +309,11 @@ def test_the_smallest_number_within_one_error_is_taken():
     losses = np.array(
         [[5.0, 5.0, 5.0], [2.0, 4.0, 3.1], [3.0, 3.0, 3.0], [4.0, 4.1, 4.2]]
     )
-    as_good, errors = least_held_out(losses)
+    as_good, errors = one_standard_error_rule(losses)
     assert_allclose(errors[1], np.std([-1, 1, 0.1], ddof=1) / np.sqrt(3))
     assert as_good.tolist() == [False, True, True, False]
     losses[1] = np.nan
-    assert least_held_out(losses)[0].tolist() == [False, False, True, False]
+    assert one_standard_error_rule(losses)[0].tolist() == [False, False, True, False]
 
 
 def test_a_sweep_can_be_drawn(sweep):

@@ -7,13 +7,13 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
 
-from nmfcluster.model_selection.vote.density import (
-    _dimension,
-    best_mixture,
-    lowest_between,
-    modes_of,
-    n_bumps,
-    rises_of_peaks,
+from nmfcluster.model_selection.criteria import (
+    _intrinsic_dimension,
+    count_density_modes,
+    count_mixture_modes,
+    fit_mixture,
+    peak_prominences,
+    ridge_line_dip,
 )
 
 # --- mixtures ------------------------------------------------------------------------------------
@@ -32,11 +32,11 @@ def mixture(weights, means, covariances):
 @pytest.mark.parametrize(("apart", "n"), [(1.0, 1), (1.9, 1), (2.5, 2), (6.0, 2)])
 def test_two_equal_gaussians_have_two_modes_beyond_two_deviations(apart, n):
     made = mixture([0.5, 0.5], [[0.0], [apart]], [[[1.0]], [[1.0]]])
-    assert n_bumps(made) == n
+    assert count_mixture_modes(made) == n
     x = np.linspace(-1, apart + 1, 20_001)
     density = (norm.pdf(x) + norm.pdf(x - apart)) / 2
     expected = density[np.searchsorted(x, apart / 2)] / density.max() if n == 2 else 1
-    assert_allclose(lowest_between(made, 0, 1), expected, rtol=2e-3)
+    assert_allclose(ridge_line_dip(made, 0, 1), expected, rtol=2e-3)
 
 
 def test_the_ridge_line_passes_through_all_there_is_between():
@@ -58,12 +58,12 @@ def test_the_ridge_line_passes_through_all_there_is_between():
     density = np.array(density)
     valley = density.argmin()
     lower = min(density[:valley].max(), density[valley:].max())
-    assert_allclose(lowest_between(made, 0, 1), density.min() / lower, rtol=0.01)
+    assert_allclose(ridge_line_dip(made, 0, 1), density.min() / lower, rtol=0.01)
 
 
 def test_components_that_touch_in_a_chain_make_one_bump():
     row = [[float(i), 0] for i in (0, 1.5, 3, 4.5, 20)]
-    assert n_bumps(mixture(np.full(5, 0.2), row, [np.eye(2)] * 5)) == 2
+    assert count_mixture_modes(mixture(np.full(5, 0.2), row, [np.eye(2)] * 5)) == 2
 
 
 def test_one_covariance_that_is_shared_counts_as_one_each():
@@ -73,8 +73,8 @@ def test_one_covariance_that_is_shared_counts_as_one_each():
     tied.weights_, tied.means_, tied.covariances_ = each.weights_, each.means_, S
     tied.precisions_ = each.precisions_[0]
     tied.precisions_cholesky_ = each.precisions_cholesky_[0]
-    assert n_bumps(tied) == n_bumps(each) == 2
-    assert_allclose(lowest_between(tied, 0, 2), lowest_between(each, 0, 2))
+    assert count_mixture_modes(tied) == count_mixture_modes(each) == 2
+    assert_allclose(ridge_line_dip(tied, 0, 2), ridge_line_dip(each, 0, 2))
 
 
 @pytest.mark.parametrize("kind", ["full", "tied"])
@@ -82,13 +82,17 @@ def test_the_mixture_with_the_least_bic_is_taken(kind):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 4))
     X[:60] = (X[:60] + 6) * ([3, 1, 1, 0.2] if kind == "full" else 1)
-    found = best_mixture(X, [1, 2, 3, 500], 0)  # as many cannot be fitted
+    found = fit_mixture(X, [1, 2, 3, 500], 0)  # as many cannot be fitted
     bics = [
         GaussianMixture(k, covariance_type=shape, random_state=0).fit(X).bic(X)
         for shape in ("full", "tied")
         for k in (1, 2, 3)
     ]
-    assert (found.covariance_type, found.n_components, n_bumps(found)) == (kind, 2, 2)
+    assert (found.covariance_type, found.n_components, count_mixture_modes(found)) == (
+        kind,
+        2,
+        2,
+    )
     assert_allclose(found.bic(X), min(bics), rtol=1e-3)
 
 
@@ -117,20 +121,20 @@ def test_peaks_rise_above_their_saddles(seed):
     X = rng.normal(size=(40, 2)) + 3 * rng.integers(3, size=(40, 1))
     distances, nearest = NearestNeighbors(n_neighbors=4).fit(X).kneighbors()
     heights = -np.log(distances[:, -1]) + 1e-6 * rng.uniform(size=40)  # none are equal
-    rises = rises_of_peaks(heights, nearest)
+    rises = peak_prominences(heights, nearest)
     for persistence in (0, 0.1, 0.3, 1, 10):
         assert (rises > persistence).sum() == literal_peaks(
             heights, nearest, persistence
         )
 
 
-def test_modes_of_what_is_known():
+def test_count_density_modes_what_is_known():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2))
-    assert modes_of(X) == (1, 1)
+    assert count_density_modes(X) == (1, 1)
     apart = X + 8 * rng.integers(3, size=(600, 1))
-    assert modes_of(apart) == (3, 3)
-    assert modes_of(1000 * apart[::-1] - 5) == (3, 3)
+    assert count_density_modes(apart) == (3, 3)
+    assert count_density_modes(1000 * apart[::-1] - 5) == (3, 3)
 
 
 def test_a_ring_rarely_has_two_certain_modes():
@@ -139,18 +143,20 @@ def test_a_ring_rarely_has_two_certain_modes():
     for _ in range(20):
         angle = rng.uniform(0, 2 * np.pi, size=300)
         ring = np.column_stack([np.cos(angle), np.sin(angle)])
-        found.append(modes_of(ring + 0.1 * rng.normal(size=ring.shape)))
+        found.append(count_density_modes(ring + 0.1 * rng.normal(size=ring.shape)))
     likely, certain = np.array(found).T
     assert np.mean(certain > 1) <= 0.25
     assert np.mean(likely > 1) > 0.5
 
 
 def test_few_places_have_no_modes():
-    assert modes_of(np.zeros((100, 2))) == (0, 0)
-    assert modes_of(np.random.default_rng(0).normal(size=(32, 2))) == (0, 0)
+    assert count_density_modes(np.zeros((100, 2))) == (0, 0)
+    assert count_density_modes(np.random.default_rng(0).normal(size=(32, 2))) == (0, 0)
     many = np.repeat([[0.0, 0], [9, 9]], 100, axis=0)
     assert (
-        modes_of(many + np.random.default_rng(0).normal(size=many.shape).round())[0]
+        count_density_modes(
+            many + np.random.default_rng(0).normal(size=many.shape).round()
+        )[0]
         == 2
     )
 
@@ -160,4 +166,4 @@ def test_the_dimension_is_that_of_the_samples(p):
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(3000, p)) @ rng.normal(size=(p, 8))
     distances = NearestNeighbors(n_neighbors=12).fit(X).kneighbors()[0]
-    assert_allclose(_dimension(distances), p, rtol=0.2)
+    assert_allclose(_intrinsic_dimension(distances), p, rtol=0.2)

@@ -1,4 +1,4 @@
-"""Scorers that ask how many constraints a clusterer satisfies that it has not seen."""
+"""Scorers by the constraints that a clusterer satisfies without having been fitted to them."""
 
 from numbers import Integral
 from typing import Any, ClassVar
@@ -10,11 +10,20 @@ from nmfcluster._compat import Interval
 from nmfcluster._utils.validation import in_order_of, last_step, row_names
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import folds_of_pairs
-from nmfcluster.model_selection.refits import Samples, fitted_copy, labels_of_fit, takes
-from nmfcluster.model_selection.search import OF_COPIES, ClusterScorer, RoutedScorer
+from nmfcluster.model_selection.refits import (
+    Samples,
+    accepts_fit_param,
+    refit,
+    training_labels,
+)
+from nmfcluster.model_selection.search import (
+    REFIT_PARAMETERS,
+    RefitScorer,
+    RoutedScorer,
+)
 
-_NAME = "constraints"  # the argument of fit
-_NEEDED = (
+_NAME = "constraints"  # the argument of `fit`
+_HOW_TO_PASS = (
     "needs constraints: give a PairwiseConstraints as y too, search.fit(X, pairs, "
     "constraints=pairs), or enable metadata routing"
 )
@@ -99,16 +108,20 @@ class ConstraintScorer(RoutedScorer):
         """
         pairs = y if constraints is None else constraints
         if not isinstance(pairs, PairwiseConstraints):
-            raise TypeError(f"ConstraintScorer {_NEEDED}; got {type(pairs).__name__}.")
-        parts = [part for part in pairs.satisfied(estimator.predict(X)) if len(part)]
-        if not parts:
-            cure = "take fewer, larger test parts, for example cv=ShuffleSplit(test_size=0.5)"
-            none = f"no constraint has both of its samples among these {len(pairs)}"
-            raise ValueError(f"{none}: {cure}.")
-        return float(np.mean([part.mean() for part in parts]))
+            raise TypeError(
+                f"ConstraintScorer {_HOW_TO_PASS}; got {type(pairs).__name__}."
+            )
+        satisfied = pairs.satisfied(estimator.predict(X))
+        shares = [kind.mean() for kind in satisfied if len(kind)]
+        if not shares:
+            raise ValueError(
+                f"no constraint has both of its samples among these {len(pairs)}: take "
+                "fewer, larger test parts, for example cv=ShuffleSplit(test_size=0.5)."
+            )
+        return float(np.mean(shares))
 
 
-class HeldOutPairsScorer(ClusterScorer):
+class HeldOutPairsScorer(RefitScorer):
     r"""Score a clusterer by the constraints that it was not told.
 
     For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. The pairs are dealt
@@ -194,9 +207,15 @@ class HeldOutPairsScorer(ClusterScorer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_splits": [Interval(Integral, 2, None, closed="left")],
-        **OF_COPIES,
+        **REFIT_PARAMETERS,
     }
-    _names = ("satisfaction", "satisfaction_se", "must_link", "cannot_link", "n_pairs")
+    _details = (
+        "satisfaction",
+        "satisfaction_se",
+        "must_link",
+        "cannot_link",
+        "n_pairs",
+    )
 
     def __init__(
         self,
@@ -210,45 +229,44 @@ class HeldOutPairsScorer(ClusterScorer):
         self.n_splits = n_splits
         super().__init__(details, fit_params, n_jobs, random_state)
 
-    def _scored(self, estimator: Any, samples: Samples) -> dict[str, float]:
-        name, pairs, samples = _without_pairs(estimator, samples)
+    def _score(self, estimator: Any, samples: Samples) -> list[float]:
+        name, pairs, samples = _without_constraints(estimator, samples)
         if not pairs.n_pairs:
             raise ValueError("constraints must hold at least one pair, got none.")
-        pairs = in_order_of(
-            row_names(samples.X), pairs, _NAME
-        )  # whose numbers are those of labels
-        folds = list(folds_of_pairs(pairs, int(self.n_splits), self._generator()))
-        common, calls = (
-            (estimator, samples, name, pairs),
-            [(kept,) for kept, _ in folds],
+        pairs = in_order_of(row_names(samples.X), pairs, _NAME)
+        rng = np.random.default_rng(int(self.random_state))
+        folds = list(folds_of_pairs(pairs, int(self.n_splits), rng))
+        satisfied = self._run_refits(
+            _satisfied_by_refit,
+            common=(estimator, samples, name, pairs),
+            calls=[(kept,) for kept, _ in folds],
+            noun="fold",
         )
-        satisfied = self._of_copies(_satisfied_by_copy, common, calls, "fold")
 
-        # shares of must-links and of cannot-links, which count alike
-        weights = pairs.must_link_weights, pairs.cannot_link_weights
-        kinds = (
-            zip(*(asked for _, asked in folds), strict=True),
-            zip(*satisfied, strict=True),
-        )
-        of_kinds = map(
-            _share, map(np.stack, kinds[0]), map(np.stack, kinds[1]), weights
-        )
-        shares, variances, n_pairs = np.array(list(of_kinds)).T
-        asked = n_pairs > 0
-        error = float(np.sqrt(variances[asked].sum())) / asked.sum()
-        values = (
-            float(shares[asked].mean()),
-            error,
+        # the shares of must-links and of cannot-links have equal weight
+        weights = (pairs.must_link_weights, pairs.cannot_link_weights)
+        figures = [
+            _satisfied_share(
+                held_out=np.stack([held_out[kind] for _, held_out in folds]),
+                satisfied=np.stack([by_fold[kind] for by_fold in satisfied]),
+                weights=weights[kind],
+            )
+            for kind in range(2)
+        ]
+        shares, variances, n_pairs = np.array(figures).T
+        is_known = n_pairs > 0
+        return [
+            float(shares[is_known].mean()),
+            float(np.sqrt(variances.sum())) / is_known.sum(),
             *shares.tolist(),
             float(n_pairs.sum()),
-        )
-        return dict(zip(self._names, values, strict=True))
+        ]
 
 
-def _share(
+def _satisfied_share(
     held_out: np.ndarray, satisfied: np.ndarray, weights: np.ndarray
 ) -> tuple[float, float, int]:
-    """Return how far pairs of one kind are satisfied where they are held out.
+    """Return the share of held-out pairs of one kind that are satisfied.
 
     Parameters
     ----------
@@ -258,64 +276,68 @@ def _share(
     Returns
     -------
     share : float
-        Of the weight that is satisfied; NaN without pairs.
+        Share of the weight; NaN without pairs.
     variance : float
         Of the share, as if pairs were drawn one by one.
     n_pairs : int
     """
     times = held_out.sum(axis=0)
-    known = times > 0  # a pair that others imply in every fold is not
-    if not known.any():
+    is_known = times > 0  # other pairs may imply a pair in every fold
+    if not is_known.any():
         return np.nan, 0.0, 0
-    rate = (held_out & satisfied).sum(axis=0)[known] / times[known]
-    weights = weights[known]
+    rate = (held_out & satisfied).sum(axis=0)[is_known] / times[is_known]
+    weights = weights[is_known]
     share = float(np.average(rate, weights=weights))
     variance = float(weights**2 @ (rate - share) ** 2 / weights.sum() ** 2)
     return share, variance, len(rate)
 
 
-def _satisfied_by_copy(
-    estimator: Any,
+def _satisfied_by_refit(
+    estimator,
     samples: Samples,
     name: str,
     pairs: PairwiseConstraints,
     kept: PairwiseConstraints,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which of all pairs a copy satisfies that is fitted under those that are kept."""
-    target = () if samples.y is None else (samples.y,)
-    training = (samples.X, *target), {**samples.arguments, name: kept}
-    return pairs.satisfied(
-        labels_of_fit(fitted_copy(estimator, training, rng), samples.X)
-    )
+    """Return which of all pairs a clone satisfies that is fitted under the kept pairs."""
+    fit_params = {**samples.fit_params, name: kept}
+    model = refit(estimator, samples.X, samples.y, fit_params, rng)
+    return pairs.satisfied(training_labels(model, samples.X))
 
 
-def _without_pairs(
-    estimator: Any, samples: Samples
+def _without_constraints(
+    estimator, samples: Samples
 ) -> tuple[str, PairwiseConstraints, Samples]:
-    """Return by which name `fit` takes constraints, these, and what else goes into it."""
-    arguments, y = dict(samples.arguments), samples.y
-    named = [
-        name for name in arguments if isinstance(arguments[name], PairwiseConstraints)
-    ]
-    told = {name: arguments.pop(name) for name in named}
+    """Return the name that `fit` takes constraints by, these, and samples without them."""
+    y = samples.y
+    fit_params = dict(samples.fit_params)
+    constraints = {
+        name: value
+        for name, value in fit_params.items()
+        if isinstance(value, PairwiseConstraints)
+    }
+    for name in constraints:
+        del fit_params[name]
     if isinstance(y, PairwiseConstraints):
-        told, y = told or {_NAME: y}, None
-    if len(told) != 1:
-        names = f"those of {' and '.join(sorted(told))}" if told else "none"
-        raise TypeError(f"HeldOutPairsScorer {_NEEDED}, once; got {names}.")
-    [(name, pairs)] = told.items()
+        constraints = constraints or {_NAME: y}
+        y = None
+    if len(constraints) != 1:
+        names = " and ".join(sorted(constraints))
+        got = f"those of {names}" if constraints else "none"
+        raise TypeError(f"HeldOutPairsScorer {_HOW_TO_PASS}, once; got {got}.")
+    [(name, pairs)] = constraints.items()
     if isinstance(samples.y, PairwiseConstraints) and samples.y != pairs:
-        must = f"y and {name} must be the same constraints where both are given"
         raise ValueError(
-            f"{must}, got {samples.y} and {pairs}: give one of them alone."
+            f"y and {name} must be the same constraints where both are given, got "
+            f"{samples.y} and {pairs}: give one of them alone."
         )
     prefix, step = last_step(estimator)
     if name == _NAME and not get_config()["enable_metadata_routing"]:
         name = prefix + _NAME  # as a pipeline takes it
-    if name in (_NAME, prefix + _NAME) and not takes(step, _NAME):
-        wanted = "a method fit that takes constraints"
+    if name in (_NAME, prefix + _NAME) and not accepts_fit_param(step, _NAME):
         raise TypeError(
-            f"estimator must have {wanted}; that of {type(step).__name__} does not."
+            "estimator must have a method fit that takes constraints; that of "
+            f"{type(step).__name__} does not."
         )
-    return name, pairs, samples._replace(y=y, arguments=arguments)
+    return name, pairs, samples._replace(y=y, fit_params=fit_params)

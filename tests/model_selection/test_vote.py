@@ -8,13 +8,13 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
-from nmfcluster.model_selection.vote.poll import (
+from nmfcluster.model_selection.vote import (
     FAR_APART,
-    as_good_as,
-    disagreement,
-    main_axes,
-    poll_of,
-    tally,
+    close_candidates,
+    collect_votes,
+    decide,
+    disagreement_message,
+    project_above_noise,
 )
 
 X, Y = make_blobs(240, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
@@ -34,9 +34,9 @@ def distances(A):
 
 def test_axes_that_are_noise_are_left_out():
     E = noise(600, 30)
-    assert main_axes(E).shape == (600, 2)
+    assert project_above_noise(E).shape == (600, 2)
     centres = 6 * np.eye(4, 30)
-    Z = main_axes(E + centres[np.arange(600) % 4])
+    Z = project_above_noise(E + centres[np.arange(600) % 4])
     assert Z.shape == (600, 3)
     assert_allclose(Z.std(), 1)
 
@@ -46,7 +46,7 @@ def test_axes_that_are_noise_are_left_out():
 )
 def test_few_features_are_kept(n, p, m):
     E = noise(n, p)
-    Z = main_axes(E)
+    Z = project_above_noise(E)
     assert Z.shape == (n, m)
     if m == p:
         ratio = (
@@ -61,20 +61,22 @@ def test_axes_are_those_of_a_dense_table(shape):
     rng = np.random.default_rng(0)
     A = rng.normal(size=shape) * (rng.uniform(size=shape) < 0.3) + 3
     A[: shape[0] // 2, :4] = 9
-    Z = main_axes(A)
+    Z = project_above_noise(A)
     U, s, _ = np.linalg.svd(A - A.mean(axis=0), full_matrices=False)
     expected = (U * s)[:, : Z.shape[1]]
     assert_allclose(abs(Z), abs(expected) / expected.std(), atol=1e-8)
-    assert_allclose(abs(main_axes(sp.csr_array(A))), abs(Z), atol=1e-8)
+    assert_allclose(abs(project_above_noise(sp.csr_array(A))), abs(Z), atol=1e-8)
 
 
 def test_axes_do_not_depend_on_where_samples_are():
     E = noise(60, 8)
-    assert_allclose(abs(main_axes(E + 1e8)), abs(main_axes(E)), atol=1e-6)
+    assert_allclose(
+        abs(project_above_noise(E + 1e8)), abs(project_above_noise(E)), atol=1e-6
+    )
 
 
 def test_samples_at_one_place_have_axes():
-    assert_array_equal(main_axes(np.ones((9, 3))), 0)
+    assert_array_equal(project_above_noise(np.ones((9, 3))), 0)
 
 
 # --- the vote ----------------------------------------------------------------------------------
@@ -112,7 +114,7 @@ def test_samples_at_one_place_have_axes():
 )
 def test_most_criteria_decide(answers, certain, candidates, expected):
     answers = {name: k for name, k in zip(NAMES, answers, strict=True) if k}
-    assert tally(answers, certain, list(candidates)) == expected
+    assert decide(answers, certain, list(candidates)) == expected
 
 
 @pytest.mark.parametrize(
@@ -120,7 +122,7 @@ def test_most_criteria_decide(answers, certain, candidates, expected):
     [(3, 3, (3, 3)), (3, 1, (3, None)), (1, 1, (1, None))],
 )
 def test_clusters_far_apart_need_no_second_criterion(answer, certain, expected):
-    assert tally({FAR_APART: answer}, certain, [1, 2, 3]) == expected
+    assert decide({FAR_APART: answer}, certain, [1, 2, 3]) == expected
 
 
 @pytest.mark.parametrize(
@@ -154,7 +156,9 @@ def test_clusters_far_apart_need_no_second_criterion(answer, certain, expected):
 )
 def test_what_is_not_agreed_on_is_said(answers, agreed, candidates, says):
     answers = dict(zip(NAMES, answers, strict=True))
-    assert re.match(says, disagreement(answers, agreed, 5, np.array(candidates)))
+    assert re.match(
+        says, disagreement_message(answers, agreed, 5, np.array(candidates))
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,16 +174,16 @@ def test_what_is_not_agreed_on_is_said(answers, agreed, candidates, says):
 )
 def test_numbers_that_the_winner_can_hardly_be_told_from(answers, expected):
     answers, candidates = dict(zip(NAMES, answers, strict=True)), np.arange(1, 10)
-    k, agreed = tally(answers, 9, candidates.tolist())
-    found = as_good_as(k, agreed == k, answers, candidates)
+    k, agreed = decide(answers, 9, candidates.tolist())
+    found = close_candidates(k, agreed == k, answers, candidates)
     assert_array_equal(candidates[found], expected)
 
 
 def test_all_criteria_find_clusters_that_are_there():
-    answers, certain = poll_of(X, 5, np.random.default_rng(0))
+    answers, certain = collect_votes(X, 5, np.random.default_rng(0))
     assert tuple(answers) == NAMES
     assert set(answers.values()) == {certain} == {3}
-    assert poll_of(X, 5, np.random.default_rng(0)) == (answers, certain)
+    assert collect_votes(X, 5, np.random.default_rng(0)) == (answers, certain)
 
 
 @pytest.mark.parametrize(
@@ -191,13 +195,13 @@ def test_all_criteria_find_clusters_that_are_there():
     ],
 )
 def test_criteria_that_cannot_tell_do_not_vote(n, names):
-    assert tuple(poll_of(noise(n, 3), 5, np.random.default_rng(0))[0]) == names
+    assert tuple(collect_votes(noise(n, 3), 5, np.random.default_rng(0))[0]) == names
 
 
 def test_clusters_too_small_for_the_others_are_far_apart_or_none():
     small = np.repeat(100 * np.eye(6), 7, axis=0) + noise(42, 6)
-    assert poll_of(small, 15, np.random.default_rng(0)) == ({FAR_APART: 6}, 6)
-    assert FAR_APART not in poll_of(small, 5, np.random.default_rng(0))[0]
+    assert collect_votes(small, 15, np.random.default_rng(0)) == ({FAR_APART: 6}, 6)
+    assert FAR_APART not in collect_votes(small, 5, np.random.default_rng(0))[0]
 
 
 @pytest.mark.parametrize(
@@ -215,6 +219,6 @@ def test_clusters_too_small_for_the_others_are_far_apart_or_none():
     ],
 )
 def test_strange_tables_have_answers_without_a_warning(table, recwarn):
-    answers, _ = poll_of(table, 5, np.random.default_rng(0))
+    answers, _ = collect_votes(table, 5, np.random.default_rng(0))
     assert all(1 <= k <= 8 for k in answers.values())
     assert not recwarn.list

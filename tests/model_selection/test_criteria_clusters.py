@@ -8,11 +8,12 @@ from numpy.testing import assert_array_equal
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from nmfcluster.model_selection.vote.clusters import (
-    Split,
-    most_predicted,
-    n_far_apart,
+from nmfcluster.model_selection.criteria import (
+    count_predictable_clusters,
+    count_separated_clusters,
+    draw_split,
     prediction_strength,
+    split_strength,
 )
 
 X, Y = make_blobs(240, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
@@ -52,7 +53,7 @@ def test_clusters_that_are_far_apart_have_the_largest_index_of_all(seed, apart):
         k = labels.max() + 1
         if k > 1 and np.bincount(labels).min() >= 3:
             best[k] = max(best.get(k, 0), literal_index(A, labels))
-    likely, certain = n_far_apart(A, 7)
+    likely, certain = count_separated_clusters(A, 7)
     assert likely == max(best, key=best.get)
     assert certain == (likely if best[likely] > 1.5 else 1)
 
@@ -64,20 +65,33 @@ def test_few_samples_that_are_far_apart_are_counted(k, size, p):
     A = np.repeat(1000 * rng.normal(size=(k, p)), size, axis=0) + rng.normal(
         size=(k * size, p)
     )
-    assert n_far_apart(A, 15) == (k, k)
-    assert n_far_apart(A, k - 1)[0] < k
-    assert n_far_apart(np.repeat(A[::size], 3, axis=0), 15) == (k, k)  # of no width
+    assert count_separated_clusters(A, 15) == (k, k)
+    assert count_separated_clusters(A, k - 1)[0] < k
+    assert count_separated_clusters(np.repeat(A[::size], 3, axis=0), 15) == (
+        k,
+        k,
+    )  # of no width
 
 
 def test_chance_rarely_puts_samples_far_apart():
     rng = np.random.default_rng(0)
-    assert n_far_apart(np.zeros((9, 2)), 4) == (1, 1)
+    assert count_separated_clusters(np.zeros((9, 2)), 4) == (1, 1)
     assert (
-        np.mean([n_far_apart(rng.normal(size=(7, 1)), 7)[1] > 1 for _ in range(200)])
+        np.mean(
+            [
+                count_separated_clusters(rng.normal(size=(7, 1)), 7)[1] > 1
+                for _ in range(200)
+            ]
+        )
         <= 0.06
     )
     assert (
-        np.mean([n_far_apart(rng.normal(size=(8, 2)), 8)[0] > 1 for _ in range(200)])
+        np.mean(
+            [
+                count_separated_clusters(rng.normal(size=(8, 2)), 8)[0] > 1
+                for _ in range(200)
+            ]
+        )
         <= 0.03
     )
 
@@ -105,20 +119,25 @@ def test_prediction_strength_is_the_share_of_pairs_kept(seed):
 
 
 def test_clusters_that_are_there_are_found_again():
-    assert most_predicted(X, range(2, 7), np.random.default_rng(0)) == 3
-    assert most_predicted(noise(200, 2), range(2, 7), np.random.default_rng(0)) == 1
-    assert most_predicted(X[:15], range(2, 7), np.random.default_rng(0)) == 1
+    assert count_predictable_clusters(X, range(2, 7), np.random.default_rng(0)) == 3
+    assert (
+        count_predictable_clusters(noise(200, 2), range(2, 7), np.random.default_rng(0))
+        == 1
+    )
+    assert (
+        count_predictable_clusters(X[:15], range(2, 7), np.random.default_rng(0)) == 1
+    )
 
 
 def test_splits_have_halves_and_the_better_of_two_starts():
-    split = Split(X, 6, np.random.default_rng(0))
-    first, second = split._halves
+    split = draw_split(X, 6, np.random.default_rng(0))
+    first, second = (half for half, _ in split)
     assert_array_equal(np.sort(np.concatenate([first, second])[:, 0]), np.sort(X[:, 0]))
     for k in (2, 3, 6):
         fits = [
             [KMeans(k, init=start[:k], n_init=1).fit(half) for start in starts]
-            for half, starts in zip((first, second), split._starts, strict=True)
+            for half, starts in split
         ]
         best = [min(own, key=lambda fit: fit.inertia_) for own in fits]
         expected = literal_strength(best[1].labels_, best[0].predict(second))
-        assert split.strength(k) == pytest.approx(expected)
+        assert split_strength(split, k) == pytest.approx(expected)

@@ -1,1 +1,0 @@
-"""How many clusters samples have, by criteria that see different things, and their vote."""
