@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._base import (
     NMFClusterer,
@@ -16,18 +18,45 @@ from nmfcluster._base import (
     number_by_size,
 )
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
+from nmfcluster._utils.parallel import one_blas_thread
 from nmfcluster._utils.progress import stage
-from nmfcluster._utils.validation import counted, warn
+from nmfcluster._utils.storage import cut, total
+from nmfcluster._utils.validation import counted, positions
 from nmfcluster.affinity import MAKING, NAMES
-from nmfcluster.fusion.agreement_graph import Agreeing, weights_of
-from nmfcluster.fusion.kl_fusion import AsGiven
-from nmfcluster.fusion.model import fusion_nmf
-from nmfcluster.fusion.reports import FusionReports
-from nmfcluster.fusion.sources import FittedSources, drawn
+from nmfcluster.fusion.agreement_graph import AgreementGraph, read_source_weights
+from nmfcluster.fusion.kl_fusion import CrossEntropyFusion, KLFusion
+from nmfcluster.fusion.kl_loss import explained_by_clusters
+from nmfcluster.fusion.model import draw_sample, fusion_nmf
 from nmfcluster.stack.readers import read_objects, takes_similarities
 
+_CRITERIA: dict[str, type[AgreementGraph | KLFusion]] = {
+    "agreement": AgreementGraph,
+    "kl": KLFusion,
+    "cross_entropy": CrossEntropyFusion,
+}
 
-class SimilarityFusionNMF(FusionReports):
+
+class RankedSource(NamedTuple):
+    """A source beside the result.
+
+    Attributes
+    ----------
+    name : str
+    agreement : float
+        Normalised mutual information of `labels_` with the clusters of the source alone, over the
+        objects that it saw; 1: the same.
+    weight : float
+    loss : float
+        As in `source_losses_`.
+    """
+
+    name: str
+    agreement: float
+    weight: float
+    loss: float
+
+
+class SimilarityFusionNMF(NMFClusterer):
     r"""Clustering by several similarities of the same objects: what they agree in.
 
     Each of L sources says how similar the objects are: an array, a sparse graph, a kernel of the
@@ -212,7 +241,7 @@ class SimilarityFusionNMF(FusionReports):
         "eta": [Interval(Real, 0, None, closed="both")],
         "weights": ["array-like", dict, None],
         "n_init": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "criterion": [StrOptions({"agreement", "kl", "cross_entropy"})],
+        "criterion": [StrOptions(set(_CRITERIA))],
         "symmetric": ["boolean"],
         "affinity": [StrOptions(set(NAMES) - {"auto"}), callable, list],
         "normalize": MAKING["normalize"],
@@ -223,7 +252,7 @@ class SimilarityFusionNMF(FusionReports):
         ],
     }
 
-    counted_: np.ndarray
+    _sources_: AgreementGraph | KLFusion
 
     def __init__(
         self,
@@ -293,55 +322,61 @@ class SimilarityFusionNMF(FusionReports):
             If the similarities or the views are of another type.
         """
         with fitting(self) as rng:
-            # what the model is fitted to
+            # Read the similarities, or the features that they are made of.
             reader, objects = read_objects(self, X, similarities, views)
-            n_samples = objects.shape[0]
+            n_samples = len(objects)
+            self.n_features_in_ = reader.n_features
+            if objects.index is not None:
+                self.sample_names_ = np.asarray(objects.index)
             self._check_not_alone(n_samples)
             self._check_n_clusters(n_samples)
+            # Draw the objects that the model is fitted to, and compare the sources.
             with stage(f"similarities of {counted(n_samples, 'object')}"):
-                place = reader.order_of(objects)
-                sample = drawn(reader, objects, place, self, rng)
-                kind = Agreeing if self.criterion == "agreement" else AsGiven
-                sources: FittedSources = kind(sample, self)
-            # the factor and the weights
-            L, given = len(reader.names), weights_of(self.weights, reader.names)
-            config = self._solver_config(
-                fusion_nmf, n_init=2 + L if self.n_init == "auto" else self.n_init
-            )
-            sources.fit_to(config, float(self.eta), given)
-            self._reader_, self._sources_ = reader, sources
-            self.source_names_, self.weights_ = reader.names, sources.weights
-            self.source_losses_, fusion = sources.losses, sources.fusion
-            if isinstance(sources, Agreeing):
-                self.agreement_, self.counted_ = sources.found, sources.counted
-            # the memberships of the fitted objects, and by these of the others
-            posterior, core = (
-                fusion.posterior(sources.dtype),
-                fusion.core.astype(sources.dtype),
-            )
+                order = reader.order_of(objects)
+                sample = draw_sample(
+                    objects.shape,
+                    order,
+                    int(self.n_clusters),
+                    self.max_samples,
+                    self.symmetric,
+                    rng,
+                )
+                sources = _CRITERIA[self.criterion](reader, objects, sample)
+            # Find the weights of the sources and the model.
+            names = reader.names
+            weights = read_source_weights(self.weights, names)
+            n_init = 2 + len(names) if self.n_init == "auto" else self.n_init
+            config = self._solver_config(fusion_nmf, n_init=n_init)
+            sources.fit(config, float(self.eta), weights)
+            fusion = sources.fusion
+            # Extend the memberships of the fitted objects to the others.
+            posterior = fusion.posterior(sources.dtype)
+            core = fusion.core.astype(sources.dtype)
             profile = posterior[-sources.n_compared :] / np.diagonal(core)
-            rows = np.empty((n_samples, self.n_clusters), dtype=posterior.dtype)
-            self.sample_indices_, self._fitted_ = np.sort(sample.fitted), sample.fitted
-            rows[sample.fitted] = posterior[: len(sample.fitted)]
-            if len(others := place.samples[~np.isin(place.samples, sample.fitted)]):
-                with stage(f"memberships of {counted(len(others), 'other object')}"):
-                    rows[others] = self._extended(objects, others, profile)
-            rows = rows[place.samples[place.back]]
-            # the clusters by their size
-            P, labels, order = number_by_size(membership(rows), hard_labels(rows))
-            if labels.min() < 0:
-                lost = counted(int((labels < 0).sum()), "object")
-                told = f"Nothing tells the cluster of {lost}, similar to no other"
-                warn(f"{told}: memberships there are uniform, labels are -1.")
-            self._order_ = order
-            self._profile_, self.core_ = profile[:, order], core[np.ix_(order, order)]
+            rows = sources.extend_to_all(objects, order, posterior, profile)
+            # Number the clusters by their size.
+            memberships, labels, clusters = number_by_size(
+                membership(rows), hard_labels(rows)
+            )
+            self._warn_unless_converged(fusion, int(labels.max()) + 1)
             self.labels_ = labels
-            self.membership_ = P
+            self.membership_ = memberships
+            self.weights_ = sources.weights
+            self.source_names_ = names
+            self.source_losses_ = sources.losses
+            if isinstance(sources, AgreementGraph):
+                self.agreement_ = sources.agreement
+                self.counted_ = sources.counted
+            self.core_ = core[np.ix_(clusters, clusters)]
             self.loss_ = fusion.loss
             self.loss_curves_ = fusion.loss_curves
             self.loss_curve_ = self.loss_curves_[0]
             self.n_iter_ = fusion.best.n_iter
-            self._warn_unless_converged(fusion, int(labels.max()) + 1)
+            self.sample_indices_ = np.sort(sample.fitted)
+            # what predictions and reports need
+            self._sources_ = sources
+            self._profile_ = profile[:, clusters]
+            self._order_ = clusters  # the clusters, as the factors number them
         return self
 
     def fit_transform(
@@ -391,25 +426,169 @@ class SimilarityFusionNMF(FusionReports):
         """
         memberships: Any = super().transform(X)
         is_frame = hasattr(memberships, "set_axis")  # of pandas
-        names = self._reader_.read_new(self, X).index if is_frame else None
+        names = self._sources_.reader.read_new(self, X).index if is_frame else None
         return memberships if names is None else memberships.set_axis(names)
 
     def _extend(self, X: Any) -> np.ndarray:
-        objects = self._reader_.read_new(self, X)
-        return self._extended(objects, np.arange(objects.shape[0]), self._profile_)
+        objects = self._sources_.reader.read_new(self, X)
+        return self._sources_.extend(objects, np.arange(len(objects)), self._profile_)
 
-    def _extended(
-        self, objects: Any, numbers: np.ndarray, profile: np.ndarray
-    ) -> np.ndarray:
-        """Return the similarity of objects to the clusters that a profile describes."""
-        return self._reader_.extended(objects, numbers, profile, self._sources_.joined)
+    def fused_similarity(self, rows: Any = None, columns: Any = None) -> Any:
+        r"""Return the similarity that all sources make together, which the clusters explain.
+
+        It is the fused graph, or the mixture of the sources with another `criterion`: for heat
+        maps, or for methods that take a graph. Its rows sum to 1 on average.
+
+        Parameters
+        ----------
+        rows, columns : slice, array-like of int, or mask, default=None
+            Which objects to return, of those that the model was fitted to; None: all. Columns
+            are landmarks where ``symmetric=False`` made some.
+
+        Returns
+        -------
+        {ndarray, csr_array} of shape (n_rows, n_columns)
+            Sparse, but with another `criterion` if a source is not.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        TypeError, ValueError
+            If `rows` or `columns` name no objects.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import SimilarityFusionNMF
+        >>> X = np.random.RandomState(0).normal(size=(30, 2)) + 4 * (np.arange(30) < 15)[:, None]
+        >>> model = SimilarityFusionNMF(n_clusters=2).fit({"height": X[:, :1], "width": X[:, 1:]})
+        >>> similarity = model.fused_similarity()
+        >>> round(float(similarity.sum()), 3)
+        30.0
+        >>> model.fused_similarity(rows=[0, 1], columns=slice(5)).shape
+        (2, 5)
+        """
+        check_is_fitted(self)
+        matrix = self._sources_.mixed.A
+        row_positions = np.argsort(self._sources_.fitted)
+        column_positions = row_positions
+        if not self._sources_.symmetric:
+            column_positions = np.arange(matrix.shape[1])
+        n = len(row_positions)
+        m = len(column_positions)
+        i = row_positions[positions(rows, n, "row", "fused_similarity")]
+        j = column_positions[positions(columns, m, "column", "fused_similarity")]
+        return cut(matrix, i, j) * (n / (total(matrix) or 1.0))
+
+    def source_contributions(self) -> np.ndarray:
+        r"""Return how much every source contributes to every cluster.
+
+        That objects occur together more often than independent ones would is what a cluster
+        explains:
+
+        .. math:: e_{\nu l} = \sum_{ij} p^l_{ij}\, \tau_{ij\nu}
+            \log \frac{m_{ij}}{m_{i\cdot}\, m_{\cdot j}} , \quad
+            \tau_{ij\nu} = \frac{h_{i\nu} q_\nu h_{j\nu}}{m_{ij}}
+
+        with :math:`M = H \mathrm{diag}(q) H'`, and :math:`p^l_{ij}` what the source adds to
+        :math:`P_{ij}`: of these the sum is P. A contribution is the share of a source in that,
+        :math:`e_{\nu l} / \sum_{l'} e_{\nu l'}`, or 0 if it is below.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters, n_sources)
+            Rows sum to 1. A row is `weights_` where nothing is explained.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import SimilarityFusionNMF
+        >>> rng = np.random.RandomState(0)
+        >>> y = np.repeat([0, 1], 30)
+        >>> names = ("height", "weight", "noise")
+        >>> views = {name: rng.normal(size=(60, 3)) for name in names}
+        >>> for name in names[:2]:
+        ...     views[name] += 4 * y[:, None]
+        >>> model = SimilarityFusionNMF(n_clusters=2).fit(views)
+        >>> model.source_contributions().round(1)
+        array([[0.5, 0.5, 0. ],
+               [0.5, 0.5, 0. ]])
+        """
+        check_is_fitted(self)
+        W, H = self._sources_.row_column_factors()
+        explained = np.zeros((len(self.weights_), self.n_clusters))
+        with one_blas_thread():
+            for number, part in enumerate(self._sources_.contributions()):
+                if part is not None:
+                    explained[number] = explained_by_clusters(part, W, H)
+        explained = np.maximum(explained.T[self._order_], 0)
+        sums = explained.sum(axis=1, keepdims=True)
+        shares = explained / np.where(sums > 0, sums, 1)
+        return np.where(sums > 0, shares, self.weights_)
+
+    def rank_sources(self) -> list[RankedSource]:
+        """Return the sources in the order of their agreement with the result.
+
+        Every source is clustered alone, from its spectral start, with the parameters of the
+        estimator; that takes as long as a fit.
+
+        Returns
+        -------
+        list of RankedSource
+            Tuples of name, agreement, weight and loss, the largest agreement first; what
+            ``pandas.DataFrame`` makes a table of.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import SimilarityFusionNMF
+        >>> rng = np.random.RandomState(0)
+        >>> y = np.repeat([0, 1, 2], 20)
+        >>> views = {
+        ...     "noise": rng.normal(size=(60, 2)),
+        ...     "half": (y == 0)[:, None] + 0.1 * rng.normal(size=(60, 2)),
+        ...     "all": y[:, None] + 0.1 * rng.normal(size=(60, 2)),
+        ... }
+        >>> model = SimilarityFusionNMF(n_clusters=3).fit(views)
+        >>> [source.name for source in model.rank_sources()]
+        ['all', 'half', 'noise']
+        """
+        check_is_fitted(self)
+        sources = self._sources_
+        config = self._solver_config(fusion_nmf, n_init=1)
+        ranked = []
+        for number, name in enumerate(self.source_names_):
+            with one_blas_thread(), np.errstate(under="ignore"):
+                alone = sources.labels_of_source(number, config)
+            labels = self.labels_[sources.evaluated_rows[: len(alone)]]
+            seen = alone >= 0
+            source = RankedSource(
+                name=name,
+                agreement=float(
+                    normalized_mutual_info_score(labels[seen], alone[seen])
+                ),
+                weight=float(self.weights_[number]),
+                loss=float(self.source_losses_[number]),
+            )
+            ranked.append(source)
+        return sorted(ranked, key=lambda source: -source.agreement)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity` and `criterion`."""
         tags = super().__sklearn_tags__()
+        is_pairwise = takes_similarities(self.affinity)
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = takes_similarities(self.affinity)
-        tags.input_tags.positive_only = (
-            tags.input_tags.pairwise and self.criterion != "agreement"
-        )
+        tags.input_tags.pairwise = is_pairwise
+        tags.input_tags.positive_only = is_pairwise and self.criterion != "agreement"
         return tags

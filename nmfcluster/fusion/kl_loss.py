@@ -1,6 +1,6 @@
-"""A symmetric matrix that is scaled to sum to 1: how often two objects occur together.
+"""Kullback-Leibler losses of sources, and the weights that are best for them.
 
-The objective of fusion: the losses of the sources, and the weights that are best for them.
+A symmetric matrix P that is scaled to sum to 1 says how often two objects occur together.
 """
 
 from dataclasses import dataclass
@@ -21,11 +21,10 @@ from nmfcluster._utils.storage import (
     total,
 )
 
-LEAST = 1e-6  # nats that a matrix must hold about pairs: less is rounding of float32
-_ROWS = 64  # of a dense matrix that are worked on at a time: a block stays in the cache
-_PAIRS = (
-    2**13
-)  # of a sparse matrix that are worked on at a time: their rows of factors stay there
+# nats about pairs that a matrix must hold to be informative: less is rounding of float32
+MIN_INFORMATION = 1e-6
+_DENSE_ROWS = 64  # of a dense matrix at a time: a block stays in the cache
+_SPARSE_ENTRIES = 2**13  # of a sparse matrix at a time: rows of factors stay in cache
 
 
 class DensePairs:
@@ -47,11 +46,11 @@ class DensePairs:
     """
 
     def __init__(self, matrix: np.ndarray) -> None:
-        self.shape, self.dtype, self._matrix = matrix.shape, matrix.dtype, matrix
-        self._size, self._blocks = (
-            total(matrix) or 1.0,
-            list(row_blocks(len(matrix), _ROWS)),
-        )
+        self.shape = matrix.shape
+        self.dtype = matrix.dtype
+        self._matrix = matrix
+        self._size = total(matrix) or 1.0
+        self._blocks = list(row_blocks(len(matrix), _DENSE_ROWS))
         self.margin = matrix.sum(axis=1) / self._size
         self.entropy = sum(
             entropy_of(matrix[rows], self._size) for rows in self._blocks
@@ -94,17 +93,21 @@ class SparsePairs:
     """
 
     def __init__(self, matrix: sp.csr_array) -> None:
-        n, size = matrix.shape[0], total(matrix) or 1.0
+        n = matrix.shape[0]
         i, j, values = stored_entries(matrix)
         upper = i <= j
-        i, j, values = i[upper], j[upper], values[upper] / size
-        self.shape, self.dtype = matrix.shape, matrix.dtype
+        i = i[upper]
+        j = j[upper]
+        values = values[upper] / (total(matrix) or 1.0)
+        self.shape = matrix.shape
+        self.dtype = matrix.dtype
         self.entropy = 2 * entropy_of(values[i != j]) + entropy_of(values[i == j])
         self._values = np.where(i == j, values / 2, values).astype(self.dtype)
-        kind = index_dtype(max(n, len(i)))
-        self._rows, self._columns = i.astype(kind), j.astype(kind)
-        self._indptr = np.searchsorted(i, np.arange(n + 1)).astype(kind)
-        self._blocks = list(row_blocks(len(i), _PAIRS))
+        dtype = index_dtype(max(n, len(i)))
+        self._rows = i.astype(dtype)
+        self._columns = j.astype(dtype)
+        self._indptr = np.searchsorted(i, np.arange(n + 1)).astype(dtype)
+        self._blocks = list(row_blocks(len(i), _SPARSE_ENTRIES))
         sums = np.bincount(i, self._values, n) + np.bincount(j, self._values, n)
         self.margin = sums.astype(self.dtype)
 
@@ -117,11 +120,11 @@ class SparsePairs:
         return half @ W + half.T @ W
 
     def cross_entropy(self, W: np.ndarray, H: np.ndarray) -> float:
-        left = 0.0
+        loss = 0.0
         for block in self._blocks:
             logs = np.log(_entries(W, H, self._rows[block], self._columns[block]))
-            left -= float((self._values[block] * logs).sum(dtype=np.float64))
-        return 2 * left
+            loss -= float((self._values[block] * logs).sum(dtype=np.float64))
+        return 2 * loss
 
 
 Pairs = DensePairs | SparsePairs
@@ -140,21 +143,20 @@ def cross_entropy(S: Any, W: np.ndarray, H: np.ndarray) -> float:
     S : {ndarray, csr_array} of shape (n, p)
     W, H : ndarray of shape (n, k) and (p, k)
     """
-    left = 0.0
+    loss = 0.0
     if sp.issparse(S):
         i, j, values = stored_entries(S)
-        for block in row_blocks(len(values), _PAIRS):
-            left -= float(values[block] @ np.log(_entries(W, H, i[block], j[block])))
+        for block in row_blocks(len(values), _SPARSE_ENTRIES):
+            loss -= float(values[block] @ np.log(_entries(W, H, i[block], j[block])))
     else:
-        for rows in row_blocks(len(S), _ROWS):
-            left -= float(
-                row_dots(S[rows], np.log(W[rows] @ H.T)).sum(dtype=np.float64)
-            )
-    return left / (total(S) or 1.0)
+        for rows in row_blocks(len(S), _DENSE_ROWS):
+            dots = row_dots(S[rows], np.log(W[rows] @ H.T))
+            loss -= float(dots.sum(dtype=np.float64))
+    return loss / (total(S) or 1.0)
 
 
-def left_unexplained(S: sp.csr_array, W: np.ndarray, H: np.ndarray) -> float:
-    r"""Return the share of what there is to explain of pairs that a model leaves unexplained.
+def unexplained_share(S: sp.csr_array, W: np.ndarray, H: np.ndarray) -> float:
+    r"""Return the share of the information in pairs that a model leaves unexplained.
 
     Pairs are drawn by the model or, with a probability of their own, by independent objects:
 
@@ -171,39 +173,40 @@ def left_unexplained(S: sp.csr_array, W: np.ndarray, H: np.ndarray) -> float:
     Returns
     -------
     float
-        Between 0 and 1; 1, too, where there is nothing to explain.
+        Between 0 and 1; 1, too, if there is nothing to explain.
     """
+    # what there is to explain: how far the pairs are from independent objects
     i, j, values = stored_entries(S)
     p = values.astype(np.float64) / (total(S) or 1.0)
-    r, s = np.bincount(i, p, S.shape[0]), np.bincount(j, p, S.shape[1])
-    there = entropy_of(r) + entropy_of(s) - entropy_of(p)
-    if there <= LEAST:
+    r = np.bincount(i, p, S.shape[0])
+    s = np.bincount(j, p, S.shape[1])
+    information = entropy_of(r) + entropy_of(s) - entropy_of(p)
+    if information <= MIN_INFORMATION:
         return 1.0
-    mass = W[r > 0].sum(axis=0, dtype=np.float64) @ H[s > 0].sum(
-        axis=0, dtype=np.float64
-    )
-    times = np.empty(
-        len(p)
-    )  # how often as by independence; above 0, which less 1 would not tell
-    for block in row_blocks(len(p), _PAIRS):
-        rows, columns = i[block], j[block]
-        times[block] = _entries(W, H, rows, columns) / mass / r[rows] / s[columns]
+    # how much more often a pair occurs by the model than by independence
+    row_mass = W[r > 0].sum(axis=0, dtype=np.float64)
+    mass = row_mass @ H[s > 0].sum(axis=0, dtype=np.float64)
+    ratios = np.empty(len(p))  # above 0, which a ratio minus 1 would lose in rounding
+    for block in row_blocks(len(p), _SPARSE_ENTRIES):
+        rows = i[block]
+        columns = j[block]
+        ratios[block] = _entries(W, H, rows, columns) / mass / r[rows] / s[columns]
 
     def slope(share: float) -> float:
-        return float(p @ ((times - 1) / (1 - share + share * times)))
+        return float(p @ ((ratios - 1) / (1 - share + share * ratios)))
 
-    share = (
-        0.0
-        if slope(0) <= 0
-        else 1.0
-        if slope(1) >= 0
-        else brentq(slope, 0, 1, xtol=1e-4)
-    )
-    return float(1 - p @ np.log(1 - share + share * times) / there)
+    # the best share of the model, at which the slope is 0 unless it is at an end
+    if slope(0) <= 0:
+        share = 0.0
+    elif slope(1) >= 0:
+        share = 1.0
+    else:
+        share = brentq(slope, 0, 1, xtol=1e-4)
+    return float(1 - p @ np.log(1 - share + share * ratios) / information)
 
 
-def told_of_clusters(S: Any, W: np.ndarray, H: np.ndarray) -> np.ndarray:
-    """Return what the pairs of a matrix tell of every cluster, (k,), in nats times its sum.
+def explained_by_clusters(S: Any, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+    """Return what every cluster explains of the pairs of a matrix, (k,), in nats times its sum.
 
     ``sum_ij s_ij t_ij log(m_ij / (m_i. m_.j))`` for the model ``M = W H'``, scaled to sum to 1,
     with the share ``t_ij = w_i h_j / (W H')_ij`` of a cluster in a pair.
@@ -215,15 +218,19 @@ def told_of_clusters(S: Any, W: np.ndarray, H: np.ndarray) -> np.ndarray:
     W, H : ndarray of shape (n, k) and (p, k)
     """
     i, j, values = stored_entries(sp.csr_array(S))
-    own, others = W @ H.sum(axis=0), H @ W.sum(axis=0)
-    mass, told = own.sum(), np.zeros(W.shape[1])
-    for block in row_blocks(len(values), _PAIRS):
-        rows, columns = i[block], j[block]
+    row_sums = W @ H.sum(axis=0)
+    column_sums = H @ W.sum(axis=0)
+    mass = row_sums.sum()
+    explained = np.zeros(W.shape[1])
+    for block in row_blocks(len(values), _SPARSE_ENTRIES):
+        rows = i[block]
+        columns = j[block]
         shares = W.take(rows, axis=0) * H.take(columns, axis=0)
         model = shares.sum(axis=1)
-        gains = values[block] * np.log(model * mass / own[rows] / others[columns])
-        told += (gains / model) @ shares
-    return told
+        ratios = model * mass / row_sums[rows] / column_sums[columns]
+        gains = values[block] * np.log(ratios)
+        explained += (gains / model) @ shares
+    return explained
 
 
 def _entries(
@@ -246,10 +253,10 @@ class FusionObjective:
     ----------
     pairs : Pairs
     relative : bool
-        Whether it is a share of what there is to explain, ``D(P || r r')`` with the margins r of
-        P; else it is in nats.
+        Whether it is a share of the largest loss, ``D(P || r r')`` with the margins r of P; else
+        it is in nats.
     shift : float
-        What a graph of objects and landmarks adds to both, in nats.
+        What a graph of objects and landmarks adds to both losses, in nats.
     """
 
     pairs: Pairs
@@ -259,25 +266,22 @@ class FusionObjective:
     wide = False  # starts side by side are not faster: a quotient is as large as the similarity
 
     @cached_property
-    def there(self) -> float:
-        """What there is to explain, in nats."""
-        return max(
-            2 * entropy_of(self.pairs.margin) - self.pairs.entropy - self.shift, LEAST
-        )
+    def max_loss(self) -> float:
+        """Loss of independent objects, in nats."""
+        pairs = self.pairs
+        loss = 2 * entropy_of(pairs.margin) - pairs.entropy - self.shift
+        return max(loss, MIN_INFORMATION)
 
     @property
     def constant(self) -> float:
         """Scale of a change of the loss."""
-        return 1.0 if self.relative else self.there
+        return 1.0 if self.relative else self.max_loss
 
     def loss(self, W: np.ndarray) -> float:
         """Return the loss of a factor W, (n, k), that sums to 1."""
-        left = (
-            self.pairs.cross_entropy(W, W / W.sum(axis=0))
-            - self.pairs.entropy
-            - self.shift
-        )
-        return left / self.there if self.relative else left
+        pairs = self.pairs
+        loss = pairs.cross_entropy(W, W / W.sum(axis=0)) - pairs.entropy - self.shift
+        return loss / self.max_loss if self.relative else loss
 
 
 def gibbs_weights(losses: np.ndarray, eta: float, prior: np.ndarray) -> np.ndarray:
@@ -322,7 +326,8 @@ def smallest_objective(losses: np.ndarray, eta: float, prior: np.ndarray) -> flo
 
     It lies between the smallest loss, for eta 0, and the mean loss, for infinity.
     """
-    losses, prior = losses[prior > 0], prior[prior > 0]
+    losses = losses[prior > 0]
+    prior = prior[prior > 0]
     if np.isinf(eta) or not len(prior):
         return fsum(prior * losses)
     best = float(losses.min())
@@ -330,6 +335,6 @@ def smallest_objective(losses: np.ndarray, eta: float, prior: np.ndarray) -> flo
         return best
     with np.errstate(
         over="ignore"
-    ):  # the exponential of a quotient that overflows is 0
+    ):  # a quotient that overflows has an exponential of 0
         rest = fsum(prior * np.expm1(-(losses - best) / eta))
     return best - eta * float(np.log1p(rest))

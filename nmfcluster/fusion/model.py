@@ -1,35 +1,55 @@
-"""Kullback-Leibler factorization of a matrix of pairs: the model of all fusions."""
+"""Kullback-Leibler factorization of a matrix of pairs, fitted in turn with weights of sources.
 
-from collections.abc import Callable, Sequence
+A source S of n objects and p landmarks is read as the graph of both, ``[[0, S], [S', 0]]``. One
+factor of it holds W of the objects above H of the landmarks: an EM step is that of ``P = W H'``,
+and gives both parts the same probability. The loss of a model and the largest loss are both
+larger by log 2 than for ``P``: the graph also says which end of a pair is an object.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from math import log
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import normalize
 
-from nmfcluster._base import membership
+from nmfcluster._base import hard_labels, membership
 from nmfcluster._optim.initialization import leading_eigenpairs, rotate_to_axes
 from nmfcluster._optim.run import SolverConfig, Start, Steps, keep_starts, run_starts
 from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils import storage
+from nmfcluster._utils.order import CanonicalOrder
 from nmfcluster._utils.parallel import one_thread
-from nmfcluster.fusion.kl_loss import FusionObjective
-from nmfcluster.similarity import Explicit, Similarity
-
-# entry of a factor that sums to 1, by bytes a number: 0 would be final; products of two are above 0
-_SMALLEST = {4: 1e-18, 8: 1e-20}
-_MIN_ITER = 10  # updates, of two or three EM steps each: the first ones can gain little
-_RACE_FROM = 3  # updates: a start that can win is below the end of the first by then
-_RACE_FROM_NATS = 20  # the same of losses in nats, which flat kernels hardly change
-_WARM_UP = 5  # EM steps of a start: a raw one may fit nothing at first
-_KMEANS = (
-    5  # runs of k-means on eigenvectors, which are few: one is not always the best
+from nmfcluster._utils.progress import stage
+from nmfcluster._utils.validation import counted, warn
+from nmfcluster.fusion.kl_loss import (
+    FusionObjective,
+    gibbs_weights,
+    make_pairs,
+    smallest_objective,
 )
+from nmfcluster.similarity import Explicit
+from nmfcluster.stack.readers import StackReader
+
+# smallest entry of a factor that sums to 1, by bytes a number: an entry of 0 would stay 0, and
+# products of two entries must be above 0
+_SMALLEST = {4: 1e-18, 8: 1e-20}
+# updates, of two or three EM steps each, before a run can converge: the first ones can gain little
+_MIN_ITER = 10
+# updates after which a start is abandoned unless it is below the end of the first one; losses in
+# nats need more, as flat kernels hardly change them
+_PRUNE_FROM = 3
+_PRUNE_FROM_NATS = 20
+_WARM_UP = 5  # EM steps that end a start: a raw one may fit nothing at first
+_KMEANS_RUNS = 5  # on eigenvectors, which are few: a single run is not always the best
+_WEIGHTS_TOL = 1e-3  # weights have converged below this change, which moves no object
 
 
-def _positive(W: np.ndarray) -> np.ndarray:
+def _make_positive(W: np.ndarray) -> np.ndarray:
     """Return a factor with entries above 0 that sum to 1."""
     W = np.maximum(W, _SMALLEST[W.dtype.itemsize])
     return np.asarray(W / W.sum())
@@ -58,17 +78,15 @@ def em_step(objective: FusionObjective, W: np.ndarray) -> np.ndarray:
     .. [1] T. Lange, J. M. Buhmann. Fusion of similarity data in clustering. NIPS 2005.
     """
     H = W / W.sum(axis=0)
-    return _positive(H * objective.pairs.ratio_product(W, H))
+    return _make_positive(H * objective.pairs.ratio_product(W, H))
 
 
-def _extrapolated_and_plain(
-    step: Callable[[np.ndarray], np.ndarray], W: np.ndarray
-) -> list[np.ndarray]:
-    """Return where three steps lead that run ahead, and where two lead that do not.
+def extrapolate_steps(step: Any, W: np.ndarray) -> list[np.ndarray]:
+    """Return where three extrapolated steps lead, and where two plain ones do.
 
-    SQUAREM [1]_: the second step shows how fast the first shrinks; extrapolated, the two jump to
-    where many would lead, and a third step restores the constraints after the jump. Where there is
-    nothing to extrapolate, the two plain steps are returned alone.
+    SQUAREM [1]_: the second step shows how fast the first one shrinks. Extrapolated, the two jump
+    to where many would lead, and a third step restores the constraints after the jump. If there
+    is nothing to extrapolate, the result of the two plain steps is returned alone.
 
     References
     ----------
@@ -77,20 +95,22 @@ def _extrapolated_and_plain(
     """
     once = step(W)
     twice = step(once)
-    first, change = once - W, twice - 2 * once + W
+    first = once - W
+    change = twice - 2 * once + W
     size = float(np.linalg.norm(change))
     pace = float(np.linalg.norm(first)) / size if size else 1.0
     if pace <= 1:
         return [twice]
-    ahead = W + 2 * pace * first + pace**2 * change
-    ahead = np.maximum(ahead, 0.5 * twice)  # from an entry next to 0 few come back
-    return [step(_positive(ahead)), twice]
+    extrapolated = W + 2 * pace * first + pace**2 * change
+    # an entry that is next to 0 seldom grows again
+    extrapolated = np.maximum(extrapolated, 0.5 * twice)
+    return [step(_make_positive(extrapolated)), twice]
 
 
 def fusion_nmf(objective: FusionObjective, W: np.ndarray) -> Steps:
-    """Minimise the divergence of pairs from the model, by EM steps that are extrapolated.
+    """Minimise the divergence of pairs from the model by extrapolated EM steps.
 
-    Where that would raise it, plain EM steps are taken, which cannot: the loss never rises.
+    If these would raise it, plain EM steps are taken, which cannot: the loss never rises.
 
     Parameters
     ----------
@@ -104,16 +124,21 @@ def fusion_nmf(objective: FusionObjective, W: np.ndarray) -> Steps:
         W, each of which sums to 1.
     loss : ndarray of shape (n_starts,)
     """
-    W = np.stack(list(map(_positive, W)))
-    loss, step = np.array(list(map(objective.loss, W))), partial(em_step, objective)
+    W = np.stack([_make_positive(start) for start in W])
+    loss = np.array([objective.loss(start) for start in W])
+    step = partial(em_step, objective)
     while True:
         keep = yield (W,), loss
-        W, loss = (array.copy() for array in keep_starts(keep, W, loss))
+        W, loss = keep_starts(keep, W, loss)
+        # what was yielded is not written to
+        W = W.copy()
+        loss = loss.copy()
         for s in range(len(W)):
-            for candidate in _extrapolated_and_plain(step, W[s]):
-                reached = objective.loss(candidate)
-                if reached <= loss[s]:
-                    W[s], loss[s] = candidate, reached
+            for candidate in extrapolate_steps(step, W[s]):
+                candidate_loss = objective.loss(candidate)
+                if candidate_loss <= loss[s]:
+                    W[s] = candidate
+                    loss[s] = candidate_loss
                     break
 
 
@@ -140,110 +165,358 @@ class Fusion(Factorization):
         of others; unless nothing is known of any.
         """
         margin = self.objective.pairs.margin
-        known = (
-            margin >= 1e-12 * margin.mean()
-        )  # of less an object's start is not moved
-        return membership(self.best.factors[0].astype(dtype)) * known[:, None]
+        # an object with less than that has not moved from its start
+        is_known = margin >= 1e-12 * margin.mean()
+        return membership(self.best.factors[0].astype(dtype)) * is_known[:, None]
 
 
-@dataclass(frozen=True)
-class Origin:
-    """What starts are made of.
+class SpectralStarts:
+    """Starting factors from the leading eigenvectors of a matrix.
 
-    Attributes
+    Parameters
     ----------
     matrix : {ndarray, csr_array} of shape (n, n)
     n_clusters : int
     """
 
-    matrix: Any
-    n_clusters: int
+    def __init__(self, matrix: Any, n_clusters: int) -> None:
+        self._matrix = matrix
+        self._n_clusters = n_clusters
 
     @cached_property
-    def _compared(self) -> Similarity:
-        return Explicit(self.matrix).without_diagonal()
+    def _off_diagonal(self) -> Any:
+        return Explicit(self._matrix).without_diagonal()
 
     @cached_property
     def degrees(self) -> np.ndarray:
-        """The sums of its rows, without its diagonal."""
-        return (
-            self._compared @ np.ones((self.matrix.shape[0], 1), dtype=self.matrix.dtype)
-        )[:, 0]
+        """The sums of the rows of the matrix, without its diagonal."""
+        ones = np.ones((self._matrix.shape[0], 1), dtype=self._matrix.dtype)
+        return (self._off_diagonal @ ones)[:, 0]
 
     @cached_property
-    def spectrum(self) -> tuple[np.ndarray, np.ndarray]:
+    def _eigenpairs(self) -> tuple[np.ndarray, np.ndarray]:
         """Leading eigenvalues, and their vectors, of the matrix over the roots of degrees."""
-        A = self._compared.scaled(storage.inverse(np.sqrt(self.degrees)))
-        return leading_eigenpairs(A, min(self.n_clusters, A.shape[0]))
+        A = self._off_diagonal.scaled(storage.inverse(np.sqrt(self.degrees)))
+        return leading_eigenpairs(A, min(self._n_clusters, A.shape[0]))
 
-    def spectral(self) -> np.ndarray:
+    def rotated(self) -> np.ndarray:
         """Return W from eigenvectors rotated towards the axes, (n, k); its scale is of no use."""
-        H = (
-            rotate_to_axes(*self.spectrum, self.n_clusters)
-            * np.sqrt(self.degrees)[:, None]
-        )
+        values, vectors = self._eigenpairs
+        H = rotate_to_axes(values, vectors, self._n_clusters)
+        H = H * np.sqrt(self.degrees)[:, None]
         H += 1e-3 * H.mean()  # an entry that begins at 0 stays there
         return np.asarray(H * H.sum(axis=0))
 
     def clustered(self) -> np.ndarray:
         """Return W of clusters that k-means finds in the rows of the eigenvectors, (n, k)."""
-        _, vectors = self.spectrum
-        kmeans = KMeans(vectors.shape[1], n_init=_KMEANS, random_state=0)
+        _, vectors = self._eigenpairs
+        kmeans = KMeans(vectors.shape[1], n_init=_KMEANS_RUNS, random_state=0)
         with one_thread():
             labels = kmeans.fit_predict(normalize(vectors))
-        return (np.eye(self.n_clusters)[labels] + 0.1 / self.n_clusters) * self.degrees[
-            :, None
-        ]
+        H = np.eye(self._n_clusters)[labels] + 0.1 / self._n_clusters
+        return H * self.degrees[:, None]
 
     def start(self, objective: FusionObjective, by_kmeans: bool) -> np.ndarray:
         """Return the factor where a run starts, after some EM steps, (n, k)."""
-        if self.degrees.any():
-            W = self.clustered() if by_kmeans else self.spectral()
-        else:  # a similarity of 0 has no clusters: all are alike
-            W = np.ones((self.matrix.shape[0], self.n_clusters))
-        W = _positive(W.astype(objective.pairs.dtype))
+        if not self.degrees.any():  # a similarity of 0 has no clusters
+            W = np.ones((self._matrix.shape[0], self._n_clusters))
+        elif by_kmeans:
+            W = self.clustered()
+        else:
+            W = self.rotated()
+        W = _make_positive(W.astype(objective.pairs.dtype))
         for _ in range(_WARM_UP):
             W = em_step(objective, W)
         return W
 
 
-def fuse(
-    objective: FusionObjective,
+def fit_fusion(
     matrix: Any,
     config: SolverConfig,
-    alone: Sequence[Any] = (),
-    before: np.ndarray | None = None,
+    *,
+    relative: bool,
+    symmetric: bool = True,
+    single_matrices: Sequence[Any] = (),
+    previous: np.ndarray | None = None,
 ) -> Fusion:
-    """Fit the factor to pairs; the run with the smallest loss is kept.
+    """Fit the factor to the pairs of a matrix; the run with the smallest loss is kept.
 
     The first start is spectral; the second has the clusters of k-means on the same eigenvectors.
-    The others are spectral, on matrices of single sources. All but the first must soon be below it
-    by `tol`.
+    The others are spectral, on matrices of single sources. All but the first are abandoned unless
+    they are soon below it by `tol`.
 
     Parameters
     ----------
-    objective : FusionObjective
-    matrix : {ndarray, csr_array} of shape (n, n)
-        That the pairs are of.
+    matrix : {ndarray, csr_array} of shape (n, n) or (n, p)
     config : SolverConfig
-    alone : sequence of {ndarray, csr_array} of shape (n, n), default=()
-    before : ndarray of shape (n, k), default=None
+    relative : bool
+        Whether the loss is a share, or in nats, see `FusionObjective`.
+    symmetric : bool, default=True
+        Whether the matrix compares objects with each other; else it compares them with landmarks,
+        and the graph of both is fitted.
+    single_matrices : sequence of {ndarray, csr_array}, default=()
+        Of the shape of the matrix.
+    previous : ndarray of shape (n, k) or (n + p, k), default=None
         A factor to start from, before all others.
     """
-    whole, k = Origin(matrix, config.n_clusters), config.n_clusters
-    starts: list[Start] = [] if before is None else [partial(np.asarray, before)]
-    starts += [
-        partial(whole.start, objective, by_kmeans) for by_kmeans in (False, True)
+    shift = 0.0
+    if not symmetric:
+        matrix = storage.both_ways(matrix)
+        single_matrices = [storage.both_ways(one) for one in single_matrices]
+        shift = log(2)
+    objective = FusionObjective(make_pairs(matrix), relative, shift)
+    # the starts, which are computed when they are run
+    k = config.n_clusters
+    whole = SpectralStarts(matrix, k)
+    starts: list[Start] = [
+        partial(whole.start, objective, False),
+        partial(whole.start, objective, True),
     ]
-    starts += [partial(Origin(one, k).start, objective, False) for one in alone]
-    prune_from = _RACE_FROM if objective.relative else _RACE_FROM_NATS
-    config = config.with_stop(min_iter=_MIN_ITER, prune_from=prune_from)
-    solutions = run_starts(
-        objective, starts[:1], config, task := f"{matrix.shape[0]} objects"
+    if previous is not None:
+        starts.insert(0, partial(np.asarray, previous))
+    for single in single_matrices:
+        starts.append(partial(SpectralStarts(single, k).start, objective, False))
+    # run the first start, and the others against it
+    config = config.with_stop(
+        min_iter=_MIN_ITER,
+        prune_from=_PRUNE_FROM if relative else _PRUNE_FROM_NATS,
     )
-    if others := starts[1 : config.n_init]:
+    task = f"{matrix.shape[0]} objects"
+    solutions = run_starts(objective, starts[:1], config, task)
+    others = starts[1 : config.n_init]
+    if others:
         to_beat = solutions[0].loss - max(config.stop.tol, 0) * objective.constant
         solutions += run_starts(objective, others, config, task, to_beat=to_beat)
         solutions.sort(key=lambda one: (one.pruned, one.loss))
     curves = [solution.history for solution in solutions]
     return Fusion(solutions[0], curves, objective.constant, objective)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The objects that a model is fitted to.
+
+    Attributes
+    ----------
+    fitted : ndarray of int
+        The objects, in the order in which they are fitted.
+    compared : ndarray of int
+        Those that they are compared with, or columns of their similarities.
+    symmetric : bool
+        Whether these are the same; else they are landmarks.
+    distinct : ndarray of int or slice
+        The positions in `compared` of those that are equal to none before.
+    """
+
+    fitted: np.ndarray
+    compared: np.ndarray
+    symmetric: bool
+    distinct: Any
+
+
+def draw_sample(
+    shape: tuple[int, ...],
+    order: CanonicalOrder,
+    n_clusters: int,
+    max_samples: float | None,
+    symmetric: bool,
+    rng: np.random.RandomState,
+) -> Sample:
+    """Return the objects that a model is fitted to.
+
+    Without `symmetric`, all objects are fitted to their similarities to those that are drawn.
+    They are fitted in their canonical order.
+    """
+    n_objects = shape[0]
+    n_columns = shape[1]
+    size: Any = n_columns if max_samples is None else max_samples
+    if not isinstance(size, Integral):
+        size = max(round(size * n_columns), 2)
+    if not n_clusters <= size <= n_columns:
+        allowed = (
+            f"at least n_clusters={n_clusters} objects, and at most all {n_columns}"
+        )
+        raise ValueError(
+            f"max_samples={max_samples} must leave {allowed} that there are, or columns of "
+            f"similarities, got {size}."
+        )
+    chosen = np.arange(n_columns)
+    if size < n_columns:  # else nothing is drawn, and it is the same full fit
+        chosen = np.sort(rng.permutation(n_columns)[: int(size)])
+    distinct: Any = slice(None)
+    if n_columns == n_objects:  # columns that are no objects stay as they are
+        firsts = np.unique(order.first[chosen], return_index=True)[1]
+        if len(firsts) < len(chosen):
+            distinct = firsts
+        chosen = order.samples[chosen]
+    fitted = chosen if symmetric else order.samples
+    return Sample(fitted, chosen, bool(symmetric), distinct)
+
+
+class FittedSources:
+    """Sources, their weights, and the model that explains them.
+
+    A subclass sets the first attributes below, and gives `mix`, `losses_of` and `mix_new`. It has
+    two more methods: ``fit(config, eta, weights)`` finds the model and the weights, from the user's
+    own weights or None; ``contributions()`` returns what every source adds to what is explained, a
+    list of (n, p) matrices, or None where that is nothing.
+
+    Parameters
+    ----------
+    reader : StackReader
+    sample : Sample
+
+    Attributes
+    ----------
+    relative : bool
+        Whether losses are shares, or in nats.
+    max_rounds : int
+        Largest number of rounds of weights and models.
+    evaluated_rows : ndarray of int
+        The objects, the first of which `own` compares.
+    dtype : dtype
+        Of the similarities.
+    own : list of {ndarray, csr_array}
+        The matrix of each source alone, of some of the objects at least.
+    weights : ndarray of shape (L,)
+    losses : ndarray of shape (L,)
+    fusion : Fusion
+        The model.
+    mixed : FusedGraph
+        The mixture of the sources, of which `A` is the matrix that is explained.
+    """
+
+    relative: bool
+    max_rounds: int
+    evaluated_rows: np.ndarray
+    dtype: np.dtype
+    own: list[Any]
+
+    def __init__(self, reader: StackReader, sample: Sample) -> None:
+        self.reader = reader
+        self.fitted = sample.fitted
+        self.symmetric = sample.symmetric
+        self.n_compared = len(sample.compared)
+
+    def mix(self, weights: np.ndarray) -> Any:
+        """Return the mixture of the sources with these weights."""
+        raise NotImplementedError
+
+    def losses_of(self, W: np.ndarray) -> np.ndarray:
+        """Return the loss of every source by a model, (L,)."""
+        raise NotImplementedError
+
+    def mix_new(self, sources: list[Any]) -> Any:
+        """Return the mixture of the similarities of other objects, {ndarray, csr_array} (m, p)."""
+        raise NotImplementedError
+
+    def alternate(
+        self,
+        config: SolverConfig,
+        eta: float,
+        prior: np.ndarray,
+        single_matrices: Sequence[Any] = (),
+    ) -> None:
+        """Find the model and the weights in turn: the nested alternation of the paper, section 3.
+
+        Parameters
+        ----------
+        config : SolverConfig
+        eta : float
+        prior : ndarray of shape (L,)
+            Weights before anything is known of the model, which stay with ``eta=inf``.
+        single_matrices : sequence of {ndarray, csr_array} of shape (n, p), default=()
+            Of single sources, to start from.
+        """
+        weights = prior
+        lowest = np.inf
+        factor = None
+        for number in range(self.max_rounds):
+            # fit the model to the sources with these weights
+            mixed = self.mix(weights)
+            fusion = fit_fusion(
+                mixed.A,
+                config,
+                relative=self.relative,
+                symmetric=self.symmetric,
+                single_matrices=single_matrices,
+                previous=factor,
+            )
+            factor = fusion.best.factors[0]
+            # find the weights that are best for the losses of the sources
+            losses = self.losses_of(factor)
+            reached = smallest_objective(losses, eta, prior)
+            best_weights = gibbs_weights(losses, eta, prior)
+            converged = abs(best_weights - weights).max() < _WEIGHTS_TOL
+            # Keep the best round. The first one has weights that do not depend on eta. Neighbours
+            # can change with the weights, so that a round that has converged can be a little
+            # above an earlier one.
+            if reached < lowest or number == 1 or converged:
+                lowest = reached
+                self.weights = weights
+                self.losses = losses
+                self.fusion = fusion
+                self.mixed = mixed
+            if converged:
+                break
+            weights = best_weights
+
+    def extend_to_all(
+        self,
+        objects: Any,
+        order: CanonicalOrder,
+        posterior: np.ndarray,
+        profile: np.ndarray,
+    ) -> np.ndarray:
+        """Return the similarity of all objects to every cluster, (n_samples, n_clusters).
+
+        Warn if some are similar to none.
+
+        The first rows of the posterior are those of the fitted objects; equal objects have equal
+        rows.
+        """
+        samples = order.samples
+        rows = np.empty((len(samples), posterior.shape[1]), dtype=posterior.dtype)
+        rows[self.fitted] = posterior[: len(self.fitted)]
+        others = samples[~np.isin(samples, self.fitted)]
+        if len(others):
+            with stage(f"memberships of {counted(len(others), 'other object')}"):
+                rows[others] = self.extend(objects, others, profile)
+        # equal objects have the row of the first of them
+        rows = rows[samples[order.back]]
+        n_lost = int((hard_labels(rows) < 0).sum())
+        if n_lost:
+            warn(
+                f"Nothing tells the cluster of {counted(n_lost, 'object')}, similar to no other: "
+                "memberships there are uniform, labels are -1."
+            )
+        return rows
+
+    def extend(
+        self, objects: Any, numbers: np.ndarray, profile: np.ndarray
+    ) -> np.ndarray:
+        """Return the similarity of some objects to the clusters that a profile describes."""
+        return self.reader.extend(objects, numbers, profile, self.mix_new)
+
+    def row_column_factors(
+        self, W: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the factors of ``W H'`` for objects, and for those that they are compared with.
+
+        W is the factor of a run, by default that of the model.
+        """
+        if W is None:
+            W = self.fusion.best.factors[0]
+        H = W / W.sum(axis=0)
+        if self.symmetric:
+            return W, H
+        return W[: -self.n_compared], H[-self.n_compared :]
+
+    def labels_of_source(self, number: int, config: SolverConfig) -> np.ndarray:
+        """Return the clusters of the first objects by one source; -1: it did not see the object."""
+        matrix = self.own[number]
+        fusion = fit_fusion(
+            matrix, config, relative=self.relative, symmetric=self.symmetric
+        )
+        labels = hard_labels(fusion.posterior(self.dtype)[: matrix.shape[0]])
+        return np.where(storage.row_sums(matrix) > 0, labels, -1)

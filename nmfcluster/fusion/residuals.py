@@ -1,9 +1,13 @@
-"""What sources say beyond independence, and how far they agree in it."""
+"""Residuals of sources over independence, how far they agree, and the graph of their sum.
+
+Sources are summed in an order of their own, which the caller sees to: sums round alike then.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import isqrt
+from math import ceil, isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,24 +16,30 @@ from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._utils import storage
 
-_LEAST = 1e-12  # of the largest entry: less is no similarity
-_ALONE = 2  # objects: a sparse source says nothing of those in a part as small, a pair at most
-AGREE = 5.0  # z-score from which on sources agree: of 23,562 independent ones .05 % are above
-_MANY = (
-    2  # times the root of n, on average: a source with more neighbours is no graph yet
-)
-_STEPS = 50  # to the margins without a diagonal: of a few objects; many need three
-_COPIES = 0.95  # correlation, of all pairs and of those alike, from which on two sources are one
-_ENTRIES = 2**22  # of rows by which copies are told
-_ROUNDED = 1e-6  # of the largest entry: less is what float32 leaves of 0
-_CONSTANT = (
-    1e-5  # of the size of a source: less is what float32 leaves where all are alike
-)
+AGREE = 5.0  # z-score from which on sources agree: 0.05 % of 23,562 independent ones are above
+_NEGLIGIBLE = 1e-12  # share of the largest entry below which an entry is no similarity
+# objects in a component of a sparse source up to which it says nothing of them: a pair at most
+_ISOLATED = 2
+# mean number of neighbours, in roots of n, above which a sparse source is no graph of neighbours
+_DENSE_GRAPH = 2
+# steps to the margins without a diagonal: a few objects need that many, many objects three
+_MARGIN_STEPS = 50
+# correlation, of all pairs and of those that both call similar, above which two sources are one
+_DUPLICATE = 0.95
+_COMPARED_ENTRIES = 2**22  # of two sources that may be duplicates
+# share of the largest entry, or of the size of a source: float32 leaves less of 0, and of a source
+# in which all are alike
+_ROUNDED = 1e-6
+_CONSTANT = 1e-5
+_GRAPH_ROWS = 256  # of a dense graph that are summed at a time
+# neighbours of an object, as a share of the mean cluster: in a small cluster they are not all
+# others
+_CLUSTER_SHARE = 0.75
 
 
 @dataclass(frozen=True)
 class Residual:
-    r"""A source over what independent objects, as frequent as in it, would be alike.
+    r"""A source minus what is expected of independent objects that are as frequent as in it.
 
     With :math:`N = D_r^{-1/2} S D_c^{-1/2}`, D the sums of rows and of columns,
 
@@ -44,7 +54,7 @@ class Residual:
     stored : {ndarray, csr_array} of shape (n, p)
         R in float32 if the source is dense, and N if it is sparse: then R is never formed.
     rows : ndarray of shape (n,)
-        u; 0 of objects that the source did not see, whose rows are 0.
+        u; 0 for objects that the source did not see, whose rows are 0.
     columns : ndarray of shape (p,)
         v.
     degrees : ndarray of shape (p,)
@@ -71,26 +81,31 @@ class Residual:
     def is_graph(self) -> bool:
         """Whether the source is sparse, with few enough entries in a row to be a graph."""
         N = self.stored
-        return sp.issparse(N) and N.nnz <= _MANY * isqrt(N.shape[1]) * N.shape[0]
+        most = _DENSE_GRAPH * isqrt(N.shape[1]) * N.shape[0]
+        return sp.issparse(N) and N.nnz <= most
 
-    def among(self, objects: np.ndarray) -> Residual:
-        """Return what the source says beyond independence of some objects, places, alone."""
-        N = self.stored[objects][:, objects] if self.square else self.stored[objects]
+    def restrict_to(self, objects: np.ndarray) -> Residual:
+        """Return the residual of some objects alone, which are positions."""
+        N = self.stored[objects]
+        columns = self.columns
+        if self.square:
+            N = N[:, objects]
+            columns = columns[objects]
         if not sp.issparse(N):
-            columns = self.columns[objects] if self.square else self.columns
             N = N + np.outer(self.rows[objects], columns)
             N[N < _ROUNDED * N.max(initial=0)] = 0  # what was 0 before float32
             if self.square:
                 np.fill_diagonal(N, 0)
-        return _beyond(N, self.degrees, self.square)
+        return _residual_of_scaled(N, self.degrees, self.square)
 
-    def of_new(self, source: Any) -> Residual:
+    def residual_of_new(self, source: Any) -> Residual:
         """Return the residual of the similarities of other objects, (m, n), to these."""
-        source = sp.csr_array(source) if sp.issparse(self.stored) else source
-        source = _cleaned(source, square=False)
-        N = _over_roots(source, storage.row_sums(source), self.degrees)
-        u = sums_of(N, axis=1) / (self.columns.sum() or 1.0)
-        return _explicit(replace(self, stored=N, rows=u, square=False))
+        if sp.issparse(self.stored):
+            source = sp.csr_array(source)
+        source = _clean(source, square=False)
+        N = _divide_by_roots(source, storage.row_sums(source), self.degrees)
+        rows = sums_of(N, axis=1) / (self.columns.sum() or 1.0)
+        return _subtract_expected(replace(self, stored=N, rows=rows, square=False))
 
     def block(self, rows: slice) -> np.ndarray:
         """Return some rows of R as an array, in float32, with what stands on its diagonal."""
@@ -106,6 +121,107 @@ class Residual:
         if not sp.issparse(self.stored):
             return stored
         return stored - self.rows[rows] * self.columns[columns]
+
+
+def compute_residual(source: Any, square: bool) -> Residual:
+    """Return the residual of a source over independence.
+
+    Parameters
+    ----------
+    source : {ndarray, csr_array} of shape (n, p)
+        Negative entries count as 0. An object that is similar to none of those that it is
+        compared with was not seen, nor was one in a part of a sparse source of two objects at most.
+    square : bool
+        Whether the source is symmetric: it compares the objects with each other.
+
+    Returns
+    -------
+    Residual
+    """
+    S = _clean(source, square)
+    if square and sp.issparse(S):
+        component = connected_components(S, directed=False)[1]
+        is_inside = np.bincount(component)[component] > _ISOLATED
+        # components are symmetric: their rows go with their columns
+        S = storage.scaled_columns(S, is_inside.astype(S.dtype))
+        S.eliminate_zeros()
+    degrees = sums_of(S, axis=0)
+    row_degrees = degrees if square else sums_of(S, axis=1)
+    N = _divide_by_roots(S, row_degrees, degrees)
+    return _residual_of_scaled(N, degrees, square)
+
+
+def _residual_of_scaled(N: Any, degrees: np.ndarray, square: bool) -> Residual:
+    """Return the residual of a source that is divided by the roots of its sums."""
+    row_sums = sums_of(N, axis=1)
+    if square:
+        # u of which every u_i sum_{j != i} u_j is the sum of row i, as near as some steps lead
+        u = row_sums / np.sqrt(row_sums.sum() or 1.0)
+        for _ in range(_MARGIN_STEPS):
+            rest = np.maximum(u.sum() - u, np.finfo(float).tiny)
+            u = np.sqrt(u * row_sums / rest)
+        v = u
+    else:
+        root = np.sqrt(row_sums.sum() or 1.0)
+        u = row_sums / root
+        v = sums_of(N, axis=0) / root
+    R = _subtract_expected(Residual(N, u, v, degrees, 1.0, square))
+    squares = inner_product(R, R)
+    size = 0.0
+    if squares > _CONSTANT**2 * storage.sum_of_squares(N):
+        size = float(np.sqrt(squares / n_pairs(R, R)))
+    return replace(R, size=size)
+
+
+def _subtract_expected(R: Residual) -> Residual:
+    """Return a residual that holds R instead of a dense N, in float32 and without a diagonal."""
+    if sp.issparse(R.stored):
+        return R
+    out = np.empty(R.stored.shape, dtype=np.float32)
+    for rows in storage.row_blocks(len(out)):
+        out[rows] = R.stored[rows] - np.outer(R.rows[rows], R.columns)
+    if R.square:
+        np.fill_diagonal(out, 0)
+    return replace(R, stored=out)
+
+
+def _clean(source: Any, square: bool) -> Any:
+    """Return a source without negative or negligible entries, or the diagonal if it is square."""
+    least = 0.0
+    if 0 not in source.shape:
+        least = _NEGLIGIBLE * max(float(source.max()), 0)
+    if sp.issparse(source):
+        # in float64: sums over R are differences of sums over N
+        values = source.data.astype(np.float64)
+        source = storage.filled_with(source, np.where(values < least, 0, values))
+        return storage.without_diagonal(source) if square else source
+    cleaned = np.where(source < least, 0, source)
+    if square:
+        np.fill_diagonal(cleaned, 0)
+    return cleaned
+
+
+def _divide_by_roots(
+    S: Any, row_degrees: np.ndarray, column_degrees: np.ndarray
+) -> Any:
+    """Return a source divided by the roots of its sums; an array is written to."""
+    row_factors = storage.inverse(np.sqrt(row_degrees))
+    column_factors = storage.inverse(np.sqrt(column_degrees))
+    if sp.issparse(S):
+        return storage.scaled_columns(
+            storage.scaled_rows(S, row_factors), column_factors
+        )
+    S *= row_factors[:, None]
+    S *= column_factors
+    return S
+
+
+def sums_of(array: Any, axis: int) -> np.ndarray:
+    """Return the sums of a matrix along an axis, in float64."""
+    return np.asarray(array.sum(axis=axis, dtype=np.float64)).ravel()
+
+
+# --- how far sources agree -----------------------------------------------------------------------
 
 
 class Agreement(NamedTuple):
@@ -125,182 +241,280 @@ class Agreement(NamedTuple):
     scores: np.ndarray
 
 
-def residual(source: Any, square: bool) -> Residual:
-    """Return what a source says beyond independence.
-
-    Parameters
-    ----------
-    source : {ndarray, csr_array} of shape (n, p)
-        What is negative in it says nothing. An object that is similar to none of those that it is
-        compared with was not seen, nor was one in a part of a sparse source of two objects at most.
-    square : bool
-        Whether the source is symmetric: it compares the objects with each other.
-
-    Returns
-    -------
-    Residual
-    """
-    S = _cleaned(source, square)
-    if square and sp.issparse(S):
-        _, part = connected_components(S, directed=False)
-        inside = (np.bincount(part)[part] > _ALONE).astype(S.dtype)
-        S = storage.scaled_columns(
-            S, inside
-        )  # parts are symmetric: their rows go with it
-        S.eliminate_zeros()
-    degrees = sums_of(S, axis=0)
-    of_rows = degrees if square else sums_of(S, axis=1)
-    return _beyond(_over_roots(S, of_rows, degrees), degrees, square)
-
-
-def _beyond(N: Any, degrees: np.ndarray, square: bool) -> Residual:
-    """Return the residual of a source that was scaled."""
-    r, s = sums_of(N, axis=1), sums_of(N, axis=0)
-    if square:
-        u = v = _off_diagonal(r)
-    else:
-        u, v = (sums / np.sqrt(r.sum() or 1.0) for sums in (r, s))
-    R = _explicit(Residual(N, u, v, degrees, 1.0, square))
-    size, least = inner(R, R), _CONSTANT**2 * storage.sum_of_squares(N)
-    return replace(
-        R, size=float(np.sqrt(size / n_pairs(R, R))) if size > least else 0.0
-    )
-
-
-def _off_diagonal(r: np.ndarray) -> np.ndarray:
-    """Return the u of which every ``u_i sum_{j != i} u_j`` is r_i, as near as some steps lead."""
-    u = r / np.sqrt(r.sum() or 1.0)
-    for _ in range(_STEPS):
-        u = np.sqrt(u * r / np.maximum(u.sum() - u, np.finfo(float).tiny))
-    return u
-
-
-def _explicit(R: Residual) -> Residual:
-    """Return what holds a dense N with R in its place, in float32 and without a diagonal."""
-    if sp.issparse(R.stored):
-        return R
-    out = np.empty(R.stored.shape, dtype=np.float32)
-    for rows in storage.row_blocks(len(out)):
-        out[rows] = R.stored[rows] - np.outer(R.rows[rows], R.columns)
-    if R.square:
-        np.fill_diagonal(out, 0)
-    return replace(R, stored=out)
+def measure_agreement(residuals: list[Residual]) -> Agreement:
+    """Return how far sources say the same beyond independence."""
+    L = len(residuals)
+    correlations = np.eye(L)
+    scores = np.zeros((L, L))
+    for i in range(L):
+        for j in range(i):
+            one = residuals[i]
+            other = residuals[j]
+            if not (one.seen.all() and other.seen.all()):
+                both = np.flatnonzero(one.seen & other.seen)
+                one = one.restrict_to(both)
+                other = other.restrict_to(both)
+            if one.size and other.size:
+                n = n_pairs(one, other)
+                correlation = inner_product(one, other) / (one.size * other.size * n)
+                score = correlation * np.sqrt(n / 2 if one.square else n)
+                correlations[i, j] = correlations[j, i] = correlation
+                scores[i, j] = scores[j, i] = score
+    return Agreement(correlations, scores)
 
 
 def n_pairs(one: Residual, other: Residual) -> int:
-    """Return the number of pairs, both ways, of whose objects both sources saw both."""
-    seen = int((one.seen & other.seen).sum())
-    return seen * (
-        seen - 1 if one.square else int(((one.columns > 0) & (other.columns > 0)).sum())
-    )
+    """Return the number of pairs, both ways, of objects that both sources saw."""
+    n_seen = int((one.seen & other.seen).sum())
+    if one.square:
+        return n_seen * (n_seen - 1)
+    return n_seen * int(((one.columns > 0) & (other.columns > 0)).sum())
 
 
-def _cleaned(source: Any, square: bool) -> Any:
-    """Return a source without what is negative or next to 0; of a square one, its diagonal."""
-    least = _LEAST * max(float(source.max()), 0) if 0 not in source.shape else 0.0
-    if sp.issparse(source):
-        values = source.data.astype(
-            np.float64
-        )  # sums over R are differences of sums over N
-        source = storage.filled_with(source, np.where(values < least, 0, values))
-        return storage.without_diagonal(source) if square else source
-    cleaned = np.where(source < least, 0, source)
-    if square:
-        np.fill_diagonal(cleaned, 0)
-    return cleaned
-
-
-def _over_roots(S: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
-    """Return a source over the roots of its sums; an array in its place."""
-    of_rows, of_columns = (storage.inverse(np.sqrt(sums)) for sums in (rows, columns))
-    if sp.issparse(S):
-        return storage.scaled_columns(storage.scaled_rows(S, of_rows), of_columns)
-    S *= of_rows[:, None]
-    S *= of_columns
-    return S
-
-
-def sums_of(array: Any, axis: int) -> np.ndarray:
-    """Return the sums of a matrix along an axis, in float64."""
-    return np.asarray(array.sum(axis=axis, dtype=np.float64)).ravel()
-
-
-def inner(one: Residual, other: Residual) -> float:
+def inner_product(one: Residual, other: Residual) -> float:
     """Return the sum of the products of equal entries of two residuals, off the diagonal."""
-    (u, v), (w, z) = ((R.rows, R.columns) for R in (one, other))
-    left = [
-        sp.issparse(R.stored) for R in (one, other)
-    ]  # u v' is to be subtracted from those
-    told = storage.dot(one.stored, other.stored)
-    expected = _form(w, one.stored, z) if left[1] else 0.0
-    expected += _form(u, other.stored, v) if left[0] else 0.0
-    if all(left):
-        told += float(u @ w) * float(v @ z) - (
-            float((u * v) @ (w * z)) if one.square else 0
-        )
-    return told - expected
+    # those of what is stored; of a sparse residual u v' is still to be subtracted
+    product = storage.dot(one.stored, other.stored)
+    expected = 0.0
+    if sp.issparse(other.stored):
+        expected = _bilinear_form(other.rows, one.stored, other.columns)
+    if sp.issparse(one.stored):
+        expected += _bilinear_form(one.rows, other.stored, one.columns)
+        if sp.issparse(other.stored):
+            outer = float(one.rows @ other.rows) * float(one.columns @ other.columns)
+            diagonal = 0.0
+            if one.square:
+                diagonal = float(
+                    (one.rows * one.columns) @ (other.rows * other.columns)
+                )
+            product += outer - diagonal
+    return product - expected
 
 
-def _form(u: np.ndarray, stored: Any, v: np.ndarray) -> float:
+def _bilinear_form(u: np.ndarray, stored: Any, v: np.ndarray) -> float:
     return float(u @ (stored @ v.astype(stored.dtype)))
 
 
-def agreement(residuals: list[Residual]) -> Agreement:
-    """Return how far sources say the same beyond independence.
+def find_duplicates(residuals: list[Residual], found: Agreement) -> np.ndarray:
+    """Return which sources are nearly equal, (L, L), bool.
+
+    Their residuals correlate, and so do those of the pairs that both call similar by themselves:
+    two sources that see the same clear clusters differ inside of these.
+    """
+    same = np.eye(len(residuals), dtype=bool)
+    correlated = (found.correlations > _DUPLICATE) & (found.scores > AGREE)
+    for i, j in np.argwhere(np.triu(correlated, 1)):
+        same[i, j] = same[j, i] = _are_equal_inside(residuals[i], residuals[j])
+    return same
+
+
+def _are_equal_inside(one: Residual, other: Residual) -> bool:
+    """Return whether two residuals correlate in the pairs that both call similar."""
+    n_rows = min(len(one.rows), max(1, _COMPARED_ENTRIES // len(one.columns)))
+    R = one.block(slice(0, n_rows))
+    Q = other.block(slice(0, n_rows))
+    both = (R > 0) & (Q > 0)
+    a = _centred_entries(R, both)
+    b = _centred_entries(Q, both)
+    least = _CONSTANT**2 * len(a)  # what rounding leaves of a source that is constant
+    a_varies = a @ a > least * one.size**2
+    b_varies = b @ b > least * other.size**2
+    if a_varies and b_varies:
+        return bool(a @ b > _DUPLICATE * np.sqrt((a @ a) * (b @ b)))
+    return not (a_varies or b_varies)
+
+
+def _centred_entries(R: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Return the entries of a mask minus their mean in every row."""
+    n = np.maximum(mask.sum(axis=1), 1)
+    means = np.where(mask, R, 0).sum(axis=1, dtype=np.float64) / n
+    return (R - means[:, None])[mask]
+
+
+# --- the graph of several sources ----------------------------------------------------------------
+
+
+class FusedGraph(NamedTuple):
+    """The graph of pairs that sources together call similar.
+
+    Attributes
+    ----------
+    A : csr_array of shape (n, p)
+        :math:`D_r^{-1/2} G D_c^{-1/2}`, G the graph.
+    degrees : ndarray of shape (p,)
+        The sums of the columns of G.
+    contributions : ndarray of shape (n_counted, nnz), float32
+        What every source that counts adds to the entries of A, in their order. It can be negative.
+    """
+
+    A: Any
+    degrees: Any = None
+    contributions: Any = None
+
+
+def n_neighbors_to_keep(
+    residuals: list[Residual],
+    weights: np.ndarray,
+    n_clusters: int,
+    distinct: Any = slice(None),
+) -> int | None:
+    """Return how many neighbours an object has in the sum of sources; None: all that one has.
+
+    It is None where all sources that count are graphs. Else it is the root of the number of
+    objects, or three quarters of a mean cluster, if these are fewer.
 
     Parameters
     ----------
     residuals : list of Residual
+    weights : ndarray of shape (L,)
+    n_clusters : int
+    distinct : ndarray of int or slice, default=slice(None)
+        The columns that are counted: one of several equal objects.
 
     Returns
     -------
-    Agreement
+    int or None
     """
-    L = len(residuals)
-    correlations, scores = np.eye(L), np.zeros((L, L))
-    for i, j in zip(*np.tril_indices(L, -1), strict=True):
-        one, other = residuals[i], residuals[j]
-        if not (one.seen.all() and other.seen.all()):
-            both = np.flatnonzero(one.seen & other.seen)
-            one, other = one.among(both), other.among(both)
-        if one.size and other.size:
-            n = n_pairs(one, other)
-            told = inner(one, other) / (one.size * other.size * n)
-            correlations[i, j] = correlations[j, i] = told
-            scores[i, j] = scores[j, i] = told * np.sqrt(n / 2 if one.square else n)
-    return Agreement(correlations, scores)
+    if all(R.is_graph for R, w in zip(residuals, weights, strict=True) if w > 0):
+        return None
+    n = len(residuals[0].columns[distinct])
+    return min(isqrt(n), max(2, ceil(_CLUSTER_SHARE * n / n_clusters)))
 
 
-def copies(residuals: list[Residual], found: Agreement) -> np.ndarray:
-    """Return which sources are next to equal, (L, L), bool.
+def fused_graphs(
+    blocks: Iterable[list[Residual]],
+    mixtures: list[tuple[np.ndarray, int | None]],
+    distinct: Any = slice(None),
+) -> list[FusedGraph]:
+    """Return the graphs that sources make with several weights.
 
-    Their residuals correlate, and those of the pairs that both call alike, by themselves, too: two
-    sources that see the same clear clusters differ inside of these.
+    Parameters
+    ----------
+    blocks : iterable of list of Residual
+        Of all objects, or of some at a time, in their order.
+    mixtures : list of tuple
+        Weights of shape (L,), and how many neighbours are kept, see `fused_rows`; one a graph.
+    distinct : ndarray of int or slice, default=slice(None)
+        See `n_neighbors_to_keep`.
+
+    Returns
+    -------
+    list of FusedGraph
     """
-    same = np.eye(len(residuals), dtype=bool)
-    for i, j in np.argwhere(
-        np.triu((found.correlations > _COPIES) & (found.scores > AGREE), 1)
-    ):
-        same[i, j] = same[j, i] = _alike_inside(residuals[i], residuals[j])
-    return same
+    graphs: list[list[Any]] = [[] for _ in mixtures]
+    contributions: list[list[Any]] = [[] for _ in mixtures]
+    for residuals in blocks:
+        for number, (weights, n_neighbors) in enumerate(mixtures):
+            G = fused_rows(residuals, weights, n_neighbors, distinct)
+            if residuals[0].square:
+                G = sp.csr_array(G.maximum(G.T))
+            i, j, _ = storage.stored_entries(G)
+            counting = _counting(residuals, weights)
+            graphs[number].append(G)
+            contributions[number].append(_contributions(counting, i, j))
+    fused = []
+    for blocks_of_graph, parts in zip(graphs, contributions, strict=True):
+        G = storage.stacked(blocks_of_graph)
+        degrees = sums_of(G, axis=0)
+        A = divide_by_degrees(G, degrees)
+        scale = A.data / G.data
+        fused.append(FusedGraph(A, degrees, np.concatenate(parts, axis=1) * scale))
+    return fused
 
 
-def _alike_inside(one: Residual, other: Residual) -> bool:
-    rows = slice(0, min(len(one.rows), max(1, _ENTRIES // len(one.columns))))
-    R, Q = one.block(rows), other.block(rows)
-    both = (R > 0) & (Q > 0)
-    n = np.maximum(both.sum(axis=1), 1)
-    means = (
-        np.where(both, values, 0).sum(axis=1, dtype=np.float64) / n for values in (R, Q)
+def fused_rows(
+    residuals: list[Residual],
+    weights: np.ndarray,
+    n_neighbors: int | None,
+    distinct: Any = slice(None),
+) -> sp.csr_array:
+    r"""Return the pairs that sources together call similar, and how much.
+
+    .. math:: R_{ij} = \frac{\sum_l w_l R^l_{ij} / s_l}{\sqrt{\sum_l w_l}}
+
+    over the sources l that saw both objects, :math:`s_l` the root mean square of :math:`R^l`: of
+    independent sources a z-score. The K largest entries of a row that are above 0 are kept, and
+    those as large.
+
+    Parameters
+    ----------
+    residuals : list of Residual
+        Of the same objects.
+    weights : ndarray of shape (L,)
+        At least 0. A source of size 0 says nothing, whatever its weight.
+    n_neighbors : int or None
+        K; None: all pairs that a source has. All that count are sparse then.
+    distinct : ndarray of int or slice, default=slice(None)
+        See `n_neighbors_to_keep`.
+
+    Returns
+    -------
+    csr_array of shape (n, p), float32
+    """
+    counting = _counting(residuals, weights)
+    shape = residuals[0].stored.shape
+    if not counting:
+        return sp.csr_array(shape, dtype=np.float32)
+    if n_neighbors is None:  # only pairs that some source stores can be similar
+        pattern = sum((R.stored != 0).astype(np.float32) for R, _ in counting).tocoo()
+        i, j = pattern.coords
+        values = _contributions(counting, i, j).sum(axis=0)
+        A = sp.csr_array((np.maximum(values, 0), (i, j)), shape=shape)
+        A.eliminate_zeros()
+        return A
+    blocks = storage.row_blocks(shape[0], _GRAPH_ROWS)
+    return storage.stacked(
+        [_nearest_of_rows(counting, rows, n_neighbors, distinct) for rows in blocks]
     )
-    a, b = (
-        (values - mean[:, None])[both]
-        for values, mean in zip((R, Q), means, strict=True)
-    )
-    least = _CONSTANT**2 * len(
-        a
-    )  # what rounding leaves of a source that is constant inside
-    varied = a @ a > least * one.size**2, b @ b > least * other.size**2
-    return not any(varied) or bool(
-        all(varied) and a @ b > _COPIES * np.sqrt((a @ a) * (b @ b))
-    )
+
+
+def _counting(residuals: list[Residual], weights: np.ndarray) -> list[Any]:
+    """Return the sources that count, and their weights."""
+    pairs = zip(residuals, weights, strict=True)
+    return [(R, float(w)) for R, w in pairs if w > 0 and R.size > 0]
+
+
+def _contributions(counting: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return what every source adds to some entries of R, (n_counting, n_pairs), in float32."""
+    parts = np.zeros((len(counting), len(rows)), dtype=np.float32)
+    total_weights = np.zeros(len(rows))
+    for part, (R, w) in zip(parts, counting, strict=True):
+        part[:] = w / R.size * R.entries(rows, columns)
+        total_weights += w * (R.seen[rows] & (R.columns[columns] > 0))
+    roots = np.sqrt(np.maximum(total_weights, np.finfo(float).tiny))
+    return parts / roots.astype(np.float32)
+
+
+def _nearest_of_rows(
+    counting: Any, rows: slice, n_neighbors: int, distinct: Any
+) -> sp.csr_array:
+    """Return the largest entries of some rows."""
+    first = counting[0][0]
+    shape = (rows.stop - rows.start, first.stored.shape[1])
+    # the weighted sum of the sources that saw both objects of a pair
+    fused = np.zeros(shape, dtype=np.float32)
+    for R, w in counting:
+        fused += R.block(rows) * np.float32(w / R.size)
+    if all(R.seen[rows].all() and R.columns.all() for R, _ in counting):
+        fused /= np.float32(np.sqrt(sum(w for _, w in counting)))
+    else:
+        total_weights = np.zeros(shape, dtype=np.float32)
+        for R, w in counting:
+            total_weights += np.outer(np.float32(w) * R.seen[rows], R.columns > 0)
+        fused /= np.sqrt(np.maximum(total_weights, np.finfo(np.float32).tiny))
+    if first.square:
+        fused[np.arange(len(fused)), np.arange(rows.start, rows.stop)] = 0
+    return storage.near(np.maximum(fused, 0, out=fused), n_neighbors, distinct)
+
+
+def divide_by_degrees(graph: Any, column_degrees: np.ndarray) -> Any:
+    """Return the entries divided by the roots of the degrees of both objects.
+
+    Those of rows are their sums, those of columns are given. A degree counts as at least the entry
+    itself: a new object would have been a neighbour, too.
+    """
+    row_degrees = sums_of(graph, axis=1)
+    i, j, values = storage.stored_entries(graph.astype(np.float64))
+    shares = values / np.sqrt(row_degrees[i])
+    shares = shares / np.sqrt(np.maximum(column_degrees[j], values))
+    return storage.filled_with(graph, shares.astype(np.float32))

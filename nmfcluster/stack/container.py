@@ -11,7 +11,7 @@ from nmfcluster.stack.parsing import (
     Source,
     read_names,
     read_sources,
-    read_tables,
+    read_views,
     with_nan,
 )
 
@@ -30,12 +30,10 @@ class _Stack:
     """
 
     shape: tuple[int, int, int]
-    _as_array: ClassVar[
-        str
-    ]  # what to take instead of numpy.asarray, for an error message
+    _as_array: ClassVar[str]  # what an error of numpy.asarray says to take instead
 
     @classmethod
-    def _made(
+    def _unchecked(
         cls, held: Any, names: tuple[str, ...], index: Any = None, columns: Any = None
     ) -> Self:
         """Return a stack of what needs no checks."""
@@ -46,13 +44,10 @@ class _Stack:
     def _set(
         self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None
     ) -> None:
-        # what is held of every source, and the names of the samples that these are similar to
-        self._held, self.names, self.index, self._columns = (
-            tuple(held),
-            names,
-            index,
-            columns,
-        )
+        self._held = tuple(held)  # what is kept of every source
+        self.names = names
+        self.index = index
+        self._columns = columns  # names of the samples that these are similar to
 
     def _cut(self, held: Any, rows: np.ndarray, columns: np.ndarray | None) -> Any:
         """Return some samples of one source; None: all columns."""
@@ -65,16 +60,18 @@ class _Stack:
         raise TypeError(f"a {type(self).__name__} is no array: {self._as_array}.")
 
     def __getitem__(self, key: Any) -> Self:
-        owner, (n, m, _) = f"a {type(self).__name__}", self.shape
+        owner = f"a {type(self).__name__}"
         rows, columns = _read_axes(key, owner)
-        i = positions(rows, n, "row", owner)
-        j = None if columns is None else positions(columns, m, "column", owner)
-        held = [self._cut(one, i, j) for one in self._held]
+        i = positions(rows, self.shape[0], "row", owner)
         index = None if self.index is None else self.index[i]
-        names = (
-            self._columns if self._columns is None or j is None else self._columns[j]
-        )
-        return self._made(held, self.names, index, names)
+        j = None
+        column_names = self._columns
+        if columns is not None:
+            j = positions(columns, self.shape[1], "column", owner)
+            if column_names is not None:
+                column_names = column_names[j]
+        held = [self._cut(one, i, j) for one in self._held]
+        return self._unchecked(held, self.names, index, column_names)
 
 
 class SimilarityStack(_Stack):
@@ -155,9 +152,9 @@ class SimilarityStack(_Stack):
         self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None
     ) -> None:
         dtype = np.result_type(*(source.values.dtype for source in held))
-        cast = (
+        cast = [
             one._replace(values=one.values.astype(dtype, copy=False)) for one in held
-        )
+        ]
         super()._set(cast, names, index, columns)
         self.shape = (*self._held[0].values.shape, len(held))
 
@@ -235,9 +232,8 @@ class SimilarityStack(_Stack):
     def _cut(
         self, held: Source, rows: np.ndarray, columns: np.ndarray | None
     ) -> Source:
-        values, seen, others = held
-        others = others if columns is None else others[columns]
-        return Source(cut(values, rows, columns), seen[rows], others)
+        seen_columns = held.columns if columns is None else held.columns[columns]
+        return Source(cut(held.values, rows, columns), held.rows[rows], seen_columns)
 
 
 class ViewStack(_Stack):
@@ -297,18 +293,15 @@ class ViewStack(_Stack):
         if isinstance(views, ViewStack):
             self._set(views._held, views.names, views.index)
         else:
-            self._set(*read_tables(views))
+            self._set(*read_views(views))
 
     def _set(
         self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None
     ) -> None:
         super()._set(held, names, index)
         n = held[0].shape[0]
-        self.shape = (
-            n,
-            n,
-            len(held),
-        )  # as that of the similarities of n samples by L views
+        # as that of the similarities of n samples by L views
+        self.shape = (n, n, len(held))
 
     @property
     def views(self) -> tuple[Any, ...]:
@@ -318,18 +311,14 @@ class ViewStack(_Stack):
     @property
     def n_features(self) -> dict[str, int]:
         """The number of features of every view, by its name."""
-        return {
-            name: int(V.shape[1])
-            for name, V in zip(self.names, self._held, strict=True)
-        }
+        widths = [int(view.shape[1]) for view in self._held]
+        return dict(zip(self.names, widths, strict=True))
 
     def __repr__(self) -> str:
-        parts = [
-            f"{name}: {counted(p, 'feature')}" for name, p in self.n_features.items()
-        ]
-        return (
-            f"{type(self).__name__}({counted(len(self), 'sample')}, {', '.join(parts)})"
-        )
+        parts = [counted(len(self), "sample")]
+        for name, width in self.n_features.items():
+            parts.append(f"{name}: {counted(width, 'feature')}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def _cut(self, held: Any, rows: np.ndarray, columns: np.ndarray | None) -> Any:
         return take_samples(held, rows)
@@ -342,13 +331,12 @@ def _read_axes(key: Any, owner: str) -> tuple[Any, Any]:
         parts = parts[:-1]
     if len(parts) == 1:
         return parts[0], None
-    sizes = [np.size(part) for part in parts]
-    if [np.shape(part) for part in parts] == [
-        (sizes[0], 1),
-        (1, sizes[-1]),
-    ]:  # numpy.ix_
-        return np.ravel(parts[0]), np.ravel(parts[1])
-    if len(parts) == 2 and any(isinstance(part, slice) for part in parts):
-        return parts
+    if len(parts) == 2:
+        rows, columns = parts
+        open_mesh = [(np.size(rows), 1), (1, np.size(columns))]
+        if [np.shape(rows), np.shape(columns)] == open_mesh:  # of numpy.ix_
+            return np.ravel(rows), np.ravel(columns)
+        if isinstance(rows, slice) or isinstance(columns, slice):
+            return rows, columns
     ways = "by rows, stack[rows], or by rows and columns, stack[np.ix_(rows, columns)]"
     raise ValueError(f"{owner} is indexed {ways}, got {shown(key)}.")

@@ -1,6 +1,5 @@
 """Kernels of features that fill a `SimilarityStack`, and how they are named."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -17,16 +16,17 @@ from nmfcluster.affinity import MAKING, NAMES, make_affinity
 from nmfcluster.stack.container import SimilarityStack
 from nmfcluster.stack.parsing import (
     Source,
+    find_seen,
     first_nan,
-    held,
-    holds_nan,
+    has_nan,
     named_in_errors,
     read_names,
 )
 
 _KERNELS = [name for name in NAMES if name not in ("auto", "precomputed")]
 _OPTIONS = ("gamma", "n_neighbors", "normalize")  # of `make_affinity`
-_ROUNDING = 1e3  # precisions of a block's largest entry: an entry this little below 0 counts as 0
+# how little below 0 an entry counts as 0, in precisions of the largest entry of its block
+_ROUNDING = 1e3
 
 
 class _FittedView(NamedTuple):
@@ -35,9 +35,7 @@ class _FittedView(NamedTuple):
     name: str
     columns: np.ndarray | None
     seen: np.ndarray  # bool: the training samples that the view has
-    between: Callable[
-        [Any], Any
-    ]  # from features of new samples to similarities to these
+    between: Any  # makes similarities to these of features of new samples
     empty: Any  # similarities of 0 samples to these, stored as those of others
 
 
@@ -183,16 +181,17 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
             If an item of `kernels` is neither a kernel nor a triple.
         """
         with fitting(self):
-            triples, sources = _read_kernels(self.kernels), []
+            triples = _read_kernels(self.kernels)
             X = self._read(X, reset=True)
             feature_names = getattr(self, "feature_names_in_", None)
             options = {name: getattr(self, name) for name in _OPTIONS}
-            self._views_: list[_FittedView] = []
-            for name, kernel, taken in triples:
+            sources = []
+            views = []
+            for name, kernel, columns in triples:
                 # the features of the view, and the samples that it has
                 label = f"source {name!r} of X"
-                columns = _read_columns(taken, X.shape[1], feature_names, label)
-                V, seen = _read_view(X, columns, label)
+                numbers = _read_columns(columns, X.shape[1], feature_names, label)
+                features, seen = _read_view(X, numbers, label)
                 if seen.sum() < 2:
                     raise ValueError(
                         f"{label} needs at least 2 samples that it has seen."
@@ -201,15 +200,16 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                 if self.normalize == "auto":  # of graphs alone
                     options["normalize"] = kernel == "nearest_neighbors"
                 with named_in_errors(label):
-                    affinity = make_affinity(V, kernel, **options, n_jobs=self.n_jobs)
-                    block = _read_block(affinity.block())
+                    affinity = make_affinity(
+                        features, kernel, **options, n_jobs=self.n_jobs
+                    )
+                    block = _clear_rounding(affinity.block())
                 sources.append(Source.of_seen(block, seen, seen))
                 empty = block[:0].copy()
-                self._views_.append(
-                    _FittedView(name, columns, seen, affinity.between, empty)
-                )
+                views.append(_FittedView(name, numbers, seen, affinity.between, empty))
+            self._views_ = views
             self.names_ = tuple(name for name, _, _ in triples)
-        return SimilarityStack._made(sources, self.names_)
+        return SimilarityStack._unchecked(sources, self.names_)
 
     def transform(self, X: Any) -> SimilarityStack:
         """Return the similarities of samples to those that `fit` was given.
@@ -232,35 +232,42 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
             view, or a similarity is infinite.
         """
         check_is_fitted(self)
-        X, sources = self._read(X, reset=False), []
+        X = self._read(X, reset=False)
+        sources = []
         with one_blas_thread():  # as in fit
             for view in self._views_:
                 label = f"source {view.name!r} of X"
-                V, seen = _read_view(X, view.columns, label)
-                with named_in_errors(label):
-                    block = _read_block(view.between(V)) if seen.any() else view.empty
+                features, seen = _read_view(X, view.columns, label)
+                block = view.empty
+                if seen.any():
+                    with named_in_errors(label):
+                        block = _clear_rounding(view.between(features))
                 sources.append(Source.of_seen(block, seen, view.seen))
-        return SimilarityStack._made(sources, self.names_)
+        return SimilarityStack._unchecked(sources, self.names_)
 
-    def _check_missing(self, X: Any, names: Any) -> None:
+    def _check_missing(self, X: Any, feature_names: Any) -> None:
         """Raise if a sample is NaN in part of a view, of features of these names, or None."""
-        for name, _, taken in _read_kernels(self.kernels) if holds_nan(X) else ():
+        if not has_nan(X):
+            return
+        for name, _, columns in _read_kernels(self.kernels):
             label = f"source {name!r} of X"
-            _read_view(X, _read_columns(taken, X.shape[1], names, label), label)
+            numbers = _read_columns(columns, X.shape[1], feature_names, label)
+            _read_view(X, numbers, label)
 
     def _read(self, X: Any, reset: bool) -> Any:
         """Return features, in rows: sums of a data frame's columns round otherwise."""
-        least = 2 if reset else 1
-        options = {
-            "order": "C",
-            "ensure_all_finite": "allow-nan",
-            "ensure_min_samples": least,
-        }
-        return read_features(self, X, reset, **options)
+        return read_features(
+            self,
+            X,
+            reset,
+            order="C",
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=2 if reset else 1,
+        )
 
 
-def _read_block(block: Any) -> Any:
-    """Return similarities; where none is negative but for rounding, this is undone."""
+def _clear_rounding(block: Any) -> Any:
+    """Return similarities as a matrix, without negative entries if these are all rounding."""
     block = as_matrix(block)
     rounding = _ROUNDING * float(np.finfo(block.dtype).eps) * largest(block)
     if -rounding <= float(block.min()) < 0:
@@ -279,35 +286,35 @@ def _read_kernels(kernels: Any) -> list[tuple[str, Any, Any]]:
             "kernels, or affinity, must hold at least one kernel, got an empty list."
         )
     triples = [item if isinstance(item, tuple) else ("", item, None) for item in items]
+    kinds = []
     for triple in triples:
         if len(triple) != 3 or not isinstance(triple[0], str):
-            wanted = "kernels, or triples of a name, a kernel and columns"
             raise TypeError(
-                f"kernels, or affinity, must hold {wanted}, got {shown(triple)}."
+                "kernels, or affinity, must hold kernels, or triples of a name, a kernel and "
+                f"columns, got {shown(triple)}."
             )
-        kernel = triple[1]
-        if not (callable(kernel) or (isinstance(kernel, str) and kernel in _KERNELS)):
-            wanted = f"of {_KERNELS} or callables"
+        name, kernel, _ = triple
+        if callable(kernel):
+            function = kernel.func if isinstance(kernel, partial) else kernel
+            kind = str(getattr(function, "__name__", type(function).__name__))
+        elif isinstance(kernel, str) and kernel in _KERNELS:
+            kind = kernel
+        else:
             raise ValueError(
-                f"kernels, or affinity, must be {wanted}, got {shown(kernel)}."
+                f"kernels, or affinity, must be of {_KERNELS} or callables, got {shown(kernel)}."
             )
-    kinds = [name or _kernel_name(kernel) for name, kernel, _ in triples]
-    names = [
-        kind
-        if name or kinds.count(kind) == 1
-        else f"{kind}-{kinds[:i].count(kind) + 1}"
-        for i, ((name, _, _), kind) in enumerate(zip(triples, kinds, strict=True))
-    ]
+        kinds.append(name or kind)
+    names = []
+    for i, (triple, kind) in enumerate(zip(triples, kinds, strict=True)):
+        if triple[0] == "" and kinds.count(kind) > 1:
+            kind = f"{kind}-{kinds[:i].count(kind) + 1}"
+        names.append(kind)
     with named_in_errors("kernels, or affinity"):
         read_names(names, len(names), "kernel")
-    return [(name, *triple[1:]) for name, triple in zip(names, triples, strict=True)]
-
-
-def _kernel_name(kernel: Any) -> str:
-    if isinstance(kernel, str):
-        return kernel
-    function = kernel.func if isinstance(kernel, partial) else kernel
-    return str(getattr(function, "__name__", type(function).__name__))
+    return [
+        (name, kernel, columns)
+        for name, (_, kernel, columns) in zip(names, triples, strict=True)
+    ]
 
 
 def _read_columns(
@@ -317,22 +324,22 @@ def _read_columns(
     if columns is None:
         return None
     listed = columns.tolist() if hasattr(columns, "tolist") else columns
-    listed = [listed] if isinstance(listed, str) else listed
+    if isinstance(listed, str):
+        listed = [listed]
     if isinstance(listed, list | tuple) and listed and isinstance(listed[0], str):
-        places = {
-            name: place for place, name in enumerate(() if names is None else names)
-        }
-        if missing := [name for name in listed if name not in places]:
-            known = (
-                shown(list(places))
-                if places
-                else "without names, which data frames have"
-            )
+        known = [] if names is None else list(names)
+        numbers = {name: number for number, name in enumerate(known)}
+        missing = [name for name in listed if name not in numbers]
+        if missing:
+            those = "without names, which data frames have"
+            if known:
+                those = shown(known)
             raise ValueError(
-                f"{label} takes the column {missing[0]!r}; those of X are {known}."
+                f"{label} takes the column {missing[0]!r}; those of X are {those}."
             )
-        return np.array([places[name] for name in listed])
-    if not len(chosen := positions(listed, width, "column", label)):
+        return np.array([numbers[name] for name in listed])
+    chosen = positions(listed, width, "column", label)
+    if not len(chosen):
         raise ValueError(
             f"{label} must have at least one column, got {shown(columns)}."
         )
@@ -344,15 +351,16 @@ def _read_view(
 ) -> tuple[Any, np.ndarray]:
     """Return the features of a view, and which samples have any; the others are left out."""
     view = X if columns is None else X[:, columns]
-    if not holds_nan(view):
+    if not has_nan(view):
         return view, np.ones(X.shape[0], dtype=bool)
-    seen, _ = held(view)
+    seen = find_seen(view)[0]
     view = view[seen]
-    if (stray := first_nan(view)) is not None:
+    stray = first_nan(view)
+    if stray is not None:
         sample = np.flatnonzero(seen)[stray[0]]
-        told = (
-            f"{label} has NaN in some features of sample {sample} and numbers in others"
+        raise ValueError(
+            f"{label} has NaN in some features of sample {sample} and numbers in others; only a "
+            "sample that is NaN in all columns of a view is missing from it. SimpleImputer puts "
+            "in numbers."
         )
-        only = "only a sample that is NaN in all columns of a view is missing from it"
-        raise ValueError(f"{told}; {only}. SimpleImputer puts in numbers.")
     return view, seen

@@ -24,18 +24,15 @@ class Source(NamedTuple):
     @classmethod
     def of_seen(cls, block: Any, rows: np.ndarray, columns: np.ndarray) -> Source:
         """Return the source of similarities of what was seen alone: masks of rows and columns."""
-        return cls(embedded(block, rows, columns), rows, columns)
+        return cls(embed(block, rows, columns), rows, columns)
 
 
 def read_names(names: Any, n_named: int, kind: str) -> tuple[str, ...]:
-    """Return the names of sources or views, which must differ; None: numbers."""
+    """Return the names of sources or views, which must differ; numbered names for None."""
     if names is None:
         return tuple(f"{kind}{i}" for i in range(n_named))
-    listed = (
-        list(names)
-        if isinstance(names, Iterable) and not isinstance(names, str)
-        else []
-    )
+    is_listed = isinstance(names, Iterable) and not isinstance(names, str)
+    listed = list(names) if is_listed else []
     are_text = all(isinstance(name, str) for name in listed)
     if not are_text or not len(listed) == len(set(listed)) == n_named:
         wanted = f"a list of {n_named} str, one for each {kind}, no two the same"
@@ -48,10 +45,9 @@ def read_sources(
 ) -> tuple[list[Source], tuple[str, ...], Any, Any]:
     """Return sources of one shape, their names, and those of their rows and columns."""
     if isinstance(sources, dict) and not sp.issparse(sources):
-        names, sources = (
-            list(sources) if names is None else names,
-            list(sources.values()),
-        )
+        if names is None:
+            names = list(sources)
+        sources = list(sources.values())
     if isinstance(sources, np.ndarray) and sources.ndim == 3:
         sources = list(np.moveaxis(sources, 2, 0))
     if not isinstance(sources, list | tuple) or not sources:
@@ -63,81 +59,79 @@ def read_sources(
         )
     names = read_names(names, len(sources), "source")
     labels = [f"source {name!r} of sources" for name in names]
-    sources, held_by, index, columns = alignment.in_one_order(list(sources), labels)
+    tables, masks, index, columns = alignment.align_similarities(list(sources), labels)
     read: list[Source] = []
-    for source, some, label in zip(sources, held_by, labels, strict=True):
-        validation.check_opened(source, label, "a matrix of numbers")
+    for table, mask, label in zip(tables, masks, labels, strict=True):
+        validation.check_opened(table, label, "a matrix of numbers")
         with named_in_errors(label):
-            array = storage.as_matrix(source)
-        if read and some is None and array.shape != read[0].values.shape:
+            array = storage.as_matrix(table)
+        if read and mask is None and array.shape != read[0].values.shape:
             raise ValueError(
                 f"sources must be of one shape: {label} has shape {array.shape}, {labels[0]} has "
                 f"{read[0].values.shape}. Some samples can be left out where all sources are data "
                 "frames whose index and columns name their samples, not by 0, 1, 2, ...; features "
                 "of several views are given to fit as views=."
             )
-        found = _read_nan(array, label)
-        read.append(found if some is None else _among(found, some))
+        source = _read_nan(array, label)
+        if mask is not None:  # it has not seen the samples outside the mask
+            seen = np.zeros((2, len(mask)), dtype=bool)
+            seen[0, mask] = source.rows
+            seen[1, mask] = source.columns
+            source = Source(embed(source.values, mask, mask), seen[0], seen[1])
+        read.append(source)
     return read, names, index, columns
-
-
-def _among(source: Source, some: np.ndarray) -> Source:
-    """Return a source of some samples as one of all, which has not seen the others."""
-    rows, columns = np.zeros((2, len(some)), dtype=bool)
-    rows[some], columns[some] = source.rows, source.columns
-    return Source(embedded(source.values, some, some), rows, columns)
 
 
 def _read_nan(array: Any, label: str) -> Source:
     """Tell values from the rows and columns that are NaN."""
-    if not holds_nan(array):
-        return Source(array, *(np.ones(length, dtype=bool) for length in array.shape))
-    rows, columns = held(array)
-    numbers = np.flatnonzero(rows), np.flatnonzero(columns)
-    if (stray := first_nan(storage.cut(array, *numbers))) is not None:
-        row, column = (
-            named[place] for named, place in zip(numbers, stray, strict=True)
-        )
-        told = f"{label} holds NaN in row {row}, column {column}, and numbers beside it"
-        must = "all of its row, or its column, must be NaN"
+    if not has_nan(array):
+        rows, columns = (np.ones(length, dtype=bool) for length in array.shape)
+        return Source(array, rows, columns)
+    rows, columns = find_seen(array)
+    row_numbers = np.flatnonzero(rows)
+    column_numbers = np.flatnonzero(columns)
+    stray = first_nan(storage.cut(array, row_numbers, column_numbers))
+    if stray is not None:
+        row = row_numbers[stray[0]]
+        column = column_numbers[stray[1]]
         raise ValueError(
-            f"{told}. NaN stands for a sample that the source has not seen: {must}."
+            f"{label} holds NaN in row {row}, column {column}, and numbers beside it. NaN stands "
+            "for a sample that the source has not seen: all of its row, or its column, must be "
+            "NaN."
         )
-    if not sp.issparse(array):
-        return Source(np.where(np.isnan(array), 0, array), rows, columns)
-    values = np.where(np.isnan(array.data), 0, array.data)
-    return Source(storage.filled_with(array, values), rows, columns)
+    if sp.issparse(array):
+        values = np.where(np.isnan(array.data), 0, array.data)
+        return Source(storage.filled_with(array, values), rows, columns)
+    return Source(np.where(np.isnan(array), 0, array), rows, columns)
 
 
-def read_tables(views: Any) -> tuple[list[Any], tuple[str, ...], Any]:
+def read_views(views: Any) -> tuple[list[Any], tuple[str, ...], Any]:
     """Return tables with the same samples, their names, and those of the samples."""
     if not isinstance(views, dict | list | tuple) or not views:
         wanted = "a dict or a list of at least one table, or a ViewStack"
         cure = "a single table X is given as [X]"
         raise TypeError(f"views must be {wanted}, got {shown(views)}; {cure}.")
-    keys, views = (
-        (list(views), list(views.values()))
-        if isinstance(views, dict)
-        else (None, views)
-    )
+    keys = None
+    if isinstance(views, dict):
+        keys = list(views)
+        views = list(views.values())
     names = read_names(keys, len(views), "view")
     labels = [f"view {name!r} of views" for name in names]
-    read = [_read_table(view, label) for view, label in zip(views, labels, strict=True)]
-    read, index = alignment.with_all_samples(read, labels)
-    return read, names, index
-
-
-def _read_table(view: Any, label: str) -> Any:
-    """Return a table of numbers: data frames as they are, else an array or a CSR matrix."""
-    table = validation.check_readable(view, label)
-    if hasattr(table, "columns"):
-        return table
-    if table.ndim == 1:
-        raise TypeError(
-            f"{label} must be a table with a row for every sample, got {shown(view)}."
-        )
-    with named_in_errors(label):
-        return validation.read_table(table, label, ensure_all_finite="allow-nan")
+    tables = []
+    for view, label in zip(views, labels, strict=True):
+        table = validation.check_readable(view, label)
+        if not hasattr(table, "columns"):  # data frames stay as they are
+            if table.ndim == 1:
+                raise TypeError(
+                    f"{label} must be a table with a row for every sample, got {shown(view)}."
+                )
+            with named_in_errors(label):
+                table = validation.read_table(
+                    table, label, ensure_all_finite="allow-nan"
+                )
+        tables.append(table)
+    tables, index = alignment.align_samples(tables, labels)
+    return tables, names, index
 
 
 @contextmanager
@@ -184,15 +178,14 @@ def check_square(
     check_values(values, label, signed)
     if not rows.any():
         raise ValueError(f"{label} must have seen a sample; all of it is NaN.")
-    apart = rows != columns
-    if sp.issparse(
-        values
-    ):  # an entry that is not stored counts neither as a number nor as NaN
-        apart &= rows | (abs(values).sum(axis=0) > 0)
-    if apart.any():
-        told = f"sample {numbers[apart].min()} is NaN in its row or in its column"
-        why = "as one that the source has not seen, but not in both"
-        raise ValueError(f"{label} must be symmetric: {told}, {why}.")
+    differs = rows != columns
+    if sp.issparse(values):  # what is not stored is neither a number nor NaN
+        differs &= rows | (abs(values).sum(axis=0) > 0)
+    if differs.any():
+        raise ValueError(
+            f"{label} must be symmetric: sample {numbers[differs].min()} is NaN in its row or in "
+            "its column, as one that the source has not seen, but not in both."
+        )
     storage.require_symmetric(values, label)
     warn_of_distances(values, label)
     check_above_0(values, label)
@@ -218,10 +211,11 @@ def check_cross(
     the fit that was `known` to the source. Messages call these samples by their `numbers`.
     """
     check_values(source.values, label, signed)
-    if len(lost := np.flatnonzero(~source.columns & known)):
-        told = f"{label} holds NaN in column {numbers[lost].min()}"
+    lost = ~source.columns & known
+    if lost.any():
         raise ValueError(
-            f"{told}, the similarities to a sample that it had seen in fit."
+            f"{label} holds NaN in column {numbers[lost].min()}, the similarities to a sample "
+            "that it had seen in fit."
         )
 
 
@@ -230,21 +224,19 @@ def is_similarity(view: Any) -> bool:
     table = view if sp.issparse(view) else np.asarray(view)
     if table.dtype.kind not in "biuf" or table.shape[0] < table.shape[1]:
         return False
-    rows, columns = held(table)
+    rows, columns = find_seen(table)
     names = validation.sample_names(view)
     if names is not None and set(names[rows]) == set(view.columns[columns]):
         return True
     table = storage.cut(table, np.flatnonzero(rows), np.flatnonzero(columns))
-    return (
-        table.shape[0] == table.shape[1] > 1
-        and storage.asymmetry(storage.as_float(table)) == 0
-    )
+    is_square = table.shape[0] == table.shape[1] > 1
+    return is_square and storage.asymmetry(storage.as_float(table)) == 0
 
 
 # --- what is NaN, and so is not equal to itself; of a sparse matrix the stored entries count -----
 
 
-def holds_nan(array: Any) -> bool:
+def has_nan(array: Any) -> bool:
     """Return whether an entry is NaN."""
     return bool(np.isnan(array.data if sp.issparse(array) else array).any())
 
@@ -255,19 +247,18 @@ def first_nan(array: Any) -> tuple[int, int] | None:
     return (int(i[0]), int(j[0])) if len(i) else None
 
 
-def held(array: Any) -> tuple[np.ndarray, np.ndarray]:
+def find_seen(array: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows are not NaN throughout, and which columns are not so in these rows."""
-    array = (
-        sp.csr_array(array) if sp.issparse(array) else array
-    )  # whose sums are arrays
-    nan = array != array
-    numbers = (
-        storage.filled_with(array, ~np.isnan(array.data))
-        if sp.issparse(array)
-        else ~nan
-    )
+    if sp.issparse(array):
+        array = sp.csr_array(array)  # whose sums are arrays
+        numbers = storage.filled_with(array, ~np.isnan(array.data))
+        nan = array != array
+    else:
+        nan = array != array
+        numbers = ~nan
     rows = (numbers.sum(axis=1) > 0) | (nan.sum(axis=1) == 0)
-    return rows, (numbers[rows].sum(axis=0) > 0) | (nan[rows].sum(axis=0) == 0)
+    columns = (numbers[rows].sum(axis=0) > 0) | (nan[rows].sum(axis=0) == 0)
+    return rows, columns
 
 
 def with_nan(source: Source, mark: bool = False) -> Any:
@@ -295,15 +286,11 @@ def with_nan(source: Source, mark: bool = False) -> Any:
     lost = np.flatnonzero(~rows if values.shape[1] else [])
     places = np.minimum(lost, values.shape[1] - 1)  # the diagonal, where there is one
     marks = np.full(len(lost), np.nan, dtype=values.dtype)
-    return sp.csr_array(
-        values + sp.csr_array((marks, (lost, places)), shape=values.shape)
-    )
+    marked = sp.csr_array((marks, (lost, places)), shape=values.shape)
+    return sp.csr_array(values + marked)
 
 
-# --- parts of a matrix ---------------------------------------------------------------------------
-
-
-def embedded(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+def embed(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     """Return a matrix of zeros that holds another one where two masks cross; itself if all do.
 
     Parameters
@@ -317,16 +304,13 @@ def embedded(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     """
     if rows.all() and columns.all():
         return array
-    shape, rows, columns = (
-        (len(rows), len(columns)),
-        np.flatnonzero(rows),
-        np.flatnonzero(columns),
-    )
+    shape = (len(rows), len(columns))
+    row_numbers = np.flatnonzero(rows)
+    column_numbers = np.flatnonzero(columns)
     if sp.issparse(array):
         stored = array.tocoo()
-        return sp.csr_array(
-            (stored.data, (rows[stored.row], columns[stored.col])), shape=shape
-        )
+        cells = (row_numbers[stored.row], column_numbers[stored.col])
+        return sp.csr_array((stored.data, cells), shape=shape)
     whole = np.zeros(shape, dtype=array.dtype)
-    whole[np.ix_(rows, columns)] = array
+    whole[np.ix_(row_numbers, column_numbers)] = array
     return whole

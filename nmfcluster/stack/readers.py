@@ -1,4 +1,4 @@
-"""Several similarities of objects as estimators read them: handed in, or made of features."""
+"""Several similarities of objects as estimators read them: given, or made of features."""
 
 from __future__ import annotations
 
@@ -22,69 +22,62 @@ from nmfcluster.stack.parsing import (
     is_similarity,
 )
 
-Read = tuple[list[Any], np.ndarray]  # of every source, and which objects each has seen
+Objects = SimilarityStack | ViewStack
+# the matrix of every source, and which objects each has seen, (n, L)
+Similarities = tuple[list[Any], np.ndarray]
 
-_FEW = (
-    3_000  # objects up to which views that name no kernel have a dense one: 72 MB each
-)
-_ROWS = 2048  # objects whose similarities are made at a time: their memory is bounded
+# objects up to which views that name no kernel have a dense one, of 72 MB
+_MAX_DENSE = 3_000
+_BLOCK = 2048  # objects whose similarities are made at a time, which bounds memory
 
 
 def read_objects(
     estimator: Any, X: Any, similarities: Any, views: Any
-) -> tuple[StackReader, SimilarityStack | ViewStack]:
+) -> tuple[StackReader, Objects]:
     """Return the objects of a fit, and the reader of others.
 
-    Views are told from others by their type. Else "precomputed", the `affinity` of an estimator,
-    says that `X` holds similarities; of features kernels are made by its `affinity`, `normalize`
-    and `n_jobs`. Similarities can be negative where its `criterion` is "agreement".
+    Views are known by their type. Otherwise `X` holds similarities if the `affinity` of the
+    estimator is "precomputed"; of features kernels are made by its `affinity`, `normalize` and
+    `n_jobs`. Similarities can be negative if its `criterion` is "agreement".
     """
     if sum(given is not None for given in (X, similarities, views)) > 1:
-        told = (
-            "X, similarities and views stand for each other: two of them must be None"
+        raise ValueError(
+            "X, similarities and views stand for each other: two of them must be None. "
+            "Cross-validation splits X alone: give it a SimilarityStack, or a ViewStack."
         )
-        cure = (
-            "Cross-validation splits X alone: give it a SimilarityStack, or a ViewStack"
-        )
-        raise ValueError(f"{told}. {cure}.")
+    affinity = estimator.affinity
     options = {"normalize": estimator.normalize, "n_jobs": estimator.n_jobs}
     signed = getattr(estimator, "criterion", None) == "agreement"
-    objects: SimilarityStack | ViewStack
+    objects: Objects
     if views is not None or isinstance(X, ViewStack) or _is_dict(X):
-        objects = _read_views(estimator, X if views is None else views)
-        pairs = zip(
-            objects.names, _one_a_view(estimator.affinity, objects), strict=True
-        )
-        stacks = [
-            KernelStack([(name, kernel, None)], **options) for name, kernel in pairs
-        ]
-        return StackReader(objects, stacks, signed), objects
-    if similarities is not None or takes_similarities(estimator.affinity):
-        given = (
-            _read_stack(estimator, X, True, signed)
-            if similarities is None
-            else similarities
-        )
-        objects = SimilarityStack(given)
+        objects = _read_views(affinity, X if views is None else views)
+        kernels = []
+        for name, kernel in zip(
+            objects.names, _kernels_of_views(affinity, objects), strict=True
+        ):
+            kernels.append(KernelStack([(name, kernel, None)], **options))
+        n_features = sum(objects.n_features.values())
+        return StackReader(n_features, objects, kernels, signed), objects
+    if similarities is not None or takes_similarities(affinity):
+        if similarities is None:
+            similarities = _read_stack(estimator, X, True, signed)
+        objects = SimilarityStack(similarities)
         if objects.shape[0] != objects.shape[1] and estimator.symmetric:
-            raise _not_square(objects)
-        _keep_sizes(estimator, objects, objects.shape[1])
-        return StackReader(objects, signed=signed), objects
+            raise ValueError(
+                "X, or similarities, must hold the similarities of samples to each other, in shape "
+                f"(n, n, L) with the L sources in the last axis, got shape {objects.shape}. "
+                "Features in one table need another affinity, such as 'nearest_neighbors'; those "
+                "of several views are given to fit as views=; similarities to some objects only "
+                "need symmetric=False."
+            )
+        return StackReader(objects.shape[1], objects, [], signed), objects
     objects = _read_features(estimator, X, reset=True)
-    return StackReader(
-        None, [KernelStack(estimator.affinity, **options)], signed
-    ), objects
-
-
-def _keep_sizes(estimator: Any, objects: Any, n_features: int) -> None:
-    """Keep the number of columns, and the names of objects that have some."""
-    estimator.n_features_in_ = n_features
-    if objects.index is not None:
-        estimator.sample_names_ = np.asarray(objects.index)
+    kernels = [KernelStack(affinity, **options)]
+    return StackReader(estimator.n_features_in_, None, kernels, signed), objects
 
 
 def takes_similarities(affinity: Any) -> bool:
-    """Return whether an `affinity` says that similarities are handed in."""
+    """Return whether an `affinity` says that similarities are given."""
     return isinstance(affinity, str) and affinity == "precomputed"
 
 
@@ -101,23 +94,30 @@ class StackReader:
 
     Parameters
     ----------
+    n_features : int
+        Number of columns of similarities, or of all tables.
     like : SimilarityStack, ViewStack or None
         What new objects must be like; None: features, which scikit-learn compares.
-    kernels : list of KernelStack, default=()
+    kernels : list of KernelStack
         One a table.
-    signed : bool, default=False
+    signed : bool
         Whether similarities can be negative.
 
     Attributes
     ----------
+    n_features : int
     names : tuple of str
         Of the sources, once the model is fitted.
     signed : bool
         Whether similarities can be negative.
     """
 
-    def __init__(self, like: Any, kernels: Any = (), signed: bool = False) -> None:
-        self._kernels, self.signed = list(kernels), signed
+    def __init__(
+        self, n_features: int, like: Any, kernels: list[KernelStack], signed: bool
+    ) -> None:
+        self.n_features = n_features
+        self.signed = signed
+        self._kernels = kernels
         self._widths = like.n_features if isinstance(like, ViewStack) else None
         self._columns = None if like is None else like._columns
         self.names: tuple[str, ...] = () if like is None else like.names
@@ -128,9 +128,9 @@ class StackReader:
         kind = "the kernel of source" if self._kernels else "source"
         return [f"{kind} {name!r} of X" for name in self.names]
 
-    def read_new(self, estimator: Any, X: Any) -> SimilarityStack | ViewStack:
+    def read_new(self, estimator: Any, X: Any) -> Objects:
         """Return other objects, like those of the fit."""
-        new: SimilarityStack | ViewStack
+        new: Objects
         if not self._kernels:
             new = self._new_similarities(estimator, X)
         elif self._widths is not None:
@@ -146,18 +146,20 @@ class StackReader:
     def _new_similarities(self, estimator: Any, X: Any) -> SimilarityStack:
         """Return the similarities of new objects to all objects of the fit."""
         stack = _read_stack(estimator, X, False, self.signed)
-        if stack.shape[1] != estimator.n_features_in_:
-            of_fit = f"{type(estimator).__name__} was fitted to {estimator.n_features_in_} objects"
-            told = f"X has {counted(stack.shape[1], 'column')}, but {of_fit}"
-            raise ValueError(f"{told}: give the similarities to all.")
-        own, given = self._columns, stack._columns
-        order = validation.order_of(own, given, "X", "what fit was given", "column")
-        stack = stack if order is None else stack[:, order]
+        if stack.shape[1] != self.n_features:
+            raise ValueError(
+                f"X has {counted(stack.shape[1], 'column')}, but {type(estimator).__name__} was "
+                f"fitted to {self.n_features} objects: give the similarities to all."
+            )
+        order = validation.order_of(
+            self._columns, stack._columns, "X", "what fit was given", "column"
+        )
+        if order is not None:
+            stack = stack[:, order]
         n_sources = len(self.names)
-        given_names = {self.names, stack.names} - {
-            tuple(f"source{i}" for i in range(n_sources))
-        }
-        if len(stack.names) != n_sources or len(given_names) > 1:
+        by_default = tuple(f"source{i}" for i in range(n_sources))
+        is_same = stack.names == self.names or by_default in (stack.names, self.names)
+        if len(stack.names) != n_sources or not is_same:
             wanted = f"the sources of fit, in their order, {self.names}"
             raise ValueError(f"X must have {wanted}; got {stack.names}.")
         return stack
@@ -170,67 +172,78 @@ class StackReader:
         if views.n_features != widths:
             wanted = f"the views of fit, of as many features, {widths}"
             raise ValueError(f"X must hold {wanted}; got {views.n_features}.")
-        held = [views.views[views.names.index(name)] for name in self.names]
-        return ViewStack._made(held, self.names, views.index)
+        tables = [views.views[views.names.index(name)] for name in self.names]
+        return ViewStack._unchecked(tables, self.names, views.index)
 
     def order_of(self, objects: Any) -> CanonicalOrder:
         """Return the order in which objects are fitted."""
         if not self._kernels:
-            values, seen = objects.filled(), objects.seen().astype(np.float64)
+            values = objects.filled()
+            seen = objects.seen().astype(np.float64)
             if objects.shape[0] != objects.shape[1]:  # columns are others
                 return canonical_order(*values, seen)
             return canonical_order(seen, similarities=values)
-        read = [
-            validation.read_table(view, ensure_all_finite=False)
-            for view in objects.views
-        ]
-        for kernel, table, view in zip(self._kernels, read, objects.views, strict=True):
+        tables = []
+        for kernel, view in zip(self._kernels, objects.views, strict=True):
+            table = validation.read_table(view, ensure_all_finite=False)
             kernel._check_missing(table, getattr(view, "columns", None))
-        return canonical_order(*read)
+            tables.append(table)
+        return canonical_order(*tables)
 
-    def fitted(
-        self, objects: Any, chosen: np.ndarray, reading: Callable[[Any], Any]
-    ) -> Read:
-        """Return what is read of the similarities of the objects that the model is fitted to.
+    def compare_fitted(
+        self,
+        objects: Any,
+        chosen: np.ndarray,
+        convert: Callable[[Any], Any] | None = None,
+    ) -> Similarities:
+        """Return the similarities of the objects that the model is fitted to.
 
-        `chosen` holds their positions in what `read` returned. A matrix a source, with 0 for NaN,
-        is given to `reading`, one after the other: together they can be large. Returns what that
-        returned, and which objects each source saw, of shape (n_chosen, L).
+        `chosen` holds their positions in `objects`. The matrix of every source, with 0 for NaN,
+        is replaced by what `convert` makes of it, one after the other: together they can be large.
         """
-        self.names, self._chosen, read, seen = (), chosen, [], []
+        self._chosen = chosen
+        self.names = ()
+        converted = []
+        seen = []
         for stack in self._squares(objects, chosen):
             self.names += stack.names
             seen.append(stack.seen())
             labels = self.labels[-len(stack.names) :]
             for source, label in zip(stack._held, labels, strict=True):
                 check_square(source, label, chosen, self.signed)
-                read.append(reading(source.values))
+                values = source.values
+                converted.append(values if convert is None else convert(values))
         self._seen = np.hstack(seen)
-        return read, self._seen
+        return converted, self._seen
 
-    def to_chosen(self, objects: Any, numbers: np.ndarray, chosen: np.ndarray) -> Read:
-        """Return what `cross` does, without a look at how similar the chosen are to each other."""
+    def compare_with_columns(
+        self, objects: Any, numbers: np.ndarray, chosen: np.ndarray
+    ) -> Similarities:
+        """Return the similarities of some objects to those that are chosen, as `compare` does.
+
+        These are columns; how similar they are to each other is not checked.
+        """
+        self._chosen = chosen
         if self._kernels:
             stacks = list(self._squares(objects, chosen))
             self.names = sum((stack.names for stack in stacks), ())
             self._seen = np.hstack([stack.seen() for stack in stacks])
-        else:  # the chosen objects are columns
+        else:
             self._seen = np.ones((len(chosen), objects.shape[2]), dtype=bool)
-        self._chosen = chosen
-        return self.cross(objects, numbers)
+        return self.compare(objects, numbers)
 
-    def cross(self, objects: Any, numbers: np.ndarray) -> Read:
+    def compare(self, objects: Any, numbers: np.ndarray) -> Similarities:
         """Return the similarities of some objects to those that the model is fitted to.
 
         `numbers` holds their positions. There is a matrix a source, with 0 for NaN, and which of
         these objects each source saw, of shape (n_numbers, L).
         """
         if self._kernels:
-            pairs = zip(self._kernels, objects[numbers].views, strict=True)
-            held = [
-                one for kernel, table in pairs for one in kernel.transform(table)._held
-            ]
-            stack = SimilarityStack._made(held, self.names)
+            held: list[Any] = []
+            views = objects[numbers].views
+            for kernel, table in zip(self._kernels, views, strict=True):
+                held += kernel.transform(table)._held
+            stack = SimilarityStack._unchecked(held, self.names)
         else:
             stack = objects[np.ix_(numbers, self._chosen)]
         for source, known, label in zip(
@@ -239,105 +252,101 @@ class StackReader:
             check_cross(source, known, label, self._chosen, self.signed)
         return list(stack.filled()), stack.seen()
 
-    def blocks(self, objects: Any, numbers: np.ndarray) -> Iterator[Read]:
-        """Yield what `cross` returns, of some objects at a time."""
-        for start in range(0, len(numbers), _ROWS):
-            yield self.cross(objects, numbers[start : start + _ROWS])
+    def compare_in_blocks(
+        self, objects: Any, numbers: np.ndarray
+    ) -> Iterator[Similarities]:
+        """Yield what `compare` returns, of some objects at a time."""
+        for start in range(0, len(numbers), _BLOCK):
+            yield self.compare(objects, numbers[start : start + _BLOCK])
 
     def _squares(self, objects: Any, chosen: np.ndarray) -> Iterator[SimilarityStack]:
         """Yield the similarities of the chosen objects to each other, of some sources at a time."""
         if self._kernels:
-            pairs = zip(self._kernels, objects[chosen].views, strict=True)
-            yield from (kernel.fit_transform(table) for kernel, table in pairs)
+            views = objects[chosen].views
+            for kernel, table in zip(self._kernels, views, strict=True):
+                yield kernel.fit_transform(table)
         else:
             for held, name in zip(objects._held, objects.names, strict=True):
-                yield SimilarityStack._made(
-                    [objects._cut(held, chosen, chosen)], (name,)
-                )
+                part = objects._cut(held, chosen, chosen)
+                yield SimilarityStack._unchecked([part], (name,))
 
-    def extended(
+    def extend(
         self,
         objects: Any,
         numbers: np.ndarray,
         profile: np.ndarray,
-        joined: Callable[[list[Any]], Any],
+        mix: Callable[[list[Any]], Any],
     ) -> np.ndarray:
         """Return the similarity of some objects to every cluster, (n_numbers, n_clusters).
 
-        It is ``S @ profile`` for the one S that `joined` makes of the sources of `cross`, for some
+        It is ``S @ profile`` for the one S that `mix` makes of the sources of `compare`, for some
         rows at a time. The `profile` says what similarity to a fitted object tells of a cluster.
         """
-        parts = []
-        for sources, _ in self.blocks(objects, numbers):
+        blocks = []
+        for sources, _ in self.compare_in_blocks(objects, numbers):
             with np.errstate(over="ignore", invalid="ignore"):
-                parts.append(np.asarray(joined(sources) @ profile))
-            if not np.isfinite(parts[-1]).all():
-                told = f"too large for their dtype, {sources[0].dtype}"
-                most = f"the largest is {max(map(largest, sources)):.3g}"
+                block = np.asarray(mix(sources) @ profile)
+            if not np.isfinite(block).all():
                 raise ValueError(
-                    f"X must not hold similarities whose sums are {told}; {most}."
+                    "X must not hold similarities whose sums are too large for their dtype, "
+                    f"{sources[0].dtype}; the largest is {max(map(largest, sources)):.3g}."
                 )
-        return np.concatenate(parts)
+            blocks.append(block)
+        return np.concatenate(blocks)
 
 
 def _read_stack(estimator: Any, X: Any, reset: bool, signed: bool) -> SimilarityStack:
     """Return X as a stack; its columns are the objects of a fit."""
-    listed = isinstance(X, list | tuple) and any(
-        getattr(one, "ndim", 0) == 2 for one in X
-    )
-    array = isinstance(X, np.ndarray) and X.ndim == 3
-    if listed or array or isinstance(X, SimilarityStack) or _is_dict(X):
+    is_list = isinstance(X, list | tuple)
+    is_list_of_matrices = is_list and any(getattr(one, "ndim", 0) == 2 for one in X)
+    is_cube = isinstance(X, np.ndarray) and X.ndim == 3
+    if is_list_of_matrices or is_cube or isinstance(X, SimilarityStack) or _is_dict(X):
         return SimilarityStack(X)
     X = validation.in_own_order(X, "X")
-    form: dict[str, Any] = {"allow_nd": True, "ensure_all_finite": "allow-nan"}
-    checked = validation.read_table(X, estimator=estimator, **form)
-    stack = SimilarityStack([checked] if checked.ndim == 2 else checked)
-    for source in () if signed else stack.filled():
-        require_nonnegative(estimator, source, cure_of_negative(source))
+    read = validation.read_table(
+        X, estimator=estimator, allow_nd=True, ensure_all_finite="allow-nan"
+    )
+    stack = SimilarityStack([read] if read.ndim == 2 else read)
+    if not signed:
+        for source in stack.filled():
+            require_nonnegative(estimator, source, cure_of_negative(source))
     stack.index = validation.sample_names(X)
     stack._columns = validation.row_names(getattr(X, "columns", None))
-    named = X if hasattr(X, "columns") else checked
+    named = X if hasattr(X, "columns") else read
     validate_data(estimator, named, reset=reset, skip_check_array=True)
     return stack
 
 
 def _read_features(estimator: Any, X: Any, reset: bool) -> ViewStack:
     """Return checked features as one table; a data frame as it is: kernels can name its columns."""
-    checked = read_features(estimator, X, reset, ensure_all_finite="allow-nan")
-    return ViewStack._made([X if hasattr(X, "columns") else checked], ("features",))
+    read = read_features(estimator, X, reset, ensure_all_finite="allow-nan")
+    table = X if hasattr(X, "columns") else read
+    return ViewStack._unchecked([table], ("features",))
 
 
-def _read_views(estimator: Any, X: Any) -> ViewStack:
+def _read_views(affinity: Any, X: Any) -> ViewStack:
     """Return the tables of a fit, which must not look like similarities."""
     views = ViewStack(X)
-    if takes_similarities(estimator.affinity) and all(map(is_similarity, views.views)):
-        told = f"the views {list(views.names)} are square and symmetric, as similarities are"
-        cure = "give those as a SimilarityStack, or as similarities="
+    if takes_similarities(affinity) and all(map(is_similarity, views.views)):
         raise ValueError(
-            f"{told}: {cure}. If they are features, name the affinity, 'rbf' say."
+            f"the views {list(views.names)} are square and symmetric, as similarities are: give "
+            "those as a SimilarityStack, or as similarities=. If they are features, name the "
+            "affinity, 'rbf' say."
         )
-    _keep_sizes(estimator, views, sum(views.n_features.values()))
     return views
 
 
-def _one_a_view(affinity: Any, views: ViewStack) -> list[Any]:
+def _kernels_of_views(affinity: Any, views: ViewStack) -> list[Any]:
     """Return the kernel of every view."""
-    names = views.names
-    by_default = "rbf" if len(views) <= _FEW else "nearest_neighbors"
-    kernels = by_default if takes_similarities(affinity) else affinity
+    names = list(views.names)
+    kernels = affinity
+    if takes_similarities(affinity):
+        kernels = "rbf" if len(views) <= _MAX_DENSE else "nearest_neighbors"
     if not isinstance(kernels, list):
         return [kernels] * len(names)
     if len(kernels) != len(names) or any(isinstance(item, tuple) for item in kernels):
-        wanted = f"a list with the kernel of each of {list(names)}, without columns"
-        one = "affinity must be one kernel for all views"
-        raise ValueError(f"{one}, or {wanted}; got {shown(kernels)}.")
+        raise ValueError(
+            "affinity must be one kernel for all views, or a list with the kernel of each of "
+            f"{names}, without columns; got {shown(kernels)}."
+        )
     return kernels
-
-
-def _not_square(stack: SimilarityStack) -> ValueError:
-    return ValueError(
-        "X, or similarities, must hold the similarities of samples to each other, in shape "
-        f"(n, n, L) with the L sources in the last axis, got shape {stack.shape}. Features in one "
-        "table need another affinity, such as 'nearest_neighbors'; those of several views are "
-        "given to fit as views=; similarities to some objects only need symmetric=False."
-    )

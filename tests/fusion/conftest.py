@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import nmfcluster.fusion.sources
+import nmfcluster.fusion.model
 from nmfcluster._utils.order import CanonicalOrder
 from nmfcluster.stack.readers import StackReader
 
@@ -25,12 +25,12 @@ def as_given(monkeypatch):
 
 @pytest.fixture
 def fusions(monkeypatch):
-    """Return the list of what `fuse` will return."""
+    """Return the list of what `fit_fusion` will return."""
     kept = []
 
-    def spy(*arguments, inner=nmfcluster.fusion.sources.fuse):
-        kept.append(inner(*arguments))
+    def spy(*arguments, inner=nmfcluster.fusion.model.fit_fusion, **options):
+        kept.append(inner(*arguments, **options))
         return kept[-1]
 
-    monkeypatch.setattr(nmfcluster.fusion.sources, "fuse", spy)
+    monkeypatch.setattr(nmfcluster.fusion.model, "fit_fusion", spy)
     return kept

@@ -37,7 +37,7 @@ def test_a_fit_is_what_the_formulas_make_of_its_factor(
 ):
     sources, _ = problem(cut=0.05)
     fitted = model(eta=eta, criterion=criterion, symmetric=symmetric).fit(sources)
-    W, H = fitted._sources_.halves()
+    W, H = fitted._sources_.row_column_factors()
     W, H = W / W.sum(), H / H.sum(axis=0)
     q, M = W.sum(axis=0), W @ H.T
     losses, weights = literal_losses(sources, M, criterion), fitted.weights_

@@ -82,7 +82,7 @@ def test_only_similarities_to_the_part_are_looked_at():
 
 @pytest.mark.parametrize("criterion", ["agreement", "kl"])
 def test_kernels_of_all_pairs_are_never_made(monkeypatch, criterion):
-    monkeypatch.setattr(nmfcluster.stack.readers, "_ROWS", 16)
+    monkeypatch.setattr(nmfcluster.stack.readers, "_BLOCK", 16)
     X, _ = features(100)
     asked = []
 
@@ -95,7 +95,7 @@ def test_kernels_of_all_pairs_are_never_made(monkeypatch, criterion):
     assert asked == [(20, 20)] + [(16, 20)] * 5
     fitted.predict(X[:40])
     assert asked[6:] == [(16, 20)] * 2 + [(8, 20)]
-    monkeypatch.setattr(nmfcluster.stack.readers, "_ROWS", 1000)
+    monkeypatch.setattr(nmfcluster.stack.readers, "_BLOCK", 1000)
     again = default_model(**options).fit(X)
     assert_allclose(again.membership_, fitted.membership_, atol=1e-12)
 

@@ -14,8 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.fusion.fused import graphs_of, n_to_keep, over_roots, told_alike
-from nmfcluster.fusion.residuals import residual
+from nmfcluster.fusion.residuals import (
+    compute_residual,
+    divide_by_degrees,
+    fused_graphs,
+    fused_rows,
+    n_neighbors_to_keep,
+)
 
 
 def sources_of(rng, n, p=None):
@@ -31,7 +36,7 @@ def sources_of(rng, n, p=None):
 
 def residuals_of(arrays, square=True):
     stored = [arrays[0].copy(), arrays[1].copy(), sp.csr_array(arrays[2])]
-    return [residual(one, square) for one in stored]
+    return [compute_residual(one, square) for one in stored]
 
 
 @pytest.mark.parametrize("p", [None, 9])
@@ -43,17 +48,19 @@ def test_alike_is_who_is_so_in_the_sum_of_z_scores(p, seed, K):
     square = p is None
     for used in (weights, weights * [1, 0, 1], weights * [0, 1, 0]):
         R, parts = literal_told(arrays, used, square)
-        found = told_alike(residuals_of(arrays, square), used, K)
+        found = fused_rows(residuals_of(arrays, square), used, K)
         assert_allclose(found.toarray(), literal_largest(R, K), rtol=1e-4, atol=1e-4)
-        [graph] = graphs_of([residuals_of(arrays, square)], [(used, K)])
+        [graph] = fused_graphs([residuals_of(arrays, square)], [(used, K)])
         A, degrees = literal_graph(arrays, used, K, square)
         assert_allclose(graph.A.toarray(), A, rtol=1e-4, atol=1e-5)
         assert_allclose(graph.degrees, degrees, rtol=1e-4)
-        assert_allclose(graph.parts.sum(axis=0), graph.A.data, rtol=1e-4, atol=1e-6)
+        assert_allclose(
+            graph.contributions.sum(axis=0), graph.A.data, rtol=1e-4, atol=1e-6
+        )
         i, j = graph.A.nonzero()
         G = graph.A.data / R[i, j]
         assert_allclose(
-            graph.parts, [part[i, j] * G for part in parts[used > 0]], atol=1e-4
+            graph.contributions, [part[i, j] * G for part in parts[used > 0]], atol=1e-4
         )
 
 
@@ -65,8 +72,8 @@ def test_graphs_keep_all_pairs_of_their_union_that_are_above_independence():
     R, _ = literal_told(arrays, weights)
     union = (arrays[0] > 0) | (arrays[1] > 0)
     expected = np.where(union, np.maximum(R, 0), 0)
-    [graph] = graphs_of(
-        [[residual(sp.csr_array(A), True) for A in arrays]], [(weights, None)]
+    [graph] = fused_graphs(
+        [[compute_residual(sp.csr_array(A), True) for A in arrays]], [(weights, None)]
     )
     assert_allclose(
         graph.A.toarray(), literal_over_roots(expected), rtol=1e-4, atol=1e-6
@@ -77,12 +84,13 @@ def test_graphs_keep_all_pairs_of_their_union_that_are_above_independence():
 def test_objects_in_blocks_of_rows_are_those_of_all_at_once():
     rng = np.random.default_rng(2)
     S, new = (rng.uniform(size=shape) for shape in ((9, 9), (300, 9)))
-    old = residual(S + S.T, True)
-    [whole] = graphs_of([[old.of_new(new.copy())]], [(np.ones(1), 3)])
+    old = compute_residual(S + S.T, True)
+    [whole] = fused_graphs([[old.residual_of_new(new.copy())]], [(np.ones(1), 3)])
     blocks = (
-        [old.of_new(new[rows].copy())] for rows in (slice(0, 120), slice(120, 300))
+        [old.residual_of_new(new[rows].copy())]
+        for rows in (slice(0, 120), slice(120, 300))
     )
-    [parts] = graphs_of(blocks, [(np.ones(1), 3)])
+    [parts] = fused_graphs(blocks, [(np.ones(1), 3)])
     for one, other in zip(whole, parts, strict=True):
         assert_allclose(dense(one), dense(other), rtol=1e-6)
 
@@ -91,7 +99,7 @@ def test_who_is_as_alike_as_the_kth_is_kept():
     """Which of several as large are kept would depend on the order of the objects."""
     labels = np.arange(60) % 2
     blocks = (labels[:, None] == labels).astype(float)
-    found = told_alike([residual(blocks.copy(), True)], np.ones(1), 3)
+    found = fused_rows([compute_residual(blocks.copy(), True)], np.ones(1), 3)
     assert_array_equal(found.toarray() > 0, (blocks - np.eye(60)) > 0)
 
 
@@ -99,14 +107,15 @@ def test_who_is_as_alike_as_the_kth_is_kept():
 def test_the_scale_of_a_source_does_not_matter(factor):
     S = sources_of(np.random.default_rng(3), 10)[0]
     one, other = (
-        told_alike([residual(T, True)], np.ones(1), 4) for T in (S.copy(), S * factor)
+        fused_rows([compute_residual(T, True)], np.ones(1), 4)
+        for T in (S.copy(), S * factor)
     )
     assert_allclose(one.toarray(), other.toarray(), rtol=1e-5)
 
 
 def test_without_sources_nobody_is_alike():
-    nothing = residual(np.ones((5, 5)), True)
-    [graph] = graphs_of([[nothing, nothing]], [(np.array([0.5, 0.5]), 2)])
+    nothing = compute_residual(np.ones((5, 5)), True)
+    [graph] = fused_graphs([[nothing, nothing]], [(np.array([0.5, 0.5]), 2)])
     assert graph.A.shape == (5, 5)
     assert graph.A.nnz == 0
 
@@ -115,23 +124,23 @@ def test_how_many_neighbours_are_kept():
     def sources(n, n_entries=None):
         S = np.random.default_rng(0).uniform(size=(n, n))
         if n_entries is None:
-            return residual(S + S.T, True)
+            return compute_residual(S + S.T, True)
         S *= abs(np.subtract.outer(np.arange(n), np.arange(n))) <= n_entries // 2
-        return residual(sp.csr_array(S + S.T), True)
+        return compute_residual(sp.csr_array(S + S.T), True)
 
     whole, graph, full = sources(120), sources(120, 10), sources(120, 60)
     both = np.array([0.5, 0.5])
-    assert n_to_keep([whole], np.ones(1), 2) == 10  # the root of 120
-    assert n_to_keep([whole], np.ones(1), 12) == 8  # three quarters of ten
-    assert n_to_keep([whole], np.ones(1), 119) == 2
-    assert n_to_keep([graph, graph], both, 2) is None
+    assert n_neighbors_to_keep([whole], np.ones(1), 2) == 10  # the root of 120
+    assert n_neighbors_to_keep([whole], np.ones(1), 12) == 8  # three quarters of ten
+    assert n_neighbors_to_keep([whole], np.ones(1), 119) == 2
+    assert n_neighbors_to_keep([graph, graph], both, 2) is None
     assert (
-        n_to_keep([graph, full], both, 2) == 10
+        n_neighbors_to_keep([graph, full], both, 2) == 10
     )  # sparse, but with most pairs: no graph yet
     assert (
-        n_to_keep([graph, whole], np.array([1.0, 0.0]), 2) is None
+        n_neighbors_to_keep([graph, whole], np.array([1.0, 0.0]), 2) is None
     )  # of those that count
-    assert n_to_keep([graph, whole], both, 2) == 10
+    assert n_neighbors_to_keep([graph, whole], both, 2) == 10
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
@@ -141,7 +150,7 @@ def test_over_roots(storage):
     degrees = np.array(
         [1e-200, 0.0, 3, 4, 5, 6, 7, 8]
     )  # of what they were alike before
-    found = over_roots(G, degrees)
+    found = divide_by_degrees(G, degrees)
     assert_allclose(
         found.toarray(), literal_over_roots(G.toarray(), degrees), rtol=1e-6
     )

@@ -61,7 +61,7 @@ def test_what_is_fitted_is_the_graph_of_the_residuals():
     A, _ = literal_graph(others, fitted.weights_, 6, square=False)
     fused = fitted.fused_similarity().toarray()
     assert_allclose(fused / fused.sum(), A / A.sum(), atol=1e-6)
-    W, H = fitted._sources_.halves()
+    W, H = fitted._sources_.row_column_factors()
     for S, loss in zip(others, fitted.source_losses_, strict=True):
         own, _ = literal_graph([S], [1], 6, square=False)
         assert_allclose(loss, literal_left(own, W, H), atol=1e-3)
@@ -88,7 +88,7 @@ def test_clusters_and_new_objects(criterion):
 @pytest.mark.usefixtures("as_given")
 def test_columns_are_the_objects_that_are_drawn():
     fitted = fusion(max_samples=40, criterion="kl").fit(SimilarityStack(SQUARE))
-    chosen = fitted._reader_._chosen
+    chosen = fitted._sources_.reader._chosen
     alone = fusion(criterion="kl").fit(SimilarityStack(SQUARE)[:, chosen])
     assert_same_fit(fitted, alone)
     assert_array_equal(fitted.sample_indices_, np.arange(150))
@@ -96,7 +96,7 @@ def test_columns_are_the_objects_that_are_drawn():
 
 def test_landmarks_are_judged_by_how_they_compare_with_each_other():
     fitted = fusion(max_samples=40).fit(SimilarityStack(SQUARE))
-    chosen = fitted._reader_._chosen
+    chosen = fitted._sources_.reader._chosen
     among = default_model().fit([S[np.ix_(chosen, chosen)] for S in SQUARE])
     assert_allclose(fitted.agreement_.scores, among.agreement_.scores, rtol=1e-5)
     assert adjusted_rand_score(Y, fitted.labels_) > 0.95

@@ -16,10 +16,10 @@ from sklearn.metrics import adjusted_rand_score
 from nmfcluster._optim.run import SolverConfig, StoppingRule
 from nmfcluster.fusion.kl_loss import FusionObjective, make_pairs
 from nmfcluster.fusion.model import (
-    Origin,
-    _extrapolated_and_plain,
+    SpectralStarts,
     em_step,
-    fuse,
+    extrapolate_steps,
+    fit_fusion,
     fusion_nmf,
 )
 
@@ -108,8 +108,8 @@ def test_steps_end_where_a_general_solver_does():
     least = min(
         minimize(value, rng.normal(size=14), method="BFGS").fun for _ in range(8)
     )
-    plan = SolverConfig(2, fusion_nmf, 4, StoppingRule(500, -1.0), None)
-    found = fuse(objective_of(A), A, plan)
+    config = SolverConfig(2, fusion_nmf, 4, StoppingRule(500, -1.0), None)
+    found = fit_fusion(A, config, relative=False)
     assert (
         least - 1e-3 < found.best.loss <= least + 1e-9
     )  # these stop where W is next to 0
@@ -125,7 +125,7 @@ def test_acceleration_jumps_to_the_limit_of_a_geometric_sequence():
     (start,) = starts_of(rng, 1, 6, 2)
     limit = start * rng.uniform(0.8, 1.2, size=start.shape)
     limit /= limit.sum()
-    far, plain = _extrapolated_and_plain(lambda W: limit + 0.9 * (W - limit), start)
+    far, plain = extrapolate_steps(lambda W: limit + 0.9 * (W - limit), start)
     assert_allclose(far, limit, rtol=1e-12)
     assert_allclose(plain, limit + 0.81 * (start - limit), rtol=1e-14)
 
@@ -139,7 +139,7 @@ def test_acceleration_takes_no_entry_away():
         visited.append(W)
         return limit + 0.9 * (W - limit)
 
-    _, plain = _extrapolated_and_plain(step, start)
+    _, plain = extrapolate_steps(step, start)
     want = np.maximum(limit, plain / 2)
     assert_allclose(visited[-1], want / want.sum())
 
@@ -175,8 +175,8 @@ def test_starts_on_blocks_are_the_degrees_of_objects_in_their_own(storage):
     labels = np.repeat(np.arange(3), sizes)
     S = (labels[:, None] == labels) * np.repeat(heights, sizes)
     degrees = [S[i].sum() - S[i, i] for i in range(23)]
-    origin = Origin(storage(S), 3)
-    for W in (origin.spectral(), origin.clustered()):
+    origin = SpectralStarts(storage(S), 3)
+    for W in (origin.rotated(), origin.clustered()):
         W = (
             W[:, np.argmax(W[[0, 4, 11]], axis=1)] / W.sum()
         )  # columns in the order of the blocks
@@ -188,8 +188,8 @@ def test_starts_on_blocks_are_the_degrees_of_objects_in_their_own(storage):
 def test_a_start_is_some_steps_from_its_origin():
     rng = np.random.default_rng(2)
     A = matrix_of("kernel", rng, 15)
-    objective, origin = objective_of(A), Origin(A, 3)
-    for by_kmeans, W in ((False, origin.spectral()), (True, origin.clustered())):
+    objective, origin = objective_of(A), SpectralStarts(A, 3)
+    for by_kmeans, W in ((False, origin.rotated()), (True, origin.clustered())):
         W = W / W.sum()
         for _ in range(5):
             W = literal_step(A / A.sum(), W)
@@ -198,7 +198,7 @@ def test_a_start_is_some_steps_from_its_origin():
 
 def test_objects_similar_to_themselves_alone_start_alike():
     A = np.eye(5, dtype=np.float32)
-    W = Origin(A, 3).start(objective_of(A), False)
+    W = SpectralStarts(A, 3).start(objective_of(A), False)
     assert W.dtype == np.float32
     assert_array_equal(W, W[0, 0])
 
@@ -209,14 +209,16 @@ def test_objects_similar_to_themselves_alone_start_alike():
 def fitted(
     A, k, *, relative=True, n_init=2, alone=(), before=None, n_jobs=None, **stop
 ):
-    plan = SolverConfig(
+    config = SolverConfig(
         k,
         fusion_nmf,
         n_init,
         StoppingRule(**{"max_iter": 300, "tol": 1e-6} | stop),
         n_jobs,
     )
-    return fuse(objective_of(A, relative), A, plan, alone, before)
+    return fit_fusion(
+        A, config, relative=relative, single_matrices=alone, previous=before
+    )
 
 
 def test_the_smallest_loss_is_kept_whichever_start_has_it():

@@ -14,9 +14,9 @@ from nmfcluster.fusion.kl_loss import (
     DensePairs,
     SparsePairs,
     cross_entropy,
-    left_unexplained,
+    explained_by_clusters,
     make_pairs,
-    told_of_clusters,
+    unexplained_share,
 )
 
 STORAGES = {
@@ -110,8 +110,8 @@ def test_matrices_are_not_written_to():
         part.flags.writeable = False
     for matrix in (A, stored):
         make_pairs(matrix).ratio_product(W, H)
-        left_unexplained(sp.csr_array(matrix), W, H)
-        told_of_clusters(matrix, W, H)
+        unexplained_share(sp.csr_array(matrix), W, H)
+        explained_by_clusters(matrix, W, H)
 
 
 def test_sparse_pairs_of_many_objects_need_no_more_than_their_entries():
@@ -144,7 +144,7 @@ def test_the_share_that_is_left_is_the_smallest_over_how_many_pairs_are_of_the_m
     W = rng.uniform(0.1, 1, size=(n, k)) ** 2
     H = W / W.sum(axis=0) if square else rng.dirichlet(np.ones(p), size=k).T
     for own in (W / W.sum(), 5 * (np.eye(k)[labels] + 0.1) / n):  # of any scale
-        left = left_unexplained(sp.csr_array(S), own, H)
+        left = unexplained_share(sp.csr_array(S), own, H)
         expected = literal_left(S, own, H)
         assert 0 <= left <= expected + 1e-12 <= 1 + 1e-12
         assert_allclose(left, expected, atol=1e-3)
@@ -156,15 +156,15 @@ def test_what_is_left_at_the_ends():
     W, other = (
         np.maximum(np.eye(3)[y], 1e-18) / 12 for y in (labels, np.arange(12) // 4)
     )
-    assert_allclose(left_unexplained(blocks, W, 3 * W), 0, atol=1e-9)
+    assert_allclose(unexplained_share(blocks, W, 3 * W), 0, atol=1e-9)
     assert_allclose(
-        left_unexplained(blocks, other, 3 * other), 1, atol=0.01
+        unexplained_share(blocks, other, 3 * other), 1, atol=0.01
     )  # pairs of no chance
     independent = sp.csr_array(
         np.outer(np.arange(1, 13), np.arange(1, 13)).astype(float)
     )
-    assert left_unexplained(independent, W, 3 * W) == 1  # there is nothing to explain
-    assert left_unexplained(sp.csr_array((12, 12)), W, 3 * W) == 1
+    assert unexplained_share(independent, W, 3 * W) == 1  # there is nothing to explain
+    assert unexplained_share(sp.csr_array((12, 12)), W, 3 * W) == 1
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
@@ -174,5 +174,5 @@ def test_what_pairs_tell_of_clusters(storage):
     W, H = rng.uniform(0.1, 1, size=(7, 3)), rng.dirichlet(np.ones(5), size=3).T
     W /= W.sum()
     assert_allclose(
-        told_of_clusters(storage(S), W, H), literal_told_of_clusters(S, W, H)
+        explained_by_clusters(storage(S), W, H), literal_told_of_clusters(S, W, H)
     )

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from nmfcluster import SimilarityFusionNMF
-from nmfcluster.fusion.kl_loss import told_of_clusters
+from nmfcluster.fusion.kl_loss import explained_by_clusters
 
 SOURCES, Y = problem()
 
@@ -52,7 +52,7 @@ def test_contributions_to_a_mixture(storage, symmetric):
     sources = problem(cut=0.1)[0]
     fitted = model(symmetric=symmetric, n_clusters=2, eta=1.0)
     fitted.fit(None, similarities=list(map(storage, sources)))
-    W, H = fitted._sources_.halves()
+    W, H = fitted._sources_.row_column_factors()
     told = [
         literal_told_of_clusters(w * S / S.sum(), W, H)
         for w, S in zip(fitted.weights_, sources, strict=True)
@@ -67,7 +67,7 @@ def test_contributions_to_the_fused_graph():
     fitted = default_model(n_clusters=2, weights=[1, 0, 3]).fit(
         None, similarities=SOURCES
     )
-    W, H = fitted._sources_.halves()
+    W, H = fitted._sources_.row_column_factors()
     R, parts = literal_told(SOURCES, fitted.weights_)
     A, _ = literal_graph(SOURCES, fitted.weights_, 6)
     told = [
@@ -86,7 +86,7 @@ def test_what_all_clusters_are_told_is_what_is_explained():
     """Of one source, whose margins the model keeps: what there is, less what is left."""
     fitted = model(tol=-1.0, max_iter=100).fit(None, similarities=SOURCES[:1])
     P = SOURCES[0] / SOURCES[0].sum()
-    told = told_of_clusters(P, *fitted._sources_.halves())
+    told = explained_by_clusters(P, *fitted._sources_.row_column_factors())
     r = P.sum(axis=1)
     there = literal_divergence(P, np.outer(r, r))
     assert_allclose(told.sum(), there - fitted.source_losses_[0], rtol=1e-3)

@@ -10,7 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import kneighbors_graph
 
-from nmfcluster.fusion.residuals import agreement, copies, inner, residual
+from nmfcluster.fusion.residuals import (
+    compute_residual,
+    find_duplicates,
+    inner_product,
+    measure_agreement,
+)
 
 STORAGES = {
     "dense": np.array,
@@ -53,13 +58,13 @@ def test_residual_is_what_is_beyond_independence(storage, p, seed, signed):
     expected, pairs, size = literal_residual(S, square)
     if square and "sparse" in storage and (np.count_nonzero(S > 0) < n**2 / 3):
         return  # parts of two objects, which have a test of their own
-    R = residual(STORAGES[storage](S), square)
+    R = compute_residual(STORAGES[storage](S), square)
     assert_allclose(explicit(R), expected, atol=1e-6)
     if square and n > 6:
         assert_allclose(explicit(R).sum(axis=1), 0, atol=1e-4)
     assert_allclose(R.size, size, rtol=1e-4)
     assert_array_equal(R.seen, pairs.any(axis=1))
-    assert_allclose(inner(R, R), (expected**2).sum(), rtol=1e-4)
+    assert_allclose(inner_product(R, R), (expected**2).sum(), rtol=1e-4)
     i, j = np.nonzero(pairs)
     assert_allclose(R.entries(i, j), expected[i, j], atol=1e-6)
 
@@ -67,10 +72,13 @@ def test_residual_is_what_is_beyond_independence(storage, p, seed, signed):
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_a_constant_says_nothing(storage):
     for dtype in (np.float32, np.float64):
-        assert residual(STORAGES[storage](np.full((30, 30), 3, dtype)), True).size == 0
+        assert (
+            compute_residual(STORAGES[storage](np.full((30, 30), 3, dtype)), True).size
+            == 0
+        )
         product = np.outer(np.arange(1, 31), np.arange(1, 10)).astype(dtype)
-        assert residual(STORAGES[storage](product), False).size == 0
-    assert residual(STORAGES[storage](np.eye(5)), True).size == 0
+        assert compute_residual(STORAGES[storage](product), False).size == 0
+    assert compute_residual(STORAGES[storage](np.eye(5)), True).size == 0
 
 
 def test_lone_pairs_of_a_sparse_source_say_nothing():
@@ -81,13 +89,13 @@ def test_lone_pairs_of_a_sparse_source_say_nothing():
         1,
         9,
     ]  # a path of four, and a pair; three are alone
-    R = residual(sp.csr_array(S + S.T), True)
+    R = compute_residual(sp.csr_array(S + S.T), True)
     assert_array_equal(R.seen, np.arange(9) < 4)
     expected = literal_residual((S + S.T)[:4, :4])[0]
     assert_allclose(explicit(R)[:4, :4], expected, atol=1e-6)
     assert_array_equal(explicit(R)[4:], 0)
     assert_array_equal(
-        residual(S + S.T, True).seen, np.arange(9) < 6
+        compute_residual(S + S.T, True).seen, np.arange(9) < 6
     )  # a dense one measured all
 
 
@@ -98,9 +106,9 @@ def test_next_to_nothing_and_what_is_negative_count_as_0():
     for other, value in ((zero, 0.0), (tiny, 1e-13), (negative, -3.0)):
         other[2, 3] = other[3, 2] = value
     for storage in (np.array, sp.csr_array):
-        want = explicit(residual(storage(zero), True))
+        want = explicit(compute_residual(storage(zero), True))
         for other in (tiny, negative):
-            assert_array_equal(explicit(residual(storage(other), True)), want)
+            assert_array_equal(explicit(compute_residual(storage(other), True)), want)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
@@ -108,7 +116,7 @@ def test_new_objects_are_judged_by_the_sums_of_the_old(storage):
     rng = np.random.default_rng(0)
     S, new = source_of(rng, 9, density=0.9), source_of(rng, 4, 9, 0.8)
     new[2] = 0
-    R = residual(STORAGES[storage](S), True)
+    R = compute_residual(STORAGES[storage](S), True)
     hollow = S * (1 - np.eye(9))
     N = np.zeros((4, 9))
     for o, i in np.argwhere(new > 0):
@@ -116,7 +124,7 @@ def test_new_objects_are_judged_by_the_sums_of_the_old(storage):
     scaled = hollow / np.sqrt(np.outer(hollow.sum(axis=1), hollow.sum(axis=0)))
     u = literal_factor(scaled.sum(axis=1))
     for given_as in (np.array, sp.csr_array):
-        found = R.of_new(given_as(new))
+        found = R.residual_of_new(given_as(new))
         assert_allclose(
             explicit(found), N - np.outer(N.sum(axis=1) / u.sum(), u), atol=1e-6
         )
@@ -137,7 +145,9 @@ def test_agreement_is_the_correlation_over_the_pairs_that_both_saw(storage, p):
             arrays[1][lost] = 0
             if p is None:
                 arrays[1][:, lost] = 0
-        found = agreement([residual(STORAGES[storage](S), p is None) for S in arrays])
+        found = measure_agreement(
+            [compute_residual(STORAGES[storage](S), p is None) for S in arrays]
+        )
         assert_array_equal(found.correlations, found.correlations.T)
         assert_array_equal(found.correlations.diagonal(), 1)
         assert_array_equal(found.scores.diagonal(), 0)
@@ -152,7 +162,7 @@ def test_dense_and_sparse_sources_agree_as_their_arrays_do():
     S, T = source_of(rng, 20), source_of(rng, 20, density=0.5)
     want = literal_correlation(S, T)[0]
     for pair in ((S.copy(), sp.csr_array(T)), (sp.csr_array(S), T.copy())):
-        found = agreement([residual(one, True) for one in pair])
+        found = measure_agreement([compute_residual(one, True) for one in pair])
         assert_allclose(found.correlations[0, 1], want, atol=1e-5)
 
 
@@ -168,12 +178,12 @@ def noise_sources(n, number, storage):
             S = rbf_kernel(X)
             if count % 4 == 0:
                 S[: n // 4] = S[:, : n // 4] = 0
-        yield residual(S, True)
+        yield compute_residual(S, True)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_scores_of_independent_sources_are_standard(storage):
-    found = agreement(list(noise_sources(70, 25, storage)))
+    found = measure_agreement(list(noise_sources(70, 25, storage)))
     scores = found.scores[np.triu_indices(25, 1)]
     assert len(scores) == 300
     assert abs(scores.mean()) < 3 / np.sqrt(300)
@@ -190,8 +200,10 @@ def test_copies_are_alike_inside_of_clusters_too(storage):
     near = S + 1e-3 * T
     many = np.where(np.add.outer(labels, labels) % 2, 0.5, 1.0) * blocks
     sources = [S, T, 5 * S, near, blocks, 2 * blocks, many]
-    residuals = [residual(STORAGES[storage](one.copy()), True) for one in sources]
-    found = agreement(residuals)
+    residuals = [
+        compute_residual(STORAGES[storage](one.copy()), True) for one in sources
+    ]
+    found = measure_agreement(residuals)
     assert found.correlations[0, 1] > 0.95
     expected = np.eye(7, dtype=bool)
     for group in (
@@ -199,4 +211,4 @@ def test_copies_are_alike_inside_of_clusters_too(storage):
         [4, 5, 6],
     ):  # what is constant in clusters differs by rounding alone
         expected[np.ix_(group, group)] = True
-    assert_array_equal(copies(residuals, found), expected)
+    assert_array_equal(find_duplicates(residuals, found), expected)

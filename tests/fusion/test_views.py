@@ -34,7 +34,7 @@ def frames():
 )
 @pytest.mark.usefixtures("as_given")
 def test_views_are_their_kernels(affinity, few, kernel, monkeypatch):
-    monkeypatch.setattr("nmfcluster.stack.readers._FEW", few)
+    monkeypatch.setattr("nmfcluster.stack.readers._MAX_DENSE", few)
     kernels = KernelStack(
         [("one", kernel, VIEW_1), ("two", kernel, VIEW_2)], normalize="auto"
     )

@@ -13,10 +13,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from nmfcluster import SimilarityFusionNMF, SimilarityStack
 from nmfcluster.fusion.agreement_graph import (
-    candidates,
-    check_joined,
-    shares_of_votes,
-    weights_of,
+    candidate_groups,
+    check_connected,
+    read_source_weights,
+    vote_shares,
 )
 from nmfcluster.fusion.residuals import Agreement
 
@@ -37,7 +37,7 @@ def masks(n, *groups):
 
 def test_copies_share_one_vote():
     same = pairs_of(5, [(0, 3), (3, 4)])
-    assert_allclose(shares_of_votes(same), [1 / 3, 1, 1, 1 / 3, 1 / 3])
+    assert_allclose(vote_shares(same), [1 / 3, 1, 1, 1 / 3, 1 / 3])
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_copies_share_one_vote():
 def test_who_can_count(n, agree, copies, told, options):
     told = np.isin(range(n), list(range(n) if told is None else told))
     scores = np.where(pairs_of(n, [*agree, *copies]), 8.0, 1.5)
-    found = candidates(Agreement(np.eye(n), scores), pairs_of(n, copies), told)
+    found = candidate_groups(Agreement(np.eye(n), scores), pairs_of(n, copies), told)
     assert_array_equal(found, masks(n, *options))
 
 
@@ -272,7 +272,9 @@ def test_weights_of_the_user(criterion, eta):
             np.array([0.75, 0, 0.25], np.float32),
         )
     ]
-    assert_allclose(weights_of([1e308, 0, 1e308], ("a", "noise", "b")), [0.5, 0, 0.5])
+    assert_allclose(
+        read_source_weights([1e308, 0, 1e308], ("a", "noise", "b")), [0.5, 0, 0.5]
+    )
     weights, labels, losses = fits[0]
     for other in fits[1:]:
         for one, same in zip(fits[0], other, strict=True):
@@ -307,7 +309,7 @@ def test_weights_of_the_user(criterion, eta):
 )
 def test_weights_that_are_none(given, says):
     with pytest.raises(ValueError, match=says):
-        weights_of(given, ("a", "b"))
+        read_source_weights(given, ("a", "b"))
     (a, b), _ = blobs([20, 20], 2, sep=5)
     with pytest.raises(ValueError, match=says):
         SimilarityFusionNMF(2, weights=given).fit({"a": a, "b": b})
@@ -321,9 +323,9 @@ def test_groups_of_objects_that_no_source_joins():
     seen[:4, 0] = seen[3:6, 2] = seen[6:8, 1] = True  # the last one by none
     says = r"6 objects in \['a', 'c'\] and 2 objects in \['b'\]\. .*add a source"
     with pytest.raises(ValueError, match=says):
-        check_joined(seen, ("a", "b", "c"))
+        check_connected(seen, ("a", "b", "c"))
     seen[5, 1] = True
-    check_joined(seen, ("a", "b", "c"))
+    check_connected(seen, ("a", "b", "c"))
 
 
 @pytest.mark.parametrize("first", [60, 3], ids=["halves", "a tiny group"])

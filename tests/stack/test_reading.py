@@ -113,23 +113,23 @@ def test_similarities_are_read_in_every_form(form):
     S, estimator = matrices(7), OtherPaper()
     whole = np.stack(S, axis=-1)
     reader, objects = read_objects(estimator, *FORMS[form](S), None)
-    assert estimator.n_features_in_ == objects.shape[0] == 7
-    square, seen = reader.fitted(objects, chosen, as_it_is)
+    assert reader.n_features == objects.shape[0] == 7
+    square, seen = reader.compare_fitted(objects, chosen, as_it_is)
     assert reader.names == ("source0", "source1", "source2")
     assert_array_equal(as_array(square), whole[np.ix_(chosen, chosen)])
     assert seen.all()
     rng = np.random.default_rng(0)
     weights, profile = rng.uniform(size=3), rng.uniform(size=(len(chosen), 2))
     numbers = np.array([5, 1, 1])
-    cross, _ = reader.cross(objects, numbers)
+    cross, _ = reader.compare(objects, numbers)
     assert_array_equal(as_array(cross), whole[np.ix_(numbers, chosen)])
     expected = literal_extension(whole[np.ix_(numbers, chosen)], weights, profile)
     assert_allclose(
-        reader.extended(objects, numbers, profile, mixed(weights)), expected, rtol=1e-12
+        reader.extend(objects, numbers, profile, mixed(weights)), expected, rtol=1e-12
     )
     new = reader.read_new(estimator, np.stack(matrices(4, 7, seed=1), axis=-1))
     expected = literal_extension(new.toarray()[:, chosen], weights, profile)
-    rows = reader.extended(new, np.arange(4), profile, mixed(weights))
+    rows = reader.extend(new, np.arange(4), profile, mixed(weights))
     assert_allclose(rows, expected, rtol=1e-12)
 
 
@@ -141,8 +141,8 @@ def test_features_are_read_as_kernels(chosen):
     X[chosen[1], 0] = NAN
     estimator = OtherPaper([("left", "rbf", [0]), ("right", "linear", [1, 2])])
     reader, objects = read_objects(estimator, X, None, None)
-    assert estimator.n_features_in_ == 4
-    square, seen = reader.fitted(objects, chosen, as_it_is)
+    assert reader.n_features == 4
+    square, seen = reader.compare_fitted(objects, chosen, as_it_is)
     kernels = KernelStack(estimator.affinity)
     expected = kernels.fit_transform(X[chosen])
     assert_array_equal(as_array(square), np.nan_to_num(expected.toarray()))
@@ -155,12 +155,12 @@ def test_features_are_read_as_kernels(chosen):
         kernels.transform(X[numbers]).toarray(), weights, profile
     )
     assert_allclose(
-        reader.extended(objects, numbers, profile, mixed(weights)), expected, rtol=1e-12
+        reader.extend(objects, numbers, profile, mixed(weights)), expected, rtol=1e-12
     )
     others = reader.read_new(estimator, new)
     expected = literal_extension(kernels.transform(new).toarray(), weights, profile)
     assert_allclose(
-        reader.extended(others, np.arange(5), profile, mixed(weights)),
+        reader.extend(others, np.arange(5), profile, mixed(weights)),
         expected,
         rtol=1e-12,
     )
@@ -185,7 +185,7 @@ def test_the_criterion_says_whether_similarities_can_be_negative(form):
     def read(criterion):
         estimator.criterion = criterion
         reader, objects = read_objects(estimator, *given, None)
-        return reader, *reader.fitted(objects, np.arange(9), as_it_is)
+        return reader, *reader.compare_fitted(objects, np.arange(9), as_it_is)
 
     cure = (
         ".*criterion='agreement' takes what is negative, or set it to 0, numpy.maximum"
@@ -196,13 +196,13 @@ def test_the_criterion_says_whether_similarities_can_be_negative(form):
     assert reader.signed
     assert_allclose(square, S, atol=1e-12)
     new = reader.read_new(estimator, X[:3] if form == "kernel" else S[:3])
-    (cross,), _ = reader.cross(new, np.arange(3))
+    (cross,), _ = reader.compare(new, np.arange(3))
     assert_allclose(cross, S[:3], atol=1e-12)
     reader.signed = False
     with pytest.raises(
         ValueError, match="must not be negative; its smallest entry is -"
     ):
-        reader.cross(new, np.arange(3))
+        reader.compare(new, np.arange(3))
 
 
 def test_views_are_read_one_after_the_other():
@@ -215,13 +215,13 @@ def test_views_are_read_one_after_the_other():
 
     given = {name: features(9) for name in "abc"}
     reader, objects = read_objects(OtherPaper("rbf"), given, None, None)
-    counts, _ = reader.fitted(objects, np.arange(9), count)
+    counts, _ = reader.compare_fitted(objects, np.arange(9), count)
     assert len(counts) == 3
     assert max(counts) <= 2  # the last one is let go when the next one is there
 
 
 def test_similarities_are_made_for_some_rows_at_a_time(monkeypatch):
-    monkeypatch.setattr(nmfcluster.stack.readers, "_ROWS", 6)
+    monkeypatch.setattr(nmfcluster.stack.readers, "_BLOCK", 6)
     asked = []
 
     def kernel(A, B):
@@ -229,8 +229,8 @@ def test_similarities_are_made_for_some_rows_at_a_time(monkeypatch):
         return rbf_kernel(A, B)
 
     reader, objects = read_objects(OtherPaper(kernel), features(), None, None)
-    reader.fitted(objects, np.arange(4), as_it_is)
-    rows = reader.extended(objects, np.arange(13), np.ones((4, 1)), mixed([1]))
+    reader.compare_fitted(objects, np.arange(4), as_it_is)
+    rows = reader.extend(objects, np.arange(13), np.ones((4, 1)), mixed([1]))
     assert asked == [(4, 4), (6, 4), (6, 4), (1, 4)]
     assert_allclose(rows[:, 0], rbf_kernel(features()[:13], features()[:4]).sum(axis=1))
 
@@ -248,8 +248,8 @@ def test_a_reader_does_not_keep_the_objects(affinity):
     )
     reader, objects = read_objects(OtherPaper(affinity), X, None, None)
     gone = weakref.ref(X)
-    sources, _ = reader.fitted(objects, np.arange(3), as_it_is)
-    reader.extended(objects, np.arange(9), np.eye(3), mixed(np.ones(len(sources))))
+    sources, _ = reader.compare_fitted(objects, np.arange(3), as_it_is)
+    reader.extend(objects, np.arange(9), np.eye(3), mixed(np.ones(len(sources))))
     del X, objects, sources
     assert gone() is None
 
@@ -259,7 +259,7 @@ def test_names_and_widths_of_new_similarities_are_those_of_the_fit():
     reader, objects = read_objects(
         estimator, SimilarityStack(S, names=["a", "b", "c"]), None, None
     )
-    reader.fitted(objects, np.arange(7), as_it_is)
+    reader.compare_fitted(objects, np.arange(7), as_it_is)
     unnamed = reader.read_new(estimator, SimilarityStack([s[:2] for s in S]))
     assert_array_equal(unnamed.toarray(), objects.toarray()[:2])
     for sources, names, says in [

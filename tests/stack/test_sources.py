@@ -24,9 +24,9 @@ from nmfcluster._utils.storage import cut
 from nmfcluster.stack.parsing import (
     check_cross,
     check_square,
-    embedded,
+    embed,
+    find_seen,
     first_nan,
-    held,
     with_nan,
 )
 
@@ -115,7 +115,7 @@ def test_rows_come_before_columns(S):
     for array in (S, sp.csr_array(S)):  # the sparse one stores every entry
         if not np.isnan(S).any():
             continue
-        found = held(array)
+        found = find_seen(array)
         assert_array_equal(found[0], rows)
         assert_array_equal(found[1], columns)
         if stray:
@@ -135,7 +135,7 @@ def test_rows_come_before_columns(S):
 @pytest.mark.parametrize("storage", STORAGES.values())
 def test_a_matrix_in_the_rows_and_columns_that_were_seen(storage):
     rows, columns = np.array([True, False, True]), np.array([False, True, False, True])
-    whole = embedded(storage(np.array([[1.0, 2.0], [3.0, 0.0]])), rows, columns)
+    whole = embed(storage(np.array([[1.0, 2.0], [3.0, 0.0]])), rows, columns)
     assert sp.issparse(whole) == (storage is not np.asarray)
     whole = whole.toarray() if sp.issparse(whole) else whole
     assert_array_equal(whole, [[0, 1, 0, 2], [0, 0, 0, 0], [0, 3, 0, 0]])
