@@ -1,12 +1,17 @@
 """Sparse assignment: the known components that a sample of counts cannot do without."""
 
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmfcluster._utils import storage
 from nmfcluster._utils.sampling import n_not_whole, poisson_counts
+from nmfcluster._utils.storage import (
+    as_dense,
+    as_float64,
+    row_blocks,
+    row_sums,
+    rows_of,
+)
 from nmfcluster._utils.validation import (
     check_count,
     check_number,
@@ -16,13 +21,13 @@ from nmfcluster._utils.validation import (
     require_size,
 )
 from nmfcluster.meta.divergence import Divergence
-from nmfcluster.meta.parameters import explained, read_components, strengths
-from nmfcluster.meta.usages import OwnRows, minima, quotients, value
+from nmfcluster.meta.objective import drop_unexplained, fit_rows, read_components
+from nmfcluster.meta.usages import PoissonRows, solve_poisson_rows
 
-_ENTRIES = 2**20  # of the components of rows that are fitted together: 8 MiB
-_SPREAD = (
-    0.03  # of the counts of a row, added to each usage where a fit starts: none is 0
-)
+# Entries of the components of rows that are fitted together: 8 MiB.
+_BLOCK_ENTRIES = 2**20
+# Share of the counts of a row, added to each usage where a fit starts: none is 0.
+_START_SHARE = 0.03
 
 
 class Assignment(NamedTuple):
@@ -130,58 +135,67 @@ def assign(
     X = read_table(X, ensure_non_negative=True, order="C")
     H = read_components(components, "components", names, X.dtype)
     require_size(H, "components", X.shape[1])
-    if (most := storage.row_sums(X).max()) <= 1 and n_not_whole(X):
-        told = f"X must hold counts, got rows that sum to at most {most:.3g}"
+    largest_sum = row_sums(X).max()
+    if largest_sum <= 1 and n_not_whole(X):
         raise ValueError(
-            f"{told}: multiply shares by the number of counts of their row."
+            f"X must hold counts, got rows that sum to at most {largest_sum:.3g}: "
+            "multiply shares by the number of counts of their row."
         )
-    named = {} if names is None else {"feature_names_in_": np.asarray(names)}
     objective = Divergence(X)
-    if most:
+    if largest_sum:
         objective.check_range()
-    X = explained(SimpleNamespace(loss="kullback-leibler", **named), objective, H).X
-    usages = _assigned(X, H, min_gain)
+    X = drop_unexplained(objective, H, None if names is None else np.asarray(names)).X
+    usages = _assign(X, H, min_gain)
     if not n_bootstraps:
         return Assignment(usages)
-    drawn = [
-        _assigned(poisson_counts(X, rng), H, min_gain) for _ in range(n_bootstraps)
-    ]
-    return Assignment(
-        usages, *np.quantile(drawn, [0.025, 0.975], axis=0).astype(usages.dtype)
-    )
+    drawn = [_assign(poisson_counts(X, rng), H, min_gain) for _ in range(n_bootstraps)]
+    low, high = np.quantile(drawn, [0.025, 0.975], axis=0).astype(usages.dtype)
+    return Assignment(usages, low, high)
 
 
-def _assigned(X: Any, H: np.ndarray, min_gain: float) -> np.ndarray:
+def _assign(X: Any, H: np.ndarray, min_gain: float) -> np.ndarray:
     """Return the usages, (n, k), in the dtype of X."""
-    W, sums = strengths(Divergence(X), H), H.sum(axis=1, dtype=np.float64)
-    most = max(1, (W > 0).sum(axis=1).max())  # components in a row
-    for block in storage.row_blocks(len(W), max(1, _ENTRIES // (H.shape[1] * most))):
-        x = storage.as_float64(storage.as_dense(storage.rows_of(X, block)))
-        W[block] = _eliminated(x, H / sums[:, None], W[block] * sums, min_gain) / sums
+    W = fit_rows(Divergence(X), H)
+    sums = H.sum(axis=1, dtype=np.float64)
+    most_used = max(1, (W > 0).sum(axis=1).max())
+    size = max(1, _BLOCK_ENTRIES // (H.shape[1] * most_used))
+    for block in row_blocks(len(W), size):
+        x = as_float64(as_dense(rows_of(X, block)))
+        U = _eliminate(x, H / sums[:, None], W[block] * sums, min_gain)
+        W[block] = U / sums
     return W
 
 
-def _eliminated(
+def _eliminate(
     x: np.ndarray, H: np.ndarray, W: np.ndarray, min_gain: float
 ) -> np.ndarray:
     """Return the minima of rows over the components that are left of those in W, (n, k)."""
-    W, loss, rises = now = _fitted(x, H, W)
-    todo = np.arange(len(x))
-    while len(todo):
-        out = rises[todo].argmin(axis=1)
-        may_go = rises[todo, out] < min_gain
-        todo, out = todo[may_go], out[may_go]
-        rises[todo, out] = np.inf  # it is tried once, and again after another has gone
-        without = W[todo]
-        without[np.arange(len(todo)), out] = 0
-        found = _fitted(x[todo], H, without)
-        goes = found[1] - loss[todo] < min_gain
-        for values, new in zip(now, found, strict=True):
-            values[todo[goes]] = new[goes]
-    return W
+    fit = _fit_used(x, H, W)
+    active = np.arange(len(x))
+    while len(active):
+        # the component of each row that may cost least to leave out
+        cheapest = fit.bounds[active].argmin(axis=1)
+        may_go = fit.bounds[active, cheapest] < min_gain
+        active = active[may_go]
+        cheapest = cheapest[may_go]
+        # it is tried once, and again after another has gone
+        fit.bounds[active, cheapest] = np.inf
+        without = fit.usages[active]
+        without[np.arange(len(active)), cheapest] = 0
+        refit = _fit_used(x[active], H, without)
+        goes = refit.losses - fit.losses[active] < min_gain
+        for values, new in zip(fit, refit, strict=True):
+            values[active[goes]] = new[goes]
+    return fit.usages
 
 
-def _fitted(x: np.ndarray, H: np.ndarray, W: np.ndarray) -> tuple[np.ndarray, ...]:
+class _Fit(NamedTuple):
+    usages: np.ndarray
+    losses: np.ndarray
+    bounds: np.ndarray  # of the rise of the loss without a component
+
+
+def _fit_used(x: np.ndarray, H: np.ndarray, W: np.ndarray) -> _Fit:
     """Return the minima over the components in W, their losses, and bounds of rises of these.
 
     A sum of ``-x log m`` with x >= r, divided by r, is self-concordant [1]_. So a component cannot
@@ -192,23 +206,25 @@ def _fitted(x: np.ndarray, H: np.ndarray, W: np.ndarray) -> tuple[np.ndarray, ..
     ----------
     .. [1] Y. Nesterov. Introductory lectures on convex optimization. Springer, 2004. Section 4.1.
     """
-    order = np.argsort(W <= 0, axis=1, kind="stable")[
-        :, : (W > 0).sum(axis=1).max(initial=1)
-    ]
+    # fit the components that each row uses, moved to the front
+    most_used = (W > 0).sum(axis=1).max(initial=1)
+    order = np.argsort(W <= 0, axis=1, kind="stable")[:, :most_used]
     U = np.take_along_axis(W, order, axis=1)
-    rows = OwnRows(x, H[order] * (U > 0)[:, :, None], np.ones(U.shape))
-    U = minima(rows, U + _SPREAD * x.sum(axis=1, keepdims=True))
+    used = H[order] * (U > 0)[:, :, None]
+    totals = x.sum(axis=1)
+    rows = PoissonRows(x, used, np.ones(U.shape), totals)
+    U = solve_poisson_rows(rows, U + _START_SHARE * totals[:, None])
     means = rows.means(U)
-    G = rows.pairs(quotients(quotients(x, means), means))
-    diagonal = np.einsum(
-        "nkk->nk", G
-    )  # and a little more: equal components have an inverse
+    # bound the rises by the curvature; a little more has an inverse, of equal components, too
+    G = rows.curvature(means)
+    diagonal = np.einsum("nkk->nk", G)
     diagonal[...] = np.where(diagonal > 0, diagonal * (1 + 1e-12), 1)
+    variances = np.abs(np.einsum("nkk->nk", np.linalg.inv(G)))
     r = x.min(axis=1, where=x > 0, initial=x.max(initial=1), keepdims=True)
-    t = U / np.sqrt(r * np.abs(np.einsum("nkk->nk", np.linalg.inv(G))))
-    W, rises = np.zeros_like(W), np.full(W.shape, np.inf)
-    np.put_along_axis(W, order, U, axis=1)
-    np.put_along_axis(
-        rises, order, np.where(U > 0, r * (t - np.log1p(t)), np.inf), axis=1
-    )
-    return W, value(rows, U, means), rises
+    t = U / np.sqrt(r * variances)
+    bounds = np.full(W.shape, np.inf)
+    rises = np.where(U > 0, r * (t - np.log1p(t)), np.inf)
+    np.put_along_axis(bounds, order, rises, axis=1)
+    usages = np.zeros_like(W)
+    np.put_along_axis(usages, order, U, axis=1)
+    return _Fit(usages, rows.losses(U, means), bounds)

@@ -7,32 +7,45 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-import nmfcluster.meta.parameters as parameters
 from nmfcluster import _base, _compat
 from nmfcluster._optim.initialization import draw_seeds
 from nmfcluster._optim.run import memory_of
+from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils.progress import stage
 from nmfcluster._utils.validation import (
     column_names,
     in_order_of,
     read_weights,
     row_names,
-    warn,
 )
 from nmfcluster.meta.device import on_devices
 from nmfcluster.meta.groups import GroupFits
 from nmfcluster.meta.metaclusters import (
     WAYS,
-    by_their_size,
-    metaclustered,
-    n_distinct,
+    Metaclusters,
+    count_distinct,
+    metacluster_runs,
+    order_by_size,
     refine,
 )
+from nmfcluster.meta.objective import (
+    LOSSES,
+    Objective,
+    drop_unexplained,
+    fit_rows,
+    make_objective,
+    order_of_samples,
+    read_fixed_components,
+)
 from nmfcluster.meta.programs import Programs
-from nmfcluster.meta.runs import draw_sizes, run_many
-from nmfcluster.meta.solvers import PENALTIES, known
+from nmfcluster.meta.runs import (
+    Runs,
+    draw_sizes,
+    run_many,
+    warn_of_unconverged_runs,
+)
+from nmfcluster.meta.solvers import PENALTIES, fit_fixed
 from nmfcluster.meta.squares import unit_rows
 from nmfcluster.metrics.co_occurrence import confidence
 from nmfcluster.metrics.matching import members
@@ -209,7 +222,7 @@ class NMFMetaCluster(Programs):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_base.NMFClusterer._parameter_constraints,
-        "loss": [_compat.StrOptions(set(parameters.LOSSES))],
+        "loss": [_compat.StrOptions(set(LOSSES))],
         "n_estimators": [_compat.COUNT],
         "base_n_clusters": [_compat.COUNT, tuple, list, None],
         "resample": [_compat.StrOptions({"poisson", "bootstrap"}), _compat.SHARE, None],
@@ -298,116 +311,142 @@ class NMFMetaCluster(Programs):
             If `X` does not hold numbers.
         """
         with _base.fitting(self) as rng:
-            # the table and its names, and the objective: of the samples alike, and by their weights
-            rows, columns = self._row_names_, self._column_names_ = (
-                row_names(X),
-                column_names(X),
-            )
+            self._row_names_ = row_names(X)
+            self._column_names_ = column_names(X)
             X = self._read(X)
-            fixed = parameters.read_fixed(self, columns, X.dtype)
-            k, n_known, across = (
-                self.n_clusters,
-                0 if fixed is None else len(fixed),
-                None,
-            )
-            if n_known < k:
-                self._check_not_alone(X.shape[0])
-            self._check_n_clusters(X.shape[0], n_known)
-            weights = read_weights(sample_weight, rows, max(k - n_known, 1), X.shape[0])
-            if (
-                groups is not None
-            ):  # once their programs are found, all components are fixed
+            fixed = self._read_fixed_components(X)
+            n_known = 0 if fixed is None else len(fixed)
+            n_free = max(self.n_clusters - n_known, 1)
+            rows = self._row_names_
+            weights = read_weights(sample_weight, rows, n_free, X.shape[0])
+            # Find the programs of groups: all components are fixed then.
+            group_fits = None
+            if groups is not None:
                 groups = in_order_of(rows, groups, "groups")
-                across = GroupFits.of(
-                    self, X, groups, weights, fixed, draw_seeds(rng, 1)[0]
-                )
-                fixed = across.columns
-            m = 0 if fixed is None else len(fixed)
-            whole = parameters.objective_of_table(self, X, fixed)
-            whole.check_observed(
-                of_columns=m < k
-            )  # known components have their own entries there
-            place = parameters.order_of(whole, weights)
-            whole = whole.taken(place.samples)
-            del (
-                X
-            )  # what was read of the user's table is not held beside its rows in order
-            weights = None if weights is None else weights[place.samples]
+                [seed] = draw_seeds(rng, 1)
+                group_fits = GroupFits.of(self, X, groups, weights, fixed, seed)
+                fixed = group_fits.components
+            # Put samples in an order that depends on their values alone.
+            whole = self._make_objective(X, fixed)
+            samples = order_of_samples(whole, weights)
+            places = samples.places
+            whole = whole.take_rows(samples.samples)
+            del X  # it is not held beside its rows in order
+            if weights is not None:
+                weights = weights[samples.samples]
             objective = whole.weighted(weights)
             objective.check_range()
-            # many runs, the metaclusters of their clusters, and NMF from there
-            base = None if across else self.base_n_clusters
-            sizes = draw_sizes(self.n_estimators, k, base, rng, m)
-            config, resample = (
-                self._solver_config(objective.run_solver, relative_to_loss=True),
-                self.resample,
+            # Run NMF many times, cluster the clusters of all runs, and run NMF from there.
+            base_n_clusters = None if group_fits else self.base_n_clusters
+            runs, metaclusters, end = self._factorize(
+                whole, objective, weights, base_n_clusters, rng
             )
-            if (
-                m == k
-            ):  # nothing is clustered: of one convex problem all runs are the same
-                config, resample = (
-                    replace(config, solver=known).with_stop(min_iter=1, tol=0),
-                    None,
-                )
-            memory = memory_of(self.memory)
-            runs = run_many(
-                whole.for_runs(), config, sizes, rng, resample, weights, memory
-            )
-            candidates = metaclustered(self.meta, runs, config, whole.fixed)
-            metaclusters, end = refine(objective, config, candidates)
-            with stage(f"strengths of the clusters in {len(place.places)} samples"):
-                W, H, order = by_their_size(whole, end.best, n_known, weights)
-            # what it found, clusters in their final order, and samples in that of the user
-            own, weighted, labels = (
-                place.places,
-                objective.weighted_rows(W),
-                _base.hard_labels(W),
-            )
-            self.components_, self.factor_ = H, W[own]
-            self.rows_, self.columns_ = (
-                members(F, self.threshold) for F in (self.factor_.T, H)
-            )
-            if across:
-                partitions = across.keep(self, order)[place.samples]
-            else:
+            with stage(f"strengths of the clusters in {len(places)} samples"):
+                W, H, order = order_by_size(whole, end.best, n_known, weights)
+            # Set the attributes, samples in the order of the user.
+            weighted = objective.weighted_rows(W)
+            labels = _base.hard_labels(W)
+            self.components_ = H
+            self.factor_ = W[places]
+            self.labels_ = labels[places]
+            self.membership_ = _base.membership(self.factor_)
+            self.rows_ = members(self.factor_.T, self.threshold)
+            self.columns_ = members(H, self.threshold)
+            if group_fits is None:
+                partitions = runs.partitions()[samples.first]
                 self.correspondence_ = metaclusters.correspondence[:, order]
                 self.base_runs_ = np.repeat(np.arange(len(runs)), runs.sizes)
                 self.recurrence_ = runs.recurrence(weighted.T, H)
-                self.run_losses_, partitions = (
-                    runs.losses,
-                    runs.partitions()[place.first],
-                )
-            self.partitions_ = partitions[own]
-            self.confidence_ = confidence(partitions, labels)[own]
+                self.run_losses_ = runs.losses
+            else:
+                found = group_fits.summary(order, self.min_groups)
+                partitions = found.partitions[samples.samples]
+                self.correspondence_ = found.correspondence
+                self.base_runs_ = found.base_runs
+                self.recurrence_ = found.presence.mean(axis=0)
+                self.run_losses_ = found.run_losses
+                self.groups_ = group_fits.names
+                self.presence_ = found.presence
+                self.shared_ = found.is_shared
+            self.partitions_ = partitions[places]
+            self.confidence_ = confidence(partitions, labels)[places]
             self.reconstruction_err_ = objective.error(weighted, H)
-            n_found = n_distinct(W, unit_rows(H)[0], n_known)
-            self.labels_ = labels[own]
-            self.membership_ = _base.membership(W)[own]
             self.loss_ = end.loss
             self.loss_curves_ = end.loss_curves
             self.loss_curve_ = self.loss_curves_[0]
             self.n_iter_ = end.best.n_iter
+            n_found = count_distinct(W, unit_rows(H)[0], n_known)
             self._warn_unless_converged(end, n_found)
-            if n_lost := np.count_nonzero(~runs.converged):
-                told = f"{n_lost} of the {len(runs)} runs did not converge within "
-                told += f"max_iter={self.max_iter} updates. Increase max_iter or tol."
-                warn(told, ConvergenceWarning)
+            warn_of_unconverged_runs(runs, self.max_iter)
         return self
 
     def _read(self, X: Any, reset: bool = True) -> Any:
-        # in C order: sums do not depend on how a table lies in memory
+        # in C order: sums do not depend on the memory layout of X
         X = _base.read_features(
             self, X, reset, order="C", ensure_all_finite="allow-nan"
         )
         cure = "give counts as before scaling or correction, or clip what is little below 0"
-        shift = "shift columns by their minima, " if self.loss == "frobenius" else ""
-        _base.require_nonnegative(self, X, shift + cure)
+        if self.loss == "frobenius":
+            cure = f"shift columns by their minima, {cure}"
+        _base.require_nonnegative(self, X, cure)
         return X
 
+    def _read_fixed_components(self, X: Any) -> np.ndarray | None:
+        """Return the components that are fixed, and check that there are enough samples."""
+        k = self.n_clusters
+        fixed = read_fixed_components(
+            self.fixed_components, self._column_names_, X.dtype, k, X.shape[1]
+        )
+        n_fixed = 0 if fixed is None else len(fixed)
+        if n_fixed < k:
+            self._check_not_alone(X.shape[0])
+        self._check_n_clusters(X.shape[0], n_fixed)
+        return fixed
+
+    def _make_objective(self, X: Any, fixed: np.ndarray | None) -> Objective:
+        """Return the objective of X; if all components are fixed, of what they explain."""
+        all_fixed = fixed is not None and len(fixed) == self.n_clusters
+        objective = make_objective(
+            X, self.loss, self.sparsity, self.penalty, fixed, all_fixed
+        )
+        if fixed is not None and all_fixed:
+            names = getattr(self, "feature_names_in_", None)
+            objective = drop_unexplained(objective, fixed, names)
+        # a feature that was not measured needs components that are known
+        objective.check_observed(check_columns=not all_fixed)
+        return objective
+
+    def _factorize(
+        self,
+        whole: Objective,
+        objective: Objective,
+        weights: np.ndarray | None,
+        base_n_clusters: Any,
+        rng: np.random.RandomState,
+    ) -> tuple[Runs, Metaclusters, Factorization]:
+        """Return runs, the metaclusters that were kept, and the last factorization.
+
+        `objective` is that of the whole with weights.
+        """
+        k = self.n_clusters
+        sizes = draw_sizes(self.n_estimators, k, base_n_clusters, rng, whole.n_fixed)
+        config = self._solver_config(objective.run_solver, relative_to_loss=True)
+        resample = self.resample
+        if whole.n_fixed == k:  # all runs would be the same
+            config = replace(config, solver=fit_fixed).with_stop(min_iter=1, tol=0)
+            resample = None
+        memory = memory_of(self.memory)
+        runs = run_many(whole.for_runs(), config, sizes, rng, resample, weights, memory)
+        candidates = metacluster_runs(self.meta, runs, config, whole.fixed)
+        metaclusters, end = refine(objective, config, candidates)
+        return runs, metaclusters, end
+
     def _extend(self, X: Any) -> np.ndarray:
-        objective = parameters.objective_of_table(self, self._read(X, reset=False))
-        objective = parameters.explained(self, objective, self.components_)
-        return parameters.strengths(objective, self.components_)
+        X = self._read(X, reset=False)
+        H = self.components_
+        objective = make_objective(X, self.loss, self.sparsity, self.penalty)
+        names = getattr(self, "feature_names_in_", None)
+        return fit_rows(drop_unexplained(objective, H, names), H)
 
     def transform(self, X: Any) -> np.ndarray:
         r"""Return how strong the clusters are in samples: W with the components fixed.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -23,12 +23,8 @@ from nmfcluster._utils.validation import (
 )
 from nmfcluster.meta.squares import unit_rows
 
-_PRESENT = (
-    0.5  # presence from which a group has a program: it comes back in half of its runs
-)
-_TINY = np.finfo(
-    float
-).tiny  # put in the place of sums of 0, by which nothing is divided
+# Presence from which a group has a program: it comes back in half of its runs.
+_PRESENT = 0.5
 
 
 @dataclass(frozen=True)
@@ -116,33 +112,31 @@ def metacluster(
         raise ValueError(f"n_clusters must be {allowed}; got {n_clusters}.")
     tables_of = np.arange(len(tables)) if sources is None else as_vector(sources)
     known, source = read_groups(tables_of, "sources", len(tables), "table")
-    # how alike programs are, over the features that both have; those of one table are not
-    H, of_table = np.concatenate(tables), np.repeat(np.arange(len(tables)), sizes)
-    seen, roots = ~np.isnan(H), unit_rows(np.sqrt(np.nan_to_num(H)))[0]
+    # similarity of programs over the features that both have
+    H = np.concatenate(tables)
+    seen = ~np.isnan(H)
+    roots = unit_rows(np.sqrt(np.nan_to_num(H)))[0]
     scale = np.sqrt((roots**2 @ seen.T) * (seen @ (roots**2).T))
-    far = 1 - np.divide(
-        roots @ roots.T, scale, out=np.zeros_like(scale), where=scale > 0
-    )
-    far[of_table[:, None] == of_table] = (
-        len(H) ** 2
-    )  # one such pair is more than all others
+    zeros = np.zeros_like(scale)
+    distances = 1 - np.divide(roots @ roots.T, scale, out=zeros, where=scale > 0)
+    # those of one table are far from each other: one such pair is more than all others
+    table_of = np.repeat(np.arange(len(tables)), sizes)
+    distances[table_of[:, None] == table_of] = len(H) ** 2
     tree = AgglomerativeClustering(
         int(n_clusters), metric="precomputed", linkage="average"
     )
-    labels = tree.fit_predict(far)
+    labels = tree.fit_predict(distances)
     labels = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))[labels]
-    # what they have in common, feature by feature, and where they occur
+    # what they have in common, feature by feature
     E = one_hot(labels, int(n_clusters))
     means = (E.T @ roots / np.maximum(E.T @ seen, 1)) ** 2
-    means /= np.maximum(means.sum(axis=1, keepdims=True), _TINY)
-    held, of_source = (
-        one_hot(of_table, len(tables)).T @ E > 0,
-        one_hot(source, len(known)),
-    )
-    presence = of_source.T @ held / of_source.sum(axis=0)[:, None]
-    return SharedPrograms(
-        means, np.split(labels, np.cumsum(sizes)[:-1]), presence, known, names
-    )
+    means /= np.maximum(means.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    # the share of the tables of a source that have them
+    is_present = one_hot(table_of, len(tables)).T @ E > 0
+    of_source = one_hot(source, len(known))
+    presence = of_source.T @ is_present / of_source.sum(axis=0)[:, None]
+    labels_of_tables = np.split(labels, np.cumsum(sizes)[:-1])
+    return SharedPrograms(means, labels_of_tables, presence, known, names)
 
 
 def _read_programs(components: Any) -> tuple[list[np.ndarray], np.ndarray | None]:
@@ -154,50 +148,76 @@ def _read_programs(components: Any) -> tuple[list[np.ndarray], np.ndarray | None
     if not len(components):
         raise ValueError("components must hold a table at least, it is empty.")
     names = [f"components[{i}]" for i in range(len(components))]
-    own = [sample_names(column_names(table)) for table in components]
-    wanted = {
-        "ensure_all_finite": "allow-nan",
-        "ensure_non_negative": True,
-        "dtype": np.float64,
-    }
-    pairs = zip(components, names, strict=True)
-    tables = [as_dense(read_table(table, name, **wanted)) for table, name in pairs]
-    if all(index is None for index in own):
+    features_of = [sample_names(column_names(table)) for table in components]
+    tables = []
+    for table, name in zip(components, names, strict=True):
+        read = read_table(
+            table,
+            name,
+            ensure_all_finite="allow-nan",
+            ensure_non_negative=True,
+            dtype=np.float64,
+        )
+        tables.append(as_dense(read))
+    unnamed = [
+        name for name, own in zip(names, features_of, strict=True) if own is None
+    ]
+    if len(unnamed) == len(names):
         for table, name in zip(tables, names, strict=True):
             require_size(table, name, tables[0].shape[1])
         return tables, None
-    if unnamed := [
-        name for name, index in zip(names, own, strict=True) if index is None
-    ]:
-        cure = "give all as data frames, or all as arrays"
-        raise ValueError(f"{unnamed[0]} has no names of features, others have: {cure}.")
-    features = union_of(own, names, "feature")
-    for i, (table, index) in enumerate(zip(tables, own, strict=True)):
-        tables[i] = np.full((len(table), len(features)), np.nan)
-        tables[i][:, features.get_indexer(index)] = table
-    return tables, np.asarray(features)
+    if unnamed:
+        raise ValueError(
+            f"{unnamed[0]} has no names of features, others have: give all as data "
+            "frames, or all as arrays."
+        )
+    features = union_of(features_of, names, "feature")
+    aligned = []
+    for table, own in zip(tables, features_of, strict=True):
+        wide = np.full((len(table), len(features)), np.nan)
+        wide[:, features.get_indexer(own)] = table
+        aligned.append(wide)
+    return aligned, np.asarray(features)
 
 
 def read_groups(
-    given: Any, name: str, n: int, noun: str
+    groups: Any, name: str, n: int, noun: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the names of groups, sorted, and the number of the group of every one of `n` things.
 
     `noun` is what a message calls one of them.
     """
-    given = as_vector(given)
-    if given.shape != (n,):
-        raise ValueError(f"{name} must be of shape ({n},), got {given.shape}.")
-    values, seen = clean_labels(given, name)
-    if lost := int(np.count_nonzero(~seen)):
-        none = f"{counted(lost, noun)} has None, NaN or a negative number"
-        raise ValueError(f"{name} must name a group for each {noun}; {none}.")
+    groups = as_vector(groups)
+    if groups.shape != (n,):
+        raise ValueError(f"{name} must be of shape ({n},), got {groups.shape}.")
+    values, is_known = clean_labels(groups, name)
+    n_unknown = int(np.count_nonzero(~is_known))
+    if n_unknown:
+        raise ValueError(
+            f"{name} must name a group for each {noun}; {counted(n_unknown, noun)} has "
+            "None, NaN or a negative number."
+        )
     return np.unique(values, return_inverse=True)
+
+
+class GroupSummary(NamedTuple):
+    """What the runs of all groups found, with metaclusters in their final order.
+
+    `presence` is of shape (n_groups, n_clusters), `is_shared` of shape (n_clusters,), `partitions`
+    of shape (n_samples, n_runs); the others are as for the estimator.
+    """
+
+    presence: np.ndarray
+    is_shared: np.ndarray
+    run_losses: np.ndarray
+    correspondence: np.ndarray
+    base_runs: np.ndarray
+    partitions: np.ndarray
 
 
 @dataclass(frozen=True)
 class GroupFits:
-    """The programs of all groups of a table, and which of them are the same.
+    """The programs of all groups of samples, and which of them are the same.
 
     Attributes
     ----------
@@ -206,7 +226,7 @@ class GroupFits:
     rows : list of ndarray
         The samples of every group.
     names : ndarray of shape (n_groups,)
-    columns : ndarray of shape (n_clusters, n_features)
+    components : ndarray of shape (n_clusters, n_features)
         The metaclusters, fixed components first, each as long as they are.
     labels : list of ndarray
         The metacluster of every program of a group.
@@ -215,7 +235,7 @@ class GroupFits:
     models: list[Any]
     rows: list[np.ndarray]
     names: np.ndarray
-    columns: np.ndarray
+    components: np.ndarray
     labels: list[np.ndarray]
 
     @classmethod
@@ -224,7 +244,7 @@ class GroupFits:
         model: Any,
         X: Any,
         groups: Any,
-        weights: Any,
+        weights: np.ndarray | None,
         fixed: np.ndarray | None,
         seed: int,
     ) -> Self:
@@ -232,66 +252,69 @@ class GroupFits:
         names, group = read_groups(groups, "groups", X.shape[0], "sample")
         if model.sparsity:  # usages alone are fitted at the end
             raise ValueError(f"groups need sparsity=0, got sparsity={model.sparsity}.")
-        k, m, own = (
-            model.n_clusters,
-            0 if fixed is None else len(fixed),
-            model.base_n_clusters,
-        )
-        check_count(
-            own := k if own is None else own, "base_n_clusters, with groups,", max(m, 1)
-        )
-        each = {"n_clusters": own, "base_n_clusters": None, "fixed_components": fixed}
-        models, rows = [], [np.flatnonzero(group == g) for g in range(len(names))]
-        for name, its in zip(names, rows, strict=True):
+        k = model.n_clusters
+        n_fixed = 0 if fixed is None else len(fixed)
+        n_programs = k if model.base_n_clusters is None else model.base_n_clusters
+        check_count(n_programs, "base_n_clusters, with groups,", max(n_fixed, 1))
+        models = []
+        rows = [np.flatnonzero(group == g) for g in range(len(names))]
+        for name, own in zip(names, rows, strict=True):
             # the same seed for all: a group has the same programs whatever others there are
-            alone = clone(model).set_params(**each, random_state=seed)
+            one = clone(model).set_params(
+                n_clusters=n_programs,
+                base_n_clusters=None,
+                fixed_components=fixed,
+                random_state=seed,
+            )
+            own_weights = None if weights is None else weights[own]
             try:
-                models.append(
-                    alone.fit(X[its], None, None if weights is None else weights[its])
-                )
+                models.append(one.fit(X[own], sample_weight=own_weights))
             except ValueError as error:
                 raise ValueError(
-                    f"Group {name!r} of {len(its)} samples: {error}"
+                    f"Group {name!r} of {len(own)} samples: {error}"
                 ) from error
-        # those that are fixed are the same everywhere, the others are metaclustered
-        columns, labels = np.zeros((0, X.shape[1])), [np.arange(m) for _ in models]
-        if k > m:
-            found = metacluster([one.components_[m:] for one in models], k - m)
-            columns, others = unit_rows(found.components)[0], found.labels
+        # fixed components are the same everywhere, the others are metaclustered
+        components = np.zeros((0, X.shape[1])) if fixed is None else fixed
+        labels = [np.arange(n_fixed) for _ in models]
+        if k > n_fixed:
+            free = [one.components_[n_fixed:] for one in models]
+            found = metacluster(free, k - n_fixed)
+            components = np.concatenate([components, unit_rows(found.components)[0]])
             labels = [
-                np.append(first, m + its)
-                for first, its in zip(labels, others, strict=True)
+                np.append(first, n_fixed + own)
+                for first, own in zip(labels, found.labels, strict=True)
             ]
-        columns = columns if fixed is None else np.concatenate([fixed, columns])
-        return cls(models, rows, names, columns.astype(X.dtype), labels)
+        return cls(models, rows, names, components.astype(X.dtype), labels)
 
-    def keep(self, model: Any, order: np.ndarray) -> np.ndarray:
-        """Say of runs and groups what a fit says, metaclusters in this order.
-
-        Returns the strongest cluster of every sample in every run, (n, n_runs).
-        """
-        n, n_groups = sum(map(len, self.rows)), len(self.models)
-        n_runs = [len(one.run_losses_) for one in self.models]
-        ends, least = np.cumsum(n_runs), model.min_groups
-        if not isinstance(least, Integral):
-            least = max(
-                2, np.ceil(least * n_groups)
-            )  # what one group alone has is not shared
-        E = [one_hot(np.argsort(order)[labels], len(order)) for labels in self.labels]
-        fits = list(zip(self.models, E, strict=True))
-        model.groups_ = self.names
-        model.presence_ = np.array([one.recurrence_ @ its for one, its in fits])
-        model.shared_ = (model.presence_ >= _PRESENT).sum(axis=0) >= least
-        model.recurrence_ = model.presence_.mean(axis=0)
-        model.run_losses_ = np.concatenate([one.run_losses_ for one in self.models])
-        model.correspondence_ = np.concatenate(
-            [one.correspondence_ @ its for one, its in fits]
+    def summary(self, order: np.ndarray, min_groups: float) -> GroupSummary:
+        """Return what the runs of all groups found, metaclusters in this order."""
+        n_groups = len(self.models)
+        if not isinstance(min_groups, Integral):
+            # what one group alone has is not shared
+            min_groups = max(2, np.ceil(min_groups * n_groups))
+        n_samples = sum(map(len, self.rows))
+        n_runs = [len(model.run_losses_) for model in self.models]
+        partitions = np.full((n_samples, sum(n_runs)), -1)
+        presence = []
+        correspondence = []
+        base_runs = []
+        first_run = 0
+        for model, rows, labels in zip(
+            self.models, self.rows, self.labels, strict=True
+        ):
+            E = one_hot(np.argsort(order)[labels], len(order))
+            presence.append(model.recurrence_ @ E)
+            correspondence.append(model.correspondence_ @ E)
+            base_runs.append(model.base_runs_ + first_run)
+            end = first_run + len(model.run_losses_)
+            partitions[rows, first_run:end] = model.partitions_
+            first_run = end
+        is_present = np.array(presence) >= _PRESENT
+        return GroupSummary(
+            presence=np.array(presence),
+            is_shared=is_present.sum(axis=0) >= min_groups,
+            run_losses=np.concatenate([model.run_losses_ for model in self.models]),
+            correspondence=np.concatenate(correspondence),
+            base_runs=np.concatenate(base_runs),
+            partitions=partitions,
         )
-        firsts = zip(self.models, ends - n_runs, strict=True)
-        model.base_runs_ = np.concatenate(
-            [one.base_runs_ + first for one, first in firsts]
-        )
-        partitions = np.full((n, ends[-1]), -1)
-        for one, its, end in zip(self.models, self.rows, ends, strict=True):
-            partitions[its, end - one.partitions_.shape[1] : end] = one.partitions_
-        return partitions

@@ -10,13 +10,18 @@ from nmfcluster._base import hard_labels
 from nmfcluster._optim.run import Solution, SolverConfig, Start, run_starts
 from nmfcluster._optim.symmetric import Factorization
 from nmfcluster.meta.device import current_device
-from nmfcluster.meta.parameters import Objective, strengths
+from nmfcluster.meta.objective import Objective, fit_rows
 from nmfcluster.meta.runs import Runs
 from nmfcluster.meta.solvers import RunsObjective, hals, tensor_hals
-from nmfcluster.meta.squares import MatrixObjective, fitted_rows, unit_rows
+from nmfcluster.meta.squares import MatrixObjective, least_squares_rows, unit_rows
 
-_SAME = 1e-4  # of the loss of zero factors: optima that differ by less count as one
-_LIFT = 0.05  # of a factor's mean, added to a start: an entry of 0 could stay there
+# Share of the loss of zero factors: optima that differ by less count as one.
+_SAME_OPTIMUM = 1e-4
+# Share of a factor's mean that is added to a start, as entries of 0 could stay there.
+_LIFT = 0.05
+
+
+WAYS = ("ptf", "nmf")
 
 
 @dataclass(frozen=True)
@@ -39,27 +44,8 @@ class Metaclusters:
     def of(cls, correspondence: np.ndarray, columns: np.ndarray, n_runs: int) -> Self:
         """Scale columns of alpha to sum to the number of runs, and rows of gamma to length 1."""
         total = correspondence.sum(axis=0)
-        return cls(
-            correspondence * (n_runs / np.where(total > 0, total, 1)),
-            unit_rows(columns)[0],
-        )
-
-
-def _optima(
-    objective: Any, solver: Any, config: SolverConfig, starts: list[np.ndarray]
-) -> list[Solution]:
-    """Run a solver on the runs' clusters and return the optima, each of them once."""
-    # starts are close to where they end: ten updates can be enough
-    config = replace(config, solver=solver).with_stop(min_iter=10, prune_from=None)
-    makers: list[Start] = [partial(np.asarray, start) for start in starts]
-    solutions = run_starts(
-        objective, makers, config, f"{solver.__name__} of the runs' clusters"
-    )
-    apart = (
-        np.diff([s.loss for s in solutions], prepend=-np.inf)
-        > _SAME * objective.constant
-    )
-    return [solution for solution, new in zip(solutions, apart, strict=True) if new]
+        scale = n_runs / np.where(total > 0, total, 1)
+        return cls(correspondence * scale, unit_rows(columns)[0])
 
 
 def lifted_start(W: np.ndarray, H: np.ndarray) -> np.ndarray:
@@ -68,41 +54,50 @@ def lifted_start(W: np.ndarray, H: np.ndarray) -> np.ndarray:
     return np.concatenate(lifted, axis=1).astype(H.dtype)
 
 
-def by_ptf(runs: Runs, config: SolverConfig) -> list[Metaclusters]:
-    r"""Metacluster the biclusters of the runs by positive tensor factorization (eq. 14).
+def find_optima(
+    objective: Any, solver: Any, config: SolverConfig, starts: list[np.ndarray]
+) -> list[Solution]:
+    """Run a solver on the runs' clusters and return the optima, each of them once."""
+    # starts are close to where they end: ten updates can be enough
+    config = replace(config, solver=solver).with_stop(min_iter=10, prune_from=None)
+    makers: list[Start] = [partial(np.asarray, start) for start in starts]
+    task = f"{solver.__name__} of the runs' clusters"
+    solutions = run_starts(objective, makers, config, task)
+    losses = [solution.loss for solution in solutions]
+    rises = np.diff(losses, prepend=-np.inf)
+    is_new = rises > _SAME_OPTIMUM * objective.constant
+    return [solution for solution, new in zip(solutions, is_new, strict=True) if new]
 
-    The starts are the clusters of single runs, from which the best optimum is found more often
-    than from random ones.
+
+def cluster_runs(way: str, runs: Runs, config: SolverConfig) -> list[Metaclusters]:
+    r"""Metacluster the clusters of the runs, and return the optima that were found.
+
+    ``"ptf"`` factorizes the biclusters of the runs as a positive tensor (eq. 14), ``"nmf"`` their
+    columns as a matrix, ``H ~ alpha gamma`` (eq. 8). The starts are the clusters of single runs,
+    from which the best optimum is found more often than from random ones.
     """
-    chosen = runs.starts(config.n_init, config.n_clusters)
-    starts = [lifted_start(runs.W[clusters], runs.H[clusters]) for clusters in chosen]
-    optima = _optima(
-        RunsObjective(runs.W, runs.H, current_device.get()), tensor_hals, config, starts
-    )
-    return [Metaclusters.of(s.factors[0], s.factors[2], len(runs)) for s in optima]
+    device = current_device.get()
+    objective: Any
+    solver: Any
+    if way == "ptf":
+        objective = RunsObjective(runs.W, runs.H, device)
+        solver = tensor_hals
+    else:
+        objective = MatrixObjective(runs.H, device=device)
+        solver = hals
+    starts = []
+    for clusters in runs.starts(config.n_init, config.n_clusters):
+        H = runs.H[clusters]
+        W = runs.W[clusters] if way == "ptf" else least_squares_rows(runs.H, H).T
+        starts.append(lifted_start(W, H))
+    optima = find_optima(objective, solver, config, starts)
+    return [Metaclusters.of(s.factors[0], s.factors[-1], len(runs)) for s in optima]
 
 
-def by_nmf(runs: Runs, config: SolverConfig) -> list[Metaclusters]:
-    r"""Metacluster the columns of the runs' clusters by NMF, ``H ~ alpha gamma`` (eq. 8).
-
-    The starts are the clusters of single runs.
-    """
-    chosen = runs.starts(config.n_init, config.n_clusters)
-    starts = [lifted_start(fitted_rows(runs.H, runs.H[c]).T, runs.H[c]) for c in chosen]
-    optima = _optima(
-        MatrixObjective(runs.H, device=current_device.get()), hals, config, starts
-    )
-    return [Metaclusters.of(s.factors[0], s.factors[1], len(runs)) for s in optima]
-
-
-#: the ways to metacluster runs: each returns the optima that it found
-WAYS = {"ptf": by_ptf, "nmf": by_nmf}
-
-
-def metaclustered(
+def metacluster_runs(
     way: str, runs: Runs, config: SolverConfig, fixed: np.ndarray | None = None
 ) -> list[Metaclusters]:
-    """Metacluster runs, and return the optima that were found.
+    """Metacluster runs that may have components in common, and return the optima.
 
     Parameters
     ----------
@@ -114,21 +109,24 @@ def metaclustered(
         Components that the runs have in common, their first ones: the first metaclusters.
     """
     if fixed is None:
-        return WAYS[way](runs, config)
-    k, m, dtype = config.n_clusters, len(fixed), runs.H.dtype
-    number = np.concatenate(
-        [np.arange(size) for size in runs.sizes]
-    )  # of a cluster in its run
-    free = np.flatnonzero(number >= m)
-    of_free = [Metaclusters(np.zeros((len(free), 0)), np.zeros((0, runs.H.shape[1])))]
-    if m < k:
-        rest = replace(runs, W=runs.W[free], H=runs.H[free], sizes=runs.sizes - m)
-        of_free = WAYS[way](rest, replace(config, n_clusters=k - m))
+        return cluster_runs(way, runs, config)
+    k = config.n_clusters
+    n_fixed = len(fixed)
+    dtype = runs.H.dtype
+    # metacluster the clusters that are not fixed, if there are any
+    position_in_run = np.concatenate([np.arange(size) for size in runs.sizes])
+    free = np.flatnonzero(position_in_run >= n_fixed)
+    if n_fixed < k:
+        rest = replace(runs, W=runs.W[free], H=runs.H[free], sizes=runs.sizes - n_fixed)
+        optima = cluster_runs(way, rest, replace(config, n_clusters=k - n_fixed))
+    else:
+        optima = [Metaclusters(np.zeros((0, 0)), np.zeros((0, fixed.shape[1])))]
+    # put the fixed ones before them
     candidates = []
-    for others in of_free:
-        alpha = np.zeros((len(number), k), dtype)
-        alpha[:, :m] = number[:, None] == np.arange(m)
-        alpha[free, m:] = others.correspondence
+    for others in optima:
+        alpha = np.zeros((len(position_in_run), k), dtype)
+        alpha[:, :n_fixed] = position_in_run[:, None] == np.arange(n_fixed)
+        alpha[free, n_fixed:] = others.correspondence
         columns = np.concatenate([unit_rows(fixed)[0], others.columns]).astype(dtype)
         candidates.append(Metaclusters(alpha, columns))
     return candidates
@@ -152,23 +150,23 @@ def refine(
     Factorization
         What they led to, with the curves of all.
     """
-    solver = (
-        objective.solver if objective.n_fixed < config.n_clusters else config.solver
-    )
-    config, ends = replace(config, solver=solver), []
+    if objective.n_fixed < config.n_clusters:
+        config = replace(config, solver=objective.solver)
+    ends: list[Solution] = []
     for metaclusters in candidates:
-        columns = objective.positive(metaclusters.columns.astype(objective.X.dtype))
-        columns = objective.with_fixed(columns)
-        W = objective.positive(objective.near_rows(columns).T)
+        H = objective.positive_start(metaclusters.columns.astype(objective.X.dtype))
+        H = objective.with_fixed(H)
+        W = objective.positive_start(objective.approximate_rows(H).T)
         W[~W.any(axis=1)] = _LIFT * W.mean()  # a cluster of zeros would stay one
-        start: Start = partial(np.concatenate, [W, columns], axis=1)
+        start: Start = partial(np.concatenate, [W, H], axis=1)
         ends += run_starts(objective, [start], config, "last factorization")
     order = np.argsort([end.loss for end in ends], kind="stable")
-    best, curves = ends[order[0]], [ends[i].history for i in order]
-    return candidates[order[0]], Factorization(best, curves, best.loss)
+    best = order[0]
+    curves = [ends[i].history for i in order]
+    return candidates[best], Factorization(ends[best], curves, ends[best].loss)
 
 
-def by_their_size(
+def order_by_size(
     objective: Objective,
     best: Solution,
     n_fixed: int = 0,
@@ -190,28 +188,32 @@ def by_their_size(
     Returns
     -------
     W : ndarray of shape (n, k)
-        What `strengths` returns for H, to the last bit.
+        What `fit_rows` returns for H, to the last bit.
     H : ndarray of shape (k, p)
     order : ndarray of shape (k,), int
     """
-    W, H = best.factors[0], objective.scaled_columns(best.factors[1])
-    order = np.arange(len(H))
+    W = best.factors[0]
+    H = objective.scale_components(best.factors[1])
+    k = len(H)
+    order = np.arange(k)
     for attempt in range(4):  # mostly the first order is right
-        sizes = np.bincount(hard_labels(W) + 1, weights, len(H) + 1)[1:].astype(float)
+        sizes = np.bincount(hard_labels(W) + 1, weights, k + 1)[1:].astype(float)
         sizes[:n_fixed] = np.inf
-        moved = np.argsort(-sizes, kind="stable")
-        if attempt and (moved == np.arange(len(H))).all():
+        by_size = np.argsort(-sizes, kind="stable")
+        if attempt and (by_size == np.arange(k)).all():
             break
-        order, H = order[moved], H[moved]
-        W = strengths(objective, H)
+        order = order[by_size]
+        H = H[by_size]
+        W = fit_rows(objective, H)
     return W, H, order
 
 
-def n_distinct(W: np.ndarray, H: np.ndarray, n_fixed: int = 0) -> int:
+def count_distinct(W: np.ndarray, H: np.ndarray, n_fixed: int = 0) -> int:
     """Return the number of clusters that are fixed, or neither 0 nor equal to another one.
 
     A cluster also counts if it overlaps with others and is the strongest of no sample. Clusters are
     equal if the cosine of their columns is within 1e-6 of 1.
     """
-    alike = np.triu(H @ H.T, 1) > 1 - 1e-6
-    return n_fixed + int((W.any(axis=0) & ~alike.any(axis=0))[n_fixed:].sum())
+    is_equal = np.triu(H @ H.T, 1) > 1 - 1e-6
+    is_distinct = W.any(axis=0) & ~is_equal.any(axis=0)
+    return n_fixed + int(is_distinct[n_fixed:].sum())

@@ -1,15 +1,13 @@
-"""Runs on small tables of their own, side by side: what is the same for all is done at once.
+"""Many NMF runs, each on data of its own, and the clusters that they found."""
 
-Many NMF runs, each on a table of its own, and their clusters side by side.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from nmfcluster._base import hard_labels
 from nmfcluster._optim.initialization import draw_seeds
@@ -17,102 +15,111 @@ from nmfcluster._optim.run import Factors, Solution, SolverConfig, loss_of, run_
 from nmfcluster._utils.array_api import namespace
 from nmfcluster._utils.sampling import poisson_counts
 from nmfcluster._utils.storage import largest
-from nmfcluster.meta.parameters import Objective
-from nmfcluster.meta.squares import Filling, MatrixObjective, Table, unit_rows
+from nmfcluster._utils.validation import warn
+from nmfcluster.meta.objective import Objective
+from nmfcluster.meta.squares import BaseObjective, MatrixObjective, unit_rows
 from nmfcluster.partitions.base_runs import range_of_clusters
+
+# Entries of X up to which runs on data of their own share updates.
+_SIDE_BY_SIDE = 2**18
+# Entries of X up to which threads would wait for each other, and one is faster.
+_SMALL = 2**16
+# Largest mean of counts that are drawn: counts have 64 bits.
+_LARGEST_MEAN = 1e18
 
 
 class SideBySide:
-    """Objectives of tables of the same shape, one for every start of a batch.
+    """Objectives of data of the same shape, one for every start of a batch.
 
     Their products are made one after the other, and all else of an update at once. It has what
-    solvers ask of an objective, see `Table`, `MatrixObjective` and `Divergence`.
+    solvers need of an objective, see `BaseObjective`, `MatrixObjective` and `Divergence`.
 
     Parameters
     ----------
-    each : sequence of MatrixObjective or Divergence
+    objectives : sequence of MatrixObjective or Divergence
     """
 
-    ahead = Table.ahead
+    warm_start = BaseObjective.warm_start
     loss = MatrixObjective.loss
 
-    def __init__(self, each: Sequence[Any]) -> None:
-        self.each, one = each, each[0]
-        self.n_fixed, self.solver = one.n_fixed, one.solver
-        self.positive = one.positive  # the same for all
+    def __init__(self, objectives: Sequence[Any]) -> None:
+        first = objectives[0]
+        self.objectives = objectives
+        self.n_fixed = first.n_fixed
+        self.solver = first.solver
+        self.positive_start = first.positive_start  # the same for all
 
     @cached_property
     def constant(self) -> np.ndarray:
         """Losses of the zero factors."""
-        return np.array([one.constant for one in self.each])
+        return np.array([objective.constant for objective in self.objectives])
 
     @cached_property
-    def scales(self) -> tuple[np.ndarray, ...]:
-        """Roots of the means of rows, and of columns, of every table."""
-        return tuple(
-            map(np.stack, zip(*(one.scales for one in self.each), strict=True))
-        )
+    def root_means(self) -> tuple[np.ndarray, ...]:
+        """Roots of the means of rows, and of columns, of every start."""
+        roots = [objective.root_means for objective in self.objectives]
+        return np.stack([rows for rows, _ in roots]), np.stack([c for _, c in roots])
 
     @property
     def standardised(self) -> Self:
-        """Least squares of the tables over these roots."""
-        return type(self)([one.standardised for one in self.each])
+        """Least squares of the data over these roots."""
+        return type(self)([objective.standardised for objective in self.objectives])
 
-    def kept(self, keep: np.ndarray | None) -> Self:
+    def keep_starts(self, keep: np.ndarray | None) -> Self:
         """Return the objectives of the starts that go on."""
         if keep is None:
             return self
-        return type(self)(list(compress(self.each, keep)))
+        return type(self)(list(compress(self.objectives, keep)))
 
-    def split(self, F: np.ndarray) -> tuple[Any, ...]:
+    def row_column_factors(self, F: np.ndarray) -> tuple[Any, ...]:
         """Return starts as their two factors."""
-        return _joined([one.split(f) for one, f in self._starts(F)])
-
-    def filling(self, W: Any, H: Any) -> Filling:
-        """Return what WH has where tables miss an entry."""
-        parts = [one.filling(w, h) for one, w, h in self._starts(W, H)]
-        return None if parts[0] is None else [part[0] for part in parts]
-
-    def of_rows(self, W: Any, filling: Filling = None) -> Any:
-        """Return ``W'X`` of every start."""
-        return _joined([[one.of_rows(w, S)] for one, w, S in self._starts(W, filling)])[
-            0
-        ]
-
-    def of_columns(self, H: Any, filling: Filling = None) -> Any:
-        """Return ``HX'`` of every start."""
-        return _joined(
-            [[one.of_columns(h, S)] for one, h, S in self._starts(H, filling)]
-        )[0]
-
-    def expected(self, W: Any, H: Any, of_loss: bool = True) -> tuple[Any, ...]:
-        """Return how much of every table each cluster makes, and the losses."""
-        return _joined(
-            [one.expected(w, h, of_loss) for one, w, h in self._starts(W, H)]
+        return _concatenate_starts(
+            [
+                objective.row_column_factors(F[s : s + 1])
+                for s, objective in enumerate(self.objectives)
+            ]
         )
 
-    def _starts(self, *parts: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield objectives, each with its part of arrays, or of lists, as a batch of one."""
-        for s, one in enumerate(self.each):
-            some: list[Any] = [
-                [part[s]] if isinstance(part, list) else part for part in parts
-            ]
-            yield one, *(F[s : s + 1, ...] if hasattr(F, "shape") else F for F in some)
+    def imputed_entries(self, W: Any, H: Any) -> list[Any]:
+        """Return what WH has where X misses an entry."""
+        imputed = []
+        for s, objective in enumerate(self.objectives):
+            start = slice(s, s + 1)
+            imputed += objective.imputed_entries(W[start, ...], H[start, ...])
+        return imputed
+
+    def left_products(self, W: Any, imputed: Any = ()) -> Any:
+        """Return ``W'X`` of every start."""
+        products = []
+        for s, objective in enumerate(self.objectives):
+            start = slice(s, s + 1)
+            products.append(objective.left_products(W[start, ...], imputed[start]))
+        return namespace(W).concat(products)
+
+    def right_products(self, H: Any, imputed: Any = ()) -> Any:
+        """Return ``HX'`` of every start."""
+        products = []
+        for s, objective in enumerate(self.objectives):
+            start = slice(s, s + 1)
+            products.append(objective.right_products(H[start, ...], imputed[start]))
+        return namespace(H).concat(products)
+
+    def expected_counts(
+        self, W: Any, H: Any, with_loss: bool = True
+    ) -> tuple[Any, ...]:
+        """Return the counts expected of every cluster, and the losses."""
+        expected = []
+        for s, objective in enumerate(self.objectives):
+            w = W[s : s + 1, ...]
+            h = H[s : s + 1, ...]
+            expected.append(objective.expected_counts(w, h, with_loss))
+        return _concatenate_starts(expected)
 
 
-def _joined(parts: list[Any]) -> tuple[Any, ...]:
+def _concatenate_starts(results: list[Any]) -> tuple[Any, ...]:
     """Return the arrays of all starts, one after the other."""
-    return tuple(
-        namespace(arrays[0]).concat(arrays) for arrays in zip(*parts, strict=True)
-    )
-
-
-_SIDE_BY_SIDE = (
-    2**18
-)  # entries of X up to which runs on tables of their own share updates
-_SMALL = (
-    2**16
-)  # entries of X up to which threads wait for each other, and one is faster
+    columns = zip(*results, strict=True)
+    return tuple([namespace(arrays[0]).concat(arrays) for arrays in columns])
 
 
 @dataclass(frozen=True)
@@ -140,17 +147,16 @@ class Runs:
     @classmethod
     def of(cls, solutions: list[Solution]) -> Self:
         """Put the clusters of solutions together; the list is emptied, so that W is held once."""
-        sizes = np.array([len(solution.factors[1]) for solution in solutions])
+        components = [solution.factors[1] for solution in solutions]
+        sizes = np.array([len(H) for H in components])
         losses = np.array([solution.loss for solution in solutions])
         converged = np.array([solution.converged for solution in solutions])
-        H, lengths = unit_rows(
-            np.concatenate([solution.factors[1] for solution in solutions])
-        )
-        one = solutions[0].factors[0]
-        W = np.empty((len(H), len(one)), dtype=one.dtype)
+        H, lengths = unit_rows(np.concatenate(components))
+        first = solutions[0].factors[0]
+        W = np.empty((len(H), len(first)), dtype=first.dtype)
         for end in np.cumsum(sizes)[::-1]:
-            of_last = solutions.pop().factors[0].T
-            W[end - len(of_last) : end] = of_last
+            rows = solutions.pop().factors[0].T
+            W[end - len(rows) : end] = rows
         W *= lengths
         return cls(W, H, sizes, losses, converged)
 
@@ -160,9 +166,8 @@ class Runs:
     def slices(self) -> list[slice]:
         """Return where the clusters of every run are."""
         ends = np.cumsum(self.sizes)
-        return [
-            slice(end - size, end) for size, end in zip(self.sizes, ends, strict=True)
-        ]
+        starts = ends - self.sizes
+        return [slice(start, end) for start, end in zip(starts, ends, strict=True)]
 
     def partitions(self) -> np.ndarray:
         """Return the largest cluster of every row in every run, (n, n_runs); -1: in none."""
@@ -174,10 +179,10 @@ class Runs:
         They are the largest of the run, then of the next where it has few; a cluster is as large as
         its row of W is long.
         """
-        order = -np.linalg.norm(self.W, axis=1)
+        lengths = np.linalg.norm(self.W, axis=1)
         ranked = [
-            part.start + np.argsort(order[part], kind="stable")
-            for part in self.slices()
+            run.start + np.argsort(-lengths[run], kind="stable")
+            for run in self.slices()
         ]
         firsts = range(min(n_starts, len(self)))
         return [np.concatenate(ranked[i:] + ranked[:i])[:n_clusters] for i in firsts]
@@ -193,20 +198,21 @@ class Runs:
         W : ndarray of shape (k, n)
         H : ndarray of shape (k, p)
         """
-        similarity = np.zeros(len(W))
-        for part in self.slices():  # all at a time would be copied in the type of W
-            near = _cosine(self.W[part], W) * _cosine(self.H[part], H)
-            best = near.argmax(axis=0)  # of the run, for every cluster
-            mutual = near.argmax(axis=1)[best] == np.arange(len(W))
-            similarity += np.where(mutual, near.max(axis=0), 0)
-        return similarity / len(self)
+        total = np.zeros(len(W))
+        for run in self.slices():  # all at a time would be copied in the type of W
+            similarity = _cosines(self.W[run], W) * _cosines(self.H[run], H)
+            best = similarity.argmax(axis=0)  # of the run, for every cluster
+            is_mutual = similarity.argmax(axis=1)[best] == np.arange(len(W))
+            total += np.where(is_mutual, similarity.max(axis=0), 0)
+        return total / len(self)
 
 
-def _cosine(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    a, b = (np.linalg.norm(F, axis=1) for F in (A, B))
-    scale = a[:, None] * b
-    cosine = np.divide(A @ B.T, scale, out=np.zeros_like(scale), where=scale > 0)
-    return np.minimum(cosine, 1)  # it may be more by rounding
+def _cosines(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return the cosines of all pairs of rows, 0 for rows of zeros."""
+    lengths = np.linalg.norm(A, axis=1)[:, None] * np.linalg.norm(B, axis=1)
+    zeros = np.zeros_like(lengths)
+    cosines = np.divide(A @ B.T, lengths, out=zeros, where=lengths > 0)
+    return np.minimum(cosines, 1)  # it may be more by rounding
 
 
 def draw_sizes(
@@ -225,9 +231,11 @@ def draw_sizes(
     low, high = range_of_clusters(base_n_clusters, "base_n_clusters")
     sizes = rng.randint(low, high + 1, size=n_runs)
     if low < n_fixed or (sizes - n_fixed).sum() < n_clusters - n_fixed:
-        runs = f"n_estimators={n_runs} runs with base_n_clusters={base_n_clusters}"
-        have = f"have {sizes.sum()} clusters, {n_fixed} of each fixed"
-        raise ValueError(f"{runs} {have}: not enough for n_clusters={n_clusters}.")
+        raise ValueError(
+            f"n_estimators={n_runs} runs with base_n_clusters={base_n_clusters} have "
+            f"{sizes.sum()} clusters, {n_fixed} of each fixed: not enough for "
+            f"n_clusters={n_clusters}."
+        )
     return sizes if n_fixed < n_clusters else np.full(1, int(n_clusters))
 
 
@@ -266,23 +274,26 @@ class RandomStart:
         """Return both factors side by side, (size, n + p), with the rows alone that it sees."""
         F = np.random.RandomState(self.seed).uniform(size=(self.size, sum(self.shape)))
         F = (F * (self.high / np.sqrt(self.size))).astype(self.dtype)
-        n, rows = self.shape[0], self.rows()
-        return F if rows is None else np.concatenate([F[:, rows], F[:, n:]], axis=1)
+        rows = self.rows()
+        if rows is None:
+            return F
+        return np.concatenate([F[:, rows], F[:, self.shape[0] :]], axis=1)
 
     def rows(self) -> np.ndarray | None:
         """Return the rows of X that it sees, in their order; None for all."""
-        n, rng = self.shape[0], np.random.default_rng(self.table)
+        n = self.shape[0]
+        rng = np.random.default_rng(self.table)
         if self.resample == "bootstrap":
             return np.sort(rng.integers(n, size=n))
         if isinstance(self.resample, str) or self.resample is None:
             return None
-        seen = max(round(float(self.resample) * n), self.size - self.n_fixed, 1)
-        return np.sort(rng.permutation(n)[:seen])
+        n_seen = max(round(float(self.resample) * n), self.size - self.n_fixed, 1)
+        return np.sort(rng.permutation(n)[:n_seen])
 
 
 @dataclass(frozen=True)
 class Resampled:
-    """An objective of which every start sees a table of its own.
+    """An objective of which every start sees data of its own.
 
     Attributes
     ----------
@@ -302,31 +313,35 @@ class Resampled:
 
     @property
     def wide(self) -> bool:
-        """Whether starts run side by side: on small tables, where products are not all the work."""
-        penalised = getattr(self.objective, "sparsity", 0)
-        return bool(self.objective.X.size <= _SIDE_BY_SIDE and not penalised)
+        """Whether starts run side by side: on little data, where products are not all the work."""
+        is_penalised = getattr(self.objective, "sparsity", 0) > 0
+        return self.objective.X.size <= _SIDE_BY_SIDE and not is_penalised
 
     def seen_by(self, starts: Sequence[Any]) -> Objective | SideBySide:
         """Return the objective of what every start of a batch sees."""
-        each = [self._seen(start) for start in starts]
-        return SideBySide(each) if len(each) > 1 else each[0]
-
-    def _seen(self, start: Any) -> Objective:
-        objective, weights, rows = self.objective, self.weights, start.rows()
-        if rows is None:
-            counts = poisson_counts(objective.X, np.random.default_rng(start.table))
-            return replace(objective, X=counts).weighted(weights)
-        return objective.taken(rows).weighted(
-            None if weights is None else weights[rows]
-        )
+        objectives = []
+        for start in starts:
+            rows = start.rows()
+            weights = self.weights
+            if rows is None:
+                rng = np.random.default_rng(start.table)
+                counts = poisson_counts(self.objective.X, rng)
+                objective = replace(self.objective, X=counts)
+            else:
+                objective = self.objective.take_rows(rows)
+                weights = None if weights is None else weights[rows]
+            objectives.append(objective.weighted(weights))
+        return SideBySide(objectives) if len(objectives) > 1 else objectives[0]
 
     def of_all(self, start: Any, factors: Factors) -> Factors:
         """Return the factors of a start with rows of 0 for those of X that it does not see."""
         W, H = factors
-        if (rows := start.rows()) is not None:
-            W = np.zeros((start.shape[0], len(H)), dtype=H.dtype)
-            W[rows] = factors[0]
-        return W, H
+        rows = start.rows()
+        if rows is None:
+            return W, H
+        all_rows = np.zeros((start.shape[0], len(H)), dtype=H.dtype)
+        all_rows[rows] = W
+        return all_rows, H
 
 
 def run_many(
@@ -365,55 +380,77 @@ def run_many(
         more clusters to find than there are samples.
     """
     weighted = objective.weighted(weights)
-    X, high, solutions = weighted.X, largest(objective.X), []
-    if resample == "poisson" and high > 1e18:  # more is no mean of counts of 64 bits
+    X = weighted.X
+    n_fixed = objective.n_fixed
+    high = largest(objective.X)
+    if resample == "poisson" and high > _LARGEST_MEAN:
         raise ValueError(
             f"resample='poisson' needs entries of X up to 1e18, got {high:.3g}."
         )
-    if sizes.max() - (m := objective.n_fixed) > X.shape[0]:
+    if sizes.max() - n_fixed > X.shape[0]:
         raise ValueError(
             f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}."
         )
-    # starts, with the seeds of their tables, one after the other: the first runs are the same
-    # however many there are; WH has the mean of X
+    # Draw the seeds of starts and of their data in turns: the first runs are the same however
+    # many there are. WH has the mean of X.
+    n_seeds = 1 if resample is None else 2
+    seeds = draw_seeds(rng, len(sizes) * n_seeds)
     mean = 2 * float(np.sqrt(X.mean(dtype=np.float64)))
-    drawn = draw_seeds(rng, len(sizes) * (1 if resample is None else 2))
-    seeds, tables = (drawn, drawn) if resample is None else (drawn[::2], drawn[1::2])
-    makers = [
-        RandomStart(X.shape, mean, X.dtype, int(size), seed, table, resample, m)
-        for size, seed, table in zip(sizes, seeds, tables, strict=True)
+    starts = [
+        RandomStart(
+            X.shape, mean, X.dtype, int(size), seed, data_seed, resample, n_fixed
+        )
+        for size, seed, data_seed in zip(
+            sizes, seeds[::n_seeds], seeds[n_seeds - 1 :: n_seeds], strict=True
+        )
     ]
-    # runs, each to its end on what it sees: all are members of the ensemble; updates of the
-    # standardised table have led them past the plateau of a random start
+    # Run each to its end, as all are members of the ensemble. Updates of the standardised matrix
+    # have led them past the plateau of a random start.
     config = config.with_stop(prune_from=None, min_iter=min(config.stop.min_iter, 10))
     if X.size <= _SMALL:  # of a sparse one: entries that are stored
         config = replace(config, n_jobs=1)
-    table: Any = weighted if resample is None else Resampled(objective, weights)
+    seen: Any = weighted if resample is None else Resampled(objective, weights)
     sparsity = getattr(objective, "sparsity", 0)
-    told = f"with resample={resample!r}, sparsity={sparsity} and entries of X up to {high:.3g}"
+    settings = f"with resample={resample!r}, sparsity={sparsity} and entries of X up to {high:.3g}"
+    solutions: list[Solution] = []
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the loss shows an overflow
             for size in np.unique(sizes):
-                starts = [maker for maker in makers if maker.size == size]
-                solutions += run_starts(
-                    table, starts, config, f"runs of {size} clusters", memory=memory
-                )
+                of_size = [start for start in starts if start.size == size]
+                task = f"runs of {size} clusters"
+                solutions += run_starts(seen, of_size, config, task, memory=memory)
     except FloatingPointError as error:
-        cure = "scale X, or ask for less sparsity"
         raise ValueError(
-            f"{X.dtype} cannot hold the losses of runs {told}: {cure}."
+            f"{X.dtype} cannot hold the losses of runs {settings}: scale X, or ask for "
+            "less sparsity."
         ) from error
-    # their clusters, of all rows: those of 0, which a run did not see, are fitted
     solutions.sort(key=loss_of)
     if resample is not None:
-        for solution in solutions:
-            W, H = solution.factors
-            unseen = ~W.any(axis=1, keepdims=True)
-            if unseen.any():
-                solution.factors = np.where(unseen, weighted.near_rows(H), W), H
+        _fit_unseen_rows(solutions, weighted)
     runs = Runs.of(solutions)
     if not runs.W.any():
         raise ValueError(
-            f"Nothing is left of runs {told}: scale X, or ask for less sparsity."
+            f"Nothing is left of runs {settings}: scale X, or ask for less sparsity."
         )
     return runs
+
+
+def _fit_unseen_rows(solutions: list[Solution], objective: Objective) -> None:
+    """Fit the rows of W that are 0, as those that a run did not see are, in place."""
+    for solution in solutions:
+        W, H = solution.factors
+        unseen = ~W.any(axis=1, keepdims=True)
+        if unseen.any():
+            W = np.where(unseen, objective.approximate_rows(H), W)
+            solution.factors = (W, H)
+
+
+def warn_of_unconverged_runs(runs: Runs, max_iter: int) -> None:
+    """Warn if runs did not converge."""
+    n_lost = np.count_nonzero(~runs.converged)
+    if n_lost:
+        warn(
+            f"{n_lost} of the {len(runs)} runs did not converge within "
+            f"max_iter={max_iter} updates. Increase max_iter or tol.",
+            ConvergenceWarning,
+        )

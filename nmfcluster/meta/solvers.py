@@ -6,7 +6,7 @@ one start (k, n) and (k, p), so that all starts share one product with the data.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +24,10 @@ from nmfcluster._utils.linalg import descend, dots
 
 PENALTIES = ("l1_columns", "l1", "l2")
 
-_SWEEPS = 3  # over a factor in an update: the fewest seconds to a given loss
-_TENSOR_SWEEPS = 1  # the same for tensors, whose products cost no more than a sweep
+# Sweeps over a factor in an update: 3 take the fewest seconds to a given loss.
+_SWEEPS = 3
+# The same for tensors, whose products cost no more than a sweep.
+_TENSOR_SWEEPS = 1
 
 
 def half_squares(
@@ -55,8 +57,9 @@ def hals(objective: Any, F: np.ndarray) -> Steps:
     r"""Minimise :math:`\frac12 \|X - WH\|^2` by extrapolated coordinate descent.
 
     A factor is improved by a few sweeps of exact coordinate descent over its k rows (hierarchical
-    alternating least squares, HALS [1]_), and then pushed further along its last step [2]_. Where
-    the loss would rise, the step is not taken, and the next is not pushed: the loss never rises.
+    alternating least squares, HALS [1]_), and then extrapolated along its last step [2]_. Where
+    the loss would rise, the step is not taken, and the next is not extrapolated: the loss never
+    rises.
 
     Parameters
     ----------
@@ -78,59 +81,55 @@ def hals(objective: Any, F: np.ndarray) -> Steps:
     .. [2] A. M. S. Ang, N. Gillis. Accelerating nonnegative matrix factorization algorithms using
        extrapolation. Neural Computation 31, 2019.
     """
-    W, H = objective.split(F)
-    S = objective.filling(W, H)  # of the entries that are missing, if any
-    loss = objective.loss(objective.of_rows(W, S), H, W @ W.mT, S, S)
-    W_ahead, H_behind = W, H  # W pushed further, and H before it was
-    ones = np.ones(len(F))
-    push, rose = _Push(ones / 2, ones / 2, ones), ones > 0  # no step to push along yet
+    W, H = objective.row_column_factors(F)
+    imputed = objective.imputed_entries(W, H)
+    N = objective.left_products(W, imputed)
+    loss = objective.loss(N, H, W @ W.mT, imputed, imputed)
+    W_ahead = W  # W after extrapolation
+    H_swept = H  # H before it
+    # The share of its last step by which a start is extrapolated (beta of Ang and Gillis), that
+    # of the last step that was taken, and the largest that is allowed. There is no step yet.
+    share = last_share = np.full(len(F), 0.5)
+    limit = np.ones(len(F))
+    rose = limit > 0
     while True:
         keep = yield (W.mT, H), loss
-        W, H, W_ahead, H_behind, loss, rose = keep_starts(
-            keep, W, H, W_ahead, H_behind, loss, rose
+        W, H, W_ahead, H_swept, loss = keep_starts(keep, W, H, W_ahead, H_swept, loss)
+        rose, share, last_share, limit = keep_starts(
+            keep, rose, share, last_share, limit
         )
-        push, objective = _Push(*keep_starts(keep, *push)), objective.kept(keep)
-        # H is improved for the W ahead, then pushed; not where the step before was taken back
-        N = objective.of_rows(W_ahead, objective.filling(W_ahead, H))
+        objective = objective.keep_starts(keep)
+        # Improve H for the W ahead, and extrapolate it unless the last step was taken back.
+        imputed = objective.imputed_entries(W_ahead, H)
+        N = objective.left_products(W_ahead, imputed)
+        H_before = H_swept
         H_swept = _improved(H, N, W_ahead @ W_ahead.mT, n_fixed=objective.n_fixed)
-        H_new = _pushed(H_swept, H_behind, np.where(rose, 0, push.share))
-        # W is improved for the pushed H, which gives the loss, and pushed for the next update
-        S = objective.filling(W_ahead, H_new)
-        N, G = objective.of_columns(H_new, S), H_new @ H_new.mT
+        H_new = extrapolate(H_swept, H_before, np.where(rose, 0, share))
+        # Improve W for this H, which gives the loss, and extrapolate it for the next update.
+        imputed = objective.imputed_entries(W_ahead, H_new)
+        N = objective.right_products(H_new, imputed)
+        G = H_new @ H_new.mT
         W_new = _improved(W_ahead, N, G)
-        loss_new = objective.loss(N, W_new, G, S, objective.filling(W_new, H_new))
-        W_ahead, H_behind = _pushed(W_new, W, push.share), H_swept
-        # where the loss would rise, the step is taken back: these starts stay where they are
+        current = objective.imputed_entries(W_new, H_new)
+        loss_new = objective.loss(N, W_new, G, imputed, current)
+        W_ahead = extrapolate(W_new, W, share)
+        # Take the step back where the loss would rise: these starts stay where they are.
         rose = ~(loss_new <= loss)
         if rose.any():
             for new, old in ((W_new, W), (W_ahead, W), (H_new, H)):
                 put(new, rose, of_starts(old, rose))
-        W, H, loss, push = (
-            W_new,
-            H_new,
-            np.where(rose, loss, loss_new),
-            push.adapted(rose),
-        )
+        W = W_new
+        H = H_new
+        loss = np.where(rose, loss, loss_new)
+        # After a step that was taken the share grows by gamma, 1.05, up to the limit, which grows
+        # by 1.01; after another it is divided by eta, 1.5, and may not exceed the last one taken.
+        limit = np.where(rose, last_share, np.minimum(1, 1.01 * limit))
+        last_share = np.where(rose, last_share, share)
+        share = np.where(rose, share / 1.5, np.minimum(limit, 1.05 * share))
 
 
-class _Push(NamedTuple):
-    """By which share of its last step every start is pushed further, as Ang and Gillis set it."""
-
-    share: np.ndarray  # their beta, (n_starts,)
-    before: np.ndarray  # that of the last step that was taken
-    limit: np.ndarray  # the largest that is allowed
-
-    def adapted(self, rose: np.ndarray) -> Self:
-        """Return the next shares: smaller ones where the loss would have risen."""
-        # after a step that was taken it grows by gamma, 1.05, up to the limit, which grows by 1.01;
-        # after another it is divided by eta, 1.5, and may not grow above the last one taken
-        limit = np.where(rose, self.before, np.minimum(1, 1.01 * self.limit))
-        share = np.where(rose, self.share / 1.5, np.minimum(limit, 1.05 * self.share))
-        return type(self)(share, np.where(rose, self.before, self.share), limit)
-
-
-def _pushed(F: np.ndarray, before: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Return F moved on by a share of its step from `before`; a cluster is not pushed to 0."""
+def extrapolate(F: np.ndarray, before: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Return F moved on by a share of its step from `before`; no cluster becomes 0."""
     further = F - before
     further *= per_start(share, F)
     further += F
@@ -140,7 +139,7 @@ def _pushed(F: np.ndarray, before: np.ndarray, share: np.ndarray) -> np.ndarray:
     return xp.where(vanished[..., None], F, further) if xp.any(vanished) else further
 
 
-def known(objective: Any, F: np.ndarray) -> Steps:
+def fit_fixed(objective: Any, F: np.ndarray) -> Steps:
     """Find the best W for rows of H that are all fixed: at once, of one start.
 
     Yields
@@ -149,8 +148,8 @@ def known(objective: Any, F: np.ndarray) -> Steps:
         W and H.
     loss : ndarray of shape (1,)
     """
-    H = objective.split(F)[1]
-    W = objective.rows(H[0])
+    H = objective.row_column_factors(F)[1]
+    W = objective.fit_rows(H[0])
     loss = np.array([objective.error(W, H[0]) ** 2 / 2])
     while True:
         yield (W[None], H), loss
@@ -186,24 +185,28 @@ def sparse_hals(objective: Any, F: np.ndarray) -> Steps:
     loss : ndarray of shape (n_starts,)
         With the penalty.
     """
-    W, H = objective.split(F)
+    W, H = objective.row_column_factors(F)
+    sparsity = objective.sparsity
+    penalty = objective.penalty
+    # Scale the rows of W, which is transposed, to length 1; those of zeros become constant.
     length = np.linalg.norm(W, axis=2, keepdims=True)
-    flat = np.full_like(W, W.shape[2] ** -0.5)
-    W, H = np.divide(W, length, out=flat, where=length > 0), H * length
-    loss = objective.loss(objective.of_rows(W), H, W @ W.mT)
+    constant = np.full_like(W, W.shape[2] ** -0.5)
+    W = np.divide(W, length, out=constant, where=length > 0)
+    H = H * length
+    loss = objective.loss(objective.left_products(W), H, W @ W.mT)
     while True:
-        keep = yield (
-            (W.mT, H),
-            loss + objective.sparsity * penalty_of(H, objective.penalty),
-        )
+        keep = yield (W.mT, H), loss + sparsity * penalty_of(H, penalty)
         W, H = keep_starts(keep, W, H)
-        H, W = H.copy(), W.copy()
-        N, G = objective.of_rows(W), W @ W.mT
-        descend_penalised(H, N, G, objective.sparsity, objective.penalty, _SWEEPS)
-        M, K = objective.of_columns(H), H @ H.mT
-        for row, N, G in zip(W, M, K, strict=True):
-            descend_on_sphere(row, N, G, _SWEEPS)
-        loss = objective.loss(M, W, K)
+        H = H.copy()
+        descend_penalised(
+            H, objective.left_products(W), W @ W.mT, sparsity, penalty, _SWEEPS
+        )
+        W = W.copy()
+        N = objective.right_products(H)
+        G = H @ H.mT
+        for s in range(len(W)):
+            descend_on_sphere(W[s], N[s], G[s], _SWEEPS)
+        loss = objective.loss(N, W, G)
 
 
 def penalty_of(H: np.ndarray, penalty: str) -> np.ndarray:
@@ -240,11 +243,12 @@ def descend_penalised(
     """
     weight = G.dtype.type(2 * sparsity)
     if penalty == "l1":
-        descend(H, N - weight / 2, G, sweeps)
+        N = N - weight / 2
     elif penalty == "l1_columns":
-        descend(H, N, G + weight, sweeps)
+        G = G + weight
     else:
-        descend(H, N, G + weight * np.eye(G.shape[1], dtype=G.dtype), sweeps)
+        G = G + weight * np.eye(G.shape[1], dtype=G.dtype)
+    descend(H, N, G, sweeps)
 
 
 def descend_on_sphere(W: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) -> None:
@@ -271,7 +275,8 @@ def descend_on_sphere(W: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) 
                 new /= high  # its square could be too large, or too small, for a float
                 W[c] = new / np.linalg.norm(new)
             else:
-                W[c], W[c, np.argmax(towards)] = 0, 1
+                W[c] = 0
+                W[c, np.argmax(towards)] = 1
 
 
 @dataclass(frozen=True)
@@ -279,7 +284,7 @@ class RunsObjective:
     r"""The objective :math:`\frac12 \sum_j \|w_j h_j - \sum_k \alpha_{jk} \beta_k \gamma_k\|^2`.
 
     The biclusters :math:`w_j h_j` of all runs, j = 1 ... J, are factorized as the positive tensor
-    that they form (Badea, 2005, eq. 14), of which nothing but their factors is ever made.
+    that they form (Badea, 2005, eq. 14), of which only the factors are ever formed.
 
     Attributes
     ----------
@@ -293,17 +298,11 @@ class RunsObjective:
     wide = False  # starts side by side would not share a product
 
     @cached_property
-    def there(self) -> tuple[Any, Any]:
-        """W and H on the device, for all starts."""
-        return moved(self.W, self.device), moved(self.H, self.device)
-
-    @cached_property
     def constant(self) -> float:
         """Loss of the zero factors."""
-        squares = [
-            np.einsum("ij,ij->i", F, F, dtype=np.float64) for F in (self.W, self.H)
-        ]
-        return float(squares[0] @ squares[1]) / 2
+        rows = np.einsum("ij,ij->i", self.W, self.W, dtype=np.float64)
+        columns = np.einsum("ij,ij->i", self.H, self.H, dtype=np.float64)
+        return float(rows @ columns) / 2
 
 
 def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
@@ -327,22 +326,25 @@ def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
         Alpha, beta and gamma.
     loss : ndarray of shape (n_starts,)
     """
-    W, H = objective.there
-    B, C = (
-        beside(np.ascontiguousarray(part), W)
-        for part in np.split(F, [W.shape[1]], axis=2)
-    )
-    along, across = B @ W.T, C @ H.T  # how much of every bicluster the prototypes hold
-    N, G = along * across, (B @ B.mT) * (C @ C.mT)
-    A = namespace(N).zeros_like(N)
-    A = _improved(A, N, G, 20)  # more sweeps than in an update: it starts at 0
+    W = moved(objective.W, objective.device)
+    H = moved(objective.H, objective.device)
+    n = W.shape[1]
+    B = beside(np.ascontiguousarray(F[..., :n]), W)
+    C = beside(np.ascontiguousarray(F[..., n:]), W)
+    # how much of every bicluster is in the rows, and in the columns, of the prototypes
+    in_rows = B @ W.T
+    in_columns = C @ H.T
+    A = namespace(W).zeros_like(in_rows)
+    sweeps = 20  # more than in an update, because A starts at 0
     while True:
+        N = in_rows * in_columns
+        G = (B @ B.mT) * (C @ C.mT)
+        A = _improved(A, N, G, sweeps)
+        sweeps = _TENSOR_SWEEPS
         keep = yield (A.mT, B.mT, C), half_squares(objective.constant, N, A, G)
-        A, B, C, along, across = keep_starts(keep, A, B, C, along, across)
+        A, B, C, in_rows, in_columns = keep_starts(keep, A, B, C, in_rows, in_columns)
         K = A @ A.mT
-        B = _improved(B, (A * across) @ W, K * (C @ C.mT), _TENSOR_SWEEPS)
-        along = B @ W.T
-        C = _improved(C, (A * along) @ H, K * (B @ B.mT), _TENSOR_SWEEPS)
-        across = C @ H.T
-        N, G = along * across, (B @ B.mT) * (C @ C.mT)
-        A = _improved(A, N, G, _TENSOR_SWEEPS)
+        B = _improved(B, (A * in_columns) @ W, K * (C @ C.mT), _TENSOR_SWEEPS)
+        in_rows = B @ W.T
+        C = _improved(C, (A * in_rows) @ H, K * (B @ B.mT), _TENSOR_SWEEPS)
+        in_columns = C @ H.T

@@ -28,7 +28,7 @@ from nmfcluster._utils.validation import (
     warn,
 )
 from nmfcluster.meta import NMFMetaCluster
-from nmfcluster.meta.parameters import objective_of_table, read_fixed
+from nmfcluster.meta.objective import make_objective, read_fixed_components
 from nmfcluster.metrics import cophenetic_correlation
 from nmfcluster.model_selection.refits import SEEDS
 from nmfcluster.model_selection.results import (
@@ -247,11 +247,16 @@ def _read(estimator: NMFMetaCluster, X) -> tuple[Any, Any]:
             "X must not hold NaN in sweep_n_clusters: counts that were not observed have "
             "no parts. Leave out rows or columns with NaN."
         )
-    if model.fixed_components is not None:
-        # in the order of the columns of X, as its parts have no names
-        reader.set_params(n_clusters=_compat.MOST)  # smaller candidates fail later
-        fixed = read_fixed(reader, column_names(X), table.dtype)
-        model.set_params(fixed_components=fixed)
+    # in the order of the columns of X, as its parts have no names; smaller candidates
+    # fail later
+    fixed = read_fixed_components(
+        model.fixed_components,
+        column_names(X),
+        table.dtype,
+        n_clusters=_compat.MOST,
+        n_features=table.shape[1],
+    )
+    model.set_params(fixed_components=fixed)
     return model, table
 
 
@@ -334,7 +339,7 @@ def _choose_by_runs(
         # the sums of rows and columns
         rows = row_sums(table)[:, None]
         columns = row_sums(table.T)[None, :] / rows.sum()
-        largest_error = objective_of_table(model, table).error(rows, columns)
+        largest_error = make_objective(table, model.loss).error(rows, columns)
         is_small = figures["reconstruction_err"] <= _EXACT_ERROR * largest_error
         is_exact = is_overdetermined(numbers, table.shape) & is_small  # False for NaN
         if is_exact.any():
@@ -448,7 +453,7 @@ def held_out_loss(
     factor = (1 - _SMOOTHING) * as_float64(model.factor_)
     W = np.column_stack([factor, _SMOOTHING * row_sums(training)]) / (len(parts) - 1)
     H = np.vstack([as_float64(model.components_), shares / shares.sum()])
-    return float(objective_of_table(model, held_out).error(W, H) ** 2 / 2)
+    return float(make_objective(held_out, model.loss).error(W, H) ** 2 / 2)
 
 
 def is_overdetermined(numbers: np.ndarray, shape: tuple[int, int]) -> np.ndarray:

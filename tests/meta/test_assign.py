@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from nmfcluster.datasets import make_signatures
 from nmfcluster.meta import assign
-from nmfcluster.meta.assignment import _fitted
+from nmfcluster.meta.assignment import _fit_used
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +63,12 @@ def test_no_component_can_go_and_none_is_missed(seed):
 def test_no_rise_is_below_its_bound(burden):
     X, _, H = make_signatures(12, 20, burden=burden, random_state=0)
     x = X / 3  # counts below 1, too
-    W, losses, bounds = _fitted(x, H, np.ones((12, 20)))
+    W, losses, bounds = _fit_used(x, H, np.ones((12, 20)))
     for c in range(20):
         used = np.flatnonzero(W[:, c])
         without = W[used]
         without[:, c] = 0
-        rises = _fitted(x[used], H, without)[1] - losses[used]
+        rises = _fit_used(x[used], H, without)[1] - losses[used]
         assert (bounds[used, c] > 0).all()
         assert (bounds[used, c] <= rises + 1e-9 * np.abs(losses[used])).all()
         unused = np.setdiff1d(np.arange(12), used)

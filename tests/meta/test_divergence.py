@@ -42,12 +42,12 @@ def test_expected_counts_and_loss_are_those_of_the_formulas(kind, seed, blas):
     rng = np.random.default_rng(seed)
     X, F = counts(rng), begin(rng, 2, 3, 13, 17)
     objective = Divergence(kind(X))
-    W, H = objective.split(F)
+    W, H = objective.row_column_factors(F)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sparse_products, "_BLAS_FROM", 0.0 if blas else 2.0)
-        patch.setattr(divergence, "_ENTRIES", 40)
+        patch.setattr(divergence, "_BLOCK_ENTRIES", 40)
         patch.setattr(sparse_products, "_STORED", 20)
-        N, M, losses = objective.expected(W, H)
+        N, M, losses = objective.expected_counts(W, H)
     for s in range(2):
         Z = W[s].T[:, :, None] * H[s][None]
         Z = Z / Z.sum(axis=1, keepdims=True) * X[:, None]
@@ -93,7 +93,7 @@ def test_an_update_that_cannot_go_further_is_two_steps_of_em():
     rng = np.random.default_rng(1)
     X = counts(rng)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(divergence, "_length", lambda *paths: np.ones(1))
+        patch.setattr(divergence, "_step_length", lambda *paths: np.ones(1))
         steps = joint_em(Divergence(X), begin(rng, 1, 3, 13, 17))
         (W, H), _ = next(steps)
         for _ in range(5):
@@ -197,9 +197,9 @@ def test_near_rows_have_the_smallest_chi_square():
     rng = np.random.default_rng(7)
     X, H = counts(rng, mean=20.0), rng.dirichlet(np.ones(17), size=3)
     objective = Divergence(X)
-    W = objective.near_rows(H)
+    W = objective.approximate_rows(H)
     columns = X.mean(axis=0)
     slope = -2 * ((X - W @ H) / columns) @ H.T
     assert_allclose(W * slope, 0, atol=1e-7)
     assert slope.min() > -1e-7
-    assert_array_equal(objective.near_rows(H), W)
+    assert_array_equal(objective.approximate_rows(H), W)

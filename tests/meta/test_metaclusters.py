@@ -23,21 +23,21 @@ from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.metaclusters import (
     WAYS,
     Metaclusters,
-    _optima,
+    find_optima,
     lifted_start,
-    metaclustered,
+    metacluster_runs,
     refine,
 )
 from nmfcluster.meta.runs import Runs, run_many
 from nmfcluster.meta.solvers import hals
-from nmfcluster.meta.squares import MatrixObjective, fitted_rows
+from nmfcluster.meta.squares import MatrixObjective, least_squares_rows
 from nmfcluster.metrics import match_components
 
 every_way = pytest.mark.parametrize("how", ["ptf", "nmf"])
 
 
 def clustered(how, runs, plan):
-    return metaclustered(how, runs, plan)
+    return metacluster_runs(how, runs, plan)
 
 
 # --- metaclusters ------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def test_metaclusters_by_nmf_are_a_factorization_of_the_columns():
     rng = np.random.default_rng(4)
     runs = random_runs(rng, [4] * 6)
     optima = clustered("nmf", runs, plan_of(4))
-    fits = [fitted_rows(runs.H, metaclusters.columns) for metaclusters in optima]
+    fits = [least_squares_rows(runs.H, metaclusters.columns) for metaclusters in optima]
     for metaclusters, fit in zip(optima, fits, strict=True):
         assert_allclose(
             metaclusters.correspondence, fit * (6 / fit.sum(axis=0)), atol=1e-6
@@ -164,7 +164,7 @@ def test_optima_that_differ_by_rounding_are_one_and_have_ten_updates_at_least():
     losses = [5.0006, 5.0, 5.00015, 5.0002, 5.0003]
     objective = MatrixObjective(np.array([[2.0]]))
     starts = [np.array([[loss]]) for loss in losses]
-    optima = _optima(objective, stand_still, plan_of(1), starts)
+    optima = find_optima(objective, stand_still, plan_of(1), starts)
     assert [end.loss for end in optima] == [5.0, 5.0006]
     assert {end.n_iter for end in optima} == {10}
 
@@ -245,7 +245,7 @@ def test_exact_zeros_of_prototypes_do_not_stop_the_last_factorization():
     for seed in range(2):
         X, _, H = make_biclusters(random_state=seed)
         columns = H * (np.random.default_rng(seed).uniform(size=H.shape) > 0.2)
-        start = np.concatenate([fitted_rows(X, columns).T, columns], axis=1)
+        start = np.concatenate([least_squares_rows(X, columns).T, columns], axis=1)
         *_, stuck = ends(multiplicative(X, start), 1000)
         free = refined(MatrixObjective(X), plan_of(4, tol=-1), columns)
         assert stuck > 0.2**2 * (X**2).sum() / 2  # a relative error of 0.2

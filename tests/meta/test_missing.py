@@ -76,11 +76,13 @@ def test_a_step_expects_what_the_factors_have_where_nothing_is_observed(kind, se
     rng = np.random.default_rng(seed)
     X, F = holes(rng), begin(rng, 1, 3, 11, 9)
     holding_nothing = Divergence(*sparse_products.split_missing(kind(X)))
-    W, H = holding_nothing.split(F)
+    W, H = holding_nothing.row_column_factors(F)
     filled = np.where(np.isnan(X), W[0].T @ H[0], X)
     whole = Divergence(filled)
     for found, expected in zip(
-        holding_nothing.expected(W, H)[:2], whole.expected(W, H)[:2], strict=True
+        holding_nothing.expected_counts(W, H)[:2],
+        whole.expected_counts(W, H)[:2],
+        strict=True,
     ):
         assert_allclose(found, expected)
 
@@ -93,14 +95,14 @@ def test_rows_meet_the_conditions_of_a_minimum_over_what_is_observed(kind, seed)
     X, H = holes(rng, share=0.4), rng.gamma(0.7, size=(3, 9)) + 1e-3
     seen, filled = ~np.isnan(X), np.nan_to_num(X)
 
-    W = MatrixObjective(*sparse_products.split_missing(kind(X))).rows(H)
+    W = MatrixObjective(*sparse_products.split_missing(kind(X))).fit_rows(H)
     slope = np.where(seen, W @ H - filled, 0) @ H.T
     assert (W >= 0).all()
     assert_allclose(
         np.minimum(W, slope), 0, atol=1e-9 * (1 + filled.max() * H.max() ** 2)
     )
 
-    W = Divergence(*sparse_products.split_missing(kind(X))).rows(H)
+    W = Divergence(*sparse_products.split_missing(kind(X))).fit_rows(H)
     Y = W @ H
     quotients = np.divide(filled, Y, out=np.zeros_like(Y), where=seen & (Y > 0))
     slope = seen @ H.T - quotients @ H.T

@@ -11,9 +11,9 @@ from scipy.optimize import nnls
 
 from nmfcluster._base import hard_labels
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.metaclusters import n_distinct
+from nmfcluster.meta.metaclusters import count_distinct
 from nmfcluster.meta.runs import Runs, draw_sizes, run_many
-from nmfcluster.meta.squares import MatrixObjective, fitted_rows
+from nmfcluster.meta.squares import MatrixObjective, least_squares_rows
 from nmfcluster.metrics.co_occurrence import confidence
 
 seeds = st.integers(0, 10**6)
@@ -87,7 +87,7 @@ def test_fitted_rows_are_least_squares_solutions(storage):
         rng.uniform(size=(3, 12)),
     )
     assert_allclose(
-        fitted_rows(storage(X), H), [nnls(H.T, x)[0] for x in X], atol=1e-10
+        least_squares_rows(storage(X), H), [nnls(H.T, x)[0] for x in X], atol=1e-10
     )
 
 
@@ -179,10 +179,10 @@ def test_clusters_count_that_are_neither_zero_nor_alike():
     W = np.array(
         [[1.0, 2.0, 2.0], [0.0, 1.0, 1.0]]
     )  # the first is the strongest of no sample
-    assert n_distinct(W, unit(0, 1, 1 + more)) == 3
-    assert n_distinct(W, unit(0, 1, 1 + less)) == 2
-    assert n_distinct(W, unit(0, less, -less / 3)) == 1
-    assert n_distinct(W * [1, 0, 1], unit(0, 0.5, 1)) == 2
+    assert count_distinct(W, unit(0, 1, 1 + more)) == 3
+    assert count_distinct(W, unit(0, 1, 1 + less)) == 2
+    assert count_distinct(W, unit(0, less, -less / 3)) == 1
+    assert count_distinct(W * [1, 0, 1], unit(0, 0.5, 1)) == 2
 
 
 def recurrence_by_loops(runs, W, H):
@@ -232,6 +232,6 @@ def test_rows_that_are_0_or_repeated_change_no_fit():
     rng = np.random.default_rng(0)
     X, H = rng.uniform(size=(9, 5)), rng.uniform(size=(4, 5))
     H[0], H[3] = 0, 2 * H[1]
-    W = fitted_rows(X, H)
+    W = least_squares_rows(X, H)
     assert not W[:, [0, 3]].any()
     assert_allclose(W @ H, [H[1:3].T @ nnls(H[1:3].T, x)[0] for x in X], atol=1e-10)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
-from nmfcluster.meta.solvers import RunsObjective, _pushed, hals, tensor_hals
+from nmfcluster.meta.solvers import RunsObjective, extrapolate, hals, tensor_hals
 from nmfcluster.meta.squares import MatrixObjective
 
 SWEEPS = 3  # of coordinate descent in an update
@@ -89,7 +89,7 @@ def test_hals_is_extrapolated_coordinate_descent():
 def test_a_push_keeps_what_is_above_0_and_every_cluster():
     before = np.array([[[4.0, 4.0], [1.0, 9.0]], [[4.0, 4.0], [1.0, 9.0]]])
     F = np.array([[[1.0, 1.0], [2.0, 5.0]], [[1.0, 1.0], [2.0, 5.0]]])
-    pushed = _pushed(F, before, np.array([0.5, 0.0]))
+    pushed = extrapolate(F, before, np.array([0.5, 0.0]))
     assert_array_equal(pushed[0], [[1, 1], [2.5, 3]])  # the first would be (-0.5, -0.5)
     assert_array_equal(pushed[1], F[1])
 

@@ -72,7 +72,7 @@ def test_a_row_does_not_depend_on_those_beside_it(kind):
     X, H = problem(np.random.default_rng(1), n=30)
     whole = poisson_rows(kind(X), H)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(usages, "_ENTRIES", 60)
+        patch.setattr(usages, "_BLOCK_ENTRIES", 60)
         assert_allclose(poisson_rows(kind(X), H), whole, rtol=1e-6, atol=1e-9)
     assert_allclose(poisson_rows(kind(X[7:8]), H)[0], whole[7], rtol=1e-6, atol=1e-9)
 
@@ -81,12 +81,12 @@ def test_columns_that_a_block_does_not_use_are_left_out():
     X, H = problem(np.random.default_rng(1), n=30)
     X[:15, ::2] = X[15:, 1::2] = 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(usages, "_ENTRIES", 15 * 4**2)  # half of the rows
-        widths, minima = [], usages.minima
+        patch.setattr(usages, "_BLOCK_ENTRIES", 15 * 4**2)  # half of the rows
+        widths, solve = [], usages.solve_poisson_rows
         patch.setattr(
             usages,
-            "minima",
-            lambda rows: widths.append(rows.X.shape[1]) or minima(rows),
+            "solve_poisson_rows",
+            lambda rows: widths.append(rows.X.shape[1]) or solve(rows),
         )
         assert_allclose(
             poisson_rows(sp.csr_array(X), H), poisson_rows(X, H), rtol=1e-6, atol=1e-9

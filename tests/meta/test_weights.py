@@ -113,7 +113,7 @@ def test_weights_of_one_are_none(programs, loss):
 def test_fixed_rows_stay_and_the_loss_never_rises(objective, solver, seed):
     rng = np.random.default_rng(seed)
     X, fixed = rng.poisson(3, (8, 7)) + 0.5, rng.uniform(size=(2, 7))
-    held = objective(X, fixed=objective(X).scaled_columns(fixed))
+    held = objective(X, fixed=objective(X).scale_components(fixed))
     before = np.inf
     for step, ((_, H), loss) in enumerate(solver(held, begin(rng, 2, 4, 8, 7))):
         assert_array_equal(H[:, :2], np.stack([held.fixed] * 2))
@@ -152,7 +152,7 @@ def test_usages_alone_are_refitted_where_all_programs_are_known(programs, loss):
     assert_allclose(model.recurrence_, 1, rtol=1e-3)
     expected = (MatrixObjective if loss == "frobenius" else Divergence)(
         X.astype(float)
-    ).rows(model.components_)
+    ).fit_rows(model.components_)
     assert_array_equal(model.factor_, expected)
 
 

@@ -1,0 +1,136 @@
+"""The objective of a data matrix, its best rows of W, and components that are known."""
+
+import reprlib
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from nmfcluster._utils.order import CanonicalOrder, canonical_order
+from nmfcluster._utils.sparse_products import split_missing
+from nmfcluster._utils.storage import row_sums, scaled_columns, total
+from nmfcluster._utils.validation import columns_in_order_of, counted, read_table, warn
+from nmfcluster.meta.device import current_device
+from nmfcluster.meta.divergence import Divergence
+from nmfcluster.meta.squares import MatrixObjective
+
+Objective = MatrixObjective | Divergence
+
+LOSSES = ("frobenius", "kullback-leibler")
+
+
+def make_objective(
+    X: Any,
+    loss: str,
+    sparsity: float = 0.0,
+    penalty: str = "l2",
+    fixed: np.ndarray | None = None,
+    all_fixed: bool = False,
+) -> Objective:
+    """Return the objective of X, in which NaN stands for what is not observed.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, p)
+    loss : str
+        One of `LOSSES`.
+    sparsity : float, default=0
+    penalty : str, default="l2"
+    fixed : ndarray of shape (n_fixed, p), default=None
+        The first rows of H, if they stay as they are.
+    all_fixed : bool, default=False
+        Whether H has no other rows.
+    """
+    X, missing = split_missing(X)
+    # a penalty is known for squares of all entries, and of components that are all free
+    if sparsity and loss != "frobenius":
+        raise ValueError(f"sparsity={sparsity} needs loss='frobenius', got {loss!r}.")
+    if sparsity and missing is not None:
+        raise ValueError(f"X must not hold NaN with sparsity={sparsity}.")
+    if sparsity and fixed is not None:
+        raise ValueError(f"fixed_components need sparsity=0, got sparsity={sparsity}.")
+    # numpy computes penalised runs, and rows of W for components that are all fixed
+    device = None if sparsity or all_fixed else current_device.get()
+    objective: Objective
+    if loss == "frobenius":
+        objective = MatrixObjective(
+            X, missing, device=device, sparsity=sparsity, penalty=penalty
+        )
+    else:
+        objective = Divergence(X, missing, device=device)
+    if fixed is not None:
+        objective = replace(objective, fixed=objective.scale_components(fixed))
+    return objective
+
+
+def drop_unexplained(
+    objective: Objective, H: np.ndarray, names: np.ndarray | None = None
+) -> Objective:
+    """Return the objective without counts in columns that no component has, and warn of these.
+
+    Squares keep them. `names` are the names of the columns.
+    """
+    X = objective.X
+    unexplained = ~H.any(axis=0) & (row_sums(X.T) > 0)
+    if isinstance(objective, MatrixObjective) or not unexplained.any():
+        return objective
+    if names is None:
+        names = np.arange(H.shape[1])
+    columns = names[unexplained].tolist()
+    kept = scaled_columns(X, ~unexplained)
+    warn(
+        f"All components are 0 in {counted(len(columns), 'column')} of X, "
+        f"{reprlib.repr(columns)}: {total(X) - total(kept):g} of {total(X):g} counts "
+        "are left out, as no component can explain them."
+    )
+    return replace(objective, X=kept)
+
+
+def order_of_samples(
+    objective: Objective, weights: np.ndarray | None = None
+) -> CanonicalOrder:
+    """Return the order in which samples are fitted."""
+    tables = [objective.X]
+    if objective.missing is not None:
+        tables.append(objective.missing)
+    return canonical_order(*tables, weights=weights)
+
+
+def fit_rows(objective: Objective, H: np.ndarray) -> np.ndarray:
+    """Return the best W for H, to the last bit the same for rows in any order."""
+    order = order_of_samples(objective)
+    return objective.take_rows(order.samples).fit_rows(H)[order.back]
+
+
+def read_fixed_components(
+    components: Any, columns: Any, dtype: Any, n_clusters: int, n_features: int
+) -> np.ndarray | None:
+    """Return the components that are fixed, (n_fixed, n_features); None if there are none.
+
+    `columns` are the names of the columns of X, if it is a data frame.
+    """
+    if components is None:
+        return None
+    fixed = read_components(components, "fixed_components", columns, dtype)
+    if fixed.shape[1] != n_features or len(fixed) > n_clusters:
+        raise ValueError(
+            f"fixed_components must have {n_features} columns, and at most "
+            f"n_clusters={n_clusters} rows, got shape {fixed.shape}."
+        )
+    return fixed
+
+
+def read_components(components: Any, name: str, columns: Any, dtype: Any) -> np.ndarray:
+    """Return known components, none of them 0, with their columns in the order of X's names."""
+    components = columns_in_order_of(columns, components, name, "X")
+    read = read_table(
+        components,
+        name,
+        dtype=dtype,
+        order="C",
+        accept_sparse=False,
+        ensure_non_negative=True,
+    )
+    if not read.any(axis=1).all():
+        raise ValueError(f"{name} must each hold an entry above 0.")
+    return np.asarray(read)
