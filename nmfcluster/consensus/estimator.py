@@ -341,9 +341,9 @@ class NMFConsensus(NMFClusterer):
             )
         if self.affinity == "precomputed":
             if self.weights is not None:
-                wanted = "it must be None with affinity='precomputed'"
                 raise ValueError(
-                    f"weights={self.weights!r} needs partitions; {wanted}."
+                    f"weights={self.weights!r} needs partitions; it must be None with "
+                    "affinity='precomputed'."
                 )
             X = read_similarity(self, X)
             require_symmetric(X, "X with affinity='precomputed'")
@@ -356,7 +356,7 @@ class NMFConsensus(NMFClusterer):
                 return Memberships(X, "X")
             X = read_label_table(self, X)
             table = LabelTable(X, "X", np.dtype(np.float64), names)
-            self._check_orientation(*table.codes.shape)
+            self._check_orientation(len(table), len(table.n_clusters))
         elif partitions is not None:
             partitions = in_order_of(names, partitions, "partitions")
             X = read_features(self, X)
@@ -388,12 +388,13 @@ class NMFConsensus(NMFClusterer):
         """Warn of a label table with more columns than rows; raise if rows are too few."""
         if n_samples >= n_partitions:
             return
-        cure = "a row is a sample. If a row is a partition, give X.T"
-        hint = f"X holds {n_partitions} partitions of {n_samples} samples: {cure}."
+        hint = (
+            f"X holds {n_partitions} partitions of {n_samples} samples: a row is a sample. "
+            "If a row is a partition, give X.T."
+        )
         if self.n_clusters > n_samples:
-            most = f"n_samples={n_samples}"
             raise ValueError(
-                f"n_clusters={self.n_clusters} must be at most {most}. {hint}"
+                f"n_clusters={self.n_clusters} must be at most n_samples={n_samples}. {hint}"
             )
         warn(hint)
 
@@ -453,15 +454,15 @@ class NMFConsensus(NMFClusterer):
         """
         if np.allclose(coverage, 1):
             return
-        for name, value, default in (
-            ("normalize", False, True),
-            ("factorization", "tri", "bi"),
-        ):
-            if getattr(self, name) == value:
-                cure = f"take {name}={default!r}, the default"
-                raise ValueError(
-                    f"{name}={value!r} needs partitions that saw all samples: {cure}."
-                )
+        reason = "needs partitions that saw all samples: take"
+        if not self.normalize:
+            raise ValueError(
+                f"normalize={self.normalize!r} {reason} normalize=True, the default."
+            )
+        if self.factorization == "tri":
+            raise ValueError(
+                f"factorization='tri' {reason} factorization='bi', the default."
+            )
 
     def _extend(self, X: Any) -> np.ndarray:
         return self._source_.extended(self, X, self._profile_)

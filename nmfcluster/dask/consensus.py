@@ -27,7 +27,6 @@ from nmfcluster.dask.tables import (
     read_rows,
     reduced,
     rows_at,
-    shared,
 )
 from nmfcluster.partitions.ensemble import NO_LABEL
 from nmfcluster.partitions.inputs import BASE_PARAMETERS
@@ -254,11 +253,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         best = factorize(problem, config, rng, coarse_size=consensus.COARSE)
 
         # improve the fit by passes, which need one function that sums over all blocks
-        shared_table = shared(table)
-
-        def sum_blocks(function: Any, *args: Any) -> Any:
-            arguments = [shared_table, *map(shared, args)]
-            return reduced(of_blocks(X, function, *arguments), passes.add_sums)
+        def sum_blocks(function: Any) -> Any:
+            return reduced(of_blocks(X, function), passes.add_sums)
 
         first = passes.first_target(problem.ensemble, best.H, table)
         found, losses = passes.improve(sum_blocks, table, first, self.n_passes)
@@ -369,7 +365,8 @@ def _fit_exact(
 
 def _summarise(X: da.Array, weights: np.ndarray, most: int) -> blocks.TableSummary:
     """Return the summary of all blocks, checked."""
-    parts = of_blocks(X, blocks.TableSummary.of_block, weights, most, with_first=True)
+    summarise = partial(blocks.TableSummary.of_block, weights=weights, most=most)
+    parts = of_blocks(X, summarise, with_first=True)
     # two at a time: with 50 partitions 200,000 rows are 10 MB, and a worker holds what it merges
     merge = partial(blocks.TableSummary.merged, most=most)
     summary = reduced(parts, merge, fan_in=2)

@@ -87,17 +87,18 @@ def transform(model: Any, X: da.Array) -> da.Array:
     (1000, 2)
     """
     X = _checked(model, X, "transform")
-    made = model.transform(np.ones((1, X.shape[1]), dtype=X.dtype))
-    of_one = np.asarray(made)
+    result = model.transform(np.ones((1, X.shape[1]), dtype=X.dtype))
+    of_one = np.asarray(result)
     if of_one.dtype.kind not in "biuf" or of_one.ndim != 2:
-        got = type(made).__name__
+        got = type(result).__name__
         raise TypeError(
             f"model must make a dense table of numbers of X, got {got}: {_ELSE}."
         )
-    of_rows = of_one.dtype, of_one.shape[1:]
-    return by_blocks(
-        X, lambda block: np.asarray(model.transform(np.asarray(block))), *of_rows
-    )
+    return by_blocks(X, partial(_transform, model), of_one.dtype, of_one.shape[1:])
+
+
+def _transform(model: Any, block: Any) -> np.ndarray:
+    return np.asarray(model.transform(np.asarray(block)))
 
 
 def _checked(model: Any, X: Any, method: str) -> da.Array:

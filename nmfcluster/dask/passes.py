@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -185,7 +185,7 @@ def sums_of_block(
             "inverse": rows.cluster_sums(rows.counts * np.rint(inverse)),
             "rest": rows.cluster_sums(rows.counts * np.rint(rest)),
         }
-        parts.append({name: values.astype(np.int64) for name, values in sums.items()})
+        parts.append(sums)
     return add_sums(parts)
 
 
@@ -197,25 +197,25 @@ def counts_of_block(block: Any, problem: BlockedProblem, profiles: np.ndarray) -
     parts = []
     for rows, _ in problem.distinct(np.asarray(block)):
         labelled = rows.counts * (rows.coverage > 0)
-        labels = []
-        members = []
+        indicators = []
         for profile in profiles:
-            clusters = rows.row_sums(profile).argmax(axis=1)
-            E = one_hot(clusters, profile.shape[1])
-            labels.append(rows.contingency(E))
-            members.append(labelled @ E)
+            labels = rows.row_sums(profile).argmax(axis=1)
+            indicators.append(one_hot(labels, profile.shape[1]))
         parts.append(
             {
-                "labels": np.stack(labels).astype(np.int64),
-                "members": np.stack(members).astype(np.int64),
+                "labels": np.stack([rows.contingency(E) for E in indicators]),
+                "members": np.stack([labelled @ E for E in indicators]),
             }
         )
     return add_sums(parts)
 
 
 def add_sums(parts: list[Sums]) -> Sums:
-    """Return the sums over the samples of all parts."""
-    return {name: np.sum([sums[name] for sums in parts], axis=0) for name in parts[0]}
+    """Return the sums over the samples of all parts, which are whole numbers."""
+    total = {}
+    for name in parts[0]:
+        total[name] = np.sum([sums[name].astype(np.int64) for sums in parts], axis=0)
+    return total
 
 
 # --- passes ---------------------------------------------------------------------------------------
@@ -294,8 +294,7 @@ def improve(
     Parameters
     ----------
     sum_blocks : callable
-        ``sum_blocks(function, ...)`` returns the sum of ``function(block, problem, ...)`` over all
-        blocks.
+        ``sum_blocks(function)`` returns the sum of ``function(block)`` over all blocks.
     problem : BlockedProblem
     target : Target
         Of the first pass, see `first_target`.
@@ -306,7 +305,8 @@ def improve(
     for number in range(n_passes):
         with stage(f"pass {number + 1} over {problem.n_samples} rows") as told:
             grid = target.grid(problem)
-            passes.append(sum_blocks(sums_of_block, target, grid))
+            sum_rows = partial(sums_of_block, problem=problem, target=target, grid=grid)
+            passes.append(sum_blocks(sum_rows))
             target, losses[number] = next_target(passes[-1], problem, grid)
             told.outcome = f"loss {losses[number]:.6g}"
     # the best pass is kept, the first of equal ones: losses were never seen to rise
@@ -317,7 +317,7 @@ def improve(
     # votes are divided by the power of the sizes with the smallest hard loss
     sizes = np.maximum(problem.sizes, 1)[:, None]
     profiles = np.stack([profile / sizes**power for power in POWERS])
-    sums = sum_blocks(counts_of_block, profiles)
+    sums = sum_blocks(partial(counts_of_block, problem=problem, profiles=profiles))
     contingencies = sums["labels"].astype(np.float64)
     constant = problem.constant(best)
     hard_losses = []

@@ -51,41 +51,36 @@ def read_rows(X: Any, name: str = "X") -> da.Array:
     return X.rechunk((tuple(size for size in X.chunks[0] if size), -1))
 
 
-def shared(value: Any) -> Any:
-    """Return a value as one node of a graph: it goes to a worker once, and not with every task."""
-    return delayed(value, traverse=False)
-
-
-def on_block(function: Callable[..., Any], *args: Any) -> Any:
+def on_block(function: Callable[..., Any], value: Any, **options: Any) -> Any:
     """Call a function on a worker as a fit would: with one BLAS thread, underflow being 0."""
     with one_blas_thread(), np.errstate(under="ignore"):
-        return function(*args)
+        return function(value, **options)
 
 
 _on_block = delayed(on_block, pure=False)
 
 
 def of_blocks(
-    X: da.Array, function: Callable[..., Any], *args: Any, with_first: bool = False
-) -> Any:
+    X: da.Array, function: Callable[..., Any], with_first: bool = False
+) -> list[Any]:
     """Return a function of every block, as delayed objects.
 
     Parameters
     ----------
     X : dask.array.Array
     function : callable
-        Takes a block, its first row if wanted, and `args`. It may be delayed.
-    *args : object
-        Delayed objects, or small ones.
+        Takes a block, and the number of its first row as `first` if wanted. It is sent to
+        every worker once, with all that it holds.
     with_first : bool, default=False
-        Whether the function takes the number of the first row of a block.
+        Whether it takes that number.
     """
+    function = delayed(function, traverse=False)  # one node of the graph
     blocks = X.to_delayed().ravel()
     if not with_first:
-        return [_on_block(function, block, *args) for block in blocks]
+        return [_on_block(function, block) for block in blocks]
     firsts = np.cumsum((0, *X.chunks[0][:-1])).tolist()
     pairs = zip(blocks, firsts, strict=True)
-    return [_on_block(function, block, first, *args) for block, first in pairs]
+    return [_on_block(function, block, first=first) for block, first in pairs]
 
 
 def by_blocks(
@@ -97,14 +92,13 @@ def by_blocks(
     ----------
     X : dask.array.Array
     function : callable
-        Takes a block; it is sent to every worker once, with all that it holds.
+        Takes a block, see `of_blocks`.
     dtype : dtype
     shape : tuple of int
         Shape of the result for one row.
     """
     parts = []
-    results = of_blocks(X, shared(function))
-    for result, n_rows in zip(results, X.chunks[0], strict=True):
+    for result, n_rows in zip(of_blocks(X, function), X.chunks[0], strict=True):
         parts.append(da.from_delayed(result, (n_rows, *shape), dtype))
     return da.concatenate(parts)
 

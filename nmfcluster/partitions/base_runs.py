@@ -67,8 +67,10 @@ def base_clusterers(estimator: Any) -> list[Any]:
     bases = list(estimator) if isinstance(estimator, list | tuple) else [estimator]
     for base in bases or [bases]:
         if not hasattr(base, "fit_predict") or isinstance(base, type):
-            wanted = "a clusterer with `fit_predict`, or a list of such"
-            raise TypeError(f"estimator must be {wanted}, got {base!r}.")
+            raise TypeError(
+                "estimator must be a clusterer with `fit_predict`, or a list of such, got "
+                f"{base!r}."
+            )
     return bases
 
 
@@ -97,8 +99,10 @@ def pairwise_kind(bases: list[Any], X: Any) -> str | None:
     [(kind, base)] = kinds.items()
     shape = np.shape(X)
     if kind is not None and (len(shape) != 2 or shape[0] != shape[1]):
-        wanted = f"be square, of the {kind} of all samples, for estimator {base!r}"
-        raise ValueError(f"X must {wanted}, got shape {shape}.")
+        raise ValueError(
+            f"X must be square, of the {kind} of all samples, for estimator {base!r}, got "
+            f"shape {shape}."
+        )
     return kind
 
 
@@ -541,17 +545,17 @@ def run_base_clusterers(
     are runs, see `shared_out`.
     """
     if pairs is not None and any(run.features is not None for run in runs):
-        cure = "these have no features to draw from: leave it at 1.0, and lower max_samples"
         raise ValueError(
-            f"max_features must be 1.0, or all, where X holds {pairs}: {cure}."
+            f"max_features must be 1.0, or all, where X holds {pairs}: these have no features "
+            "to draw from: leave it at 1.0, and lower max_samples."
         )
     is_default = estimator is None
     # bring X into a range where squares can be summed, but not if users chose parameters for it
     exponent = storage.exponent_beyond(X, 2) if is_finite(X) else 0
     if exponent and not is_default:
-        got = f"some up to {storage.largest(X):.3g}: scale it"
         raise ValueError(
-            f"X must hold values whose squares {X.dtype} can sum, got {got}."
+            f"X must hold values whose squares {X.dtype} can sum, got some up to "
+            f"{storage.largest(X):.3g}: scale it."
         )
     X = storage.divided(X, exponent)
     # run the clusterers in turns; default ones that see all samples share their order
@@ -566,9 +570,10 @@ def run_base_clusterers(
     successful = np.flatnonzero(kept)
     labels = np.column_stack([results[t][1] for t in successful]).astype(np.int64)
     if not is_default and labels.max() == 0:
-        found = "a single cluster in all of its runs, which say nothing then"
-        cure = "give it parameters with which it finds several"
-        raise ValueError(f"estimator {estimator!r} found {found}: {cure}.")
+        raise ValueError(
+            f"estimator {estimator!r} found a single cluster in all of its runs, which say "
+            "nothing then: give it parameters with which it finds several."
+        )
     return BasePartitions(
         labels=labels,
         estimators=[results[t][0] for t in successful],
@@ -611,10 +616,10 @@ def _run(
             options["sample_weight"] = sample_weight[drawn]
         part_labels = np.asarray(estimator.fit_predict(part, **options))
     if part_labels.shape != (part.shape[0],) or part_labels.dtype.kind not in "iu":
-        shape = part_labels.shape
-        got = f"{part_labels.dtype} of shape {shape} for {part.shape[0]} samples"
-        must = f"estimator {estimator!r} must return one integer label a sample"
-        raise ValueError(f"{must}, got {got}.")
+        raise ValueError(
+            f"estimator {estimator!r} must return one integer label a sample, got "
+            f"{part_labels.dtype} of shape {part_labels.shape} for {part.shape[0]} samples."
+        )
     if samples is None:
         return estimator, narrow(part_labels.astype(np.int64))
     # label the other samples where that is wanted, unless all is noise
@@ -652,8 +657,9 @@ def _kept_runs(bases: list[Any], results: list[Any]) -> np.ndarray:
         kept[t] = t not in failed and result[1].max() >= 0
     if failed and not kept.any():
         error = next(iter(failed.values()))
-        count = f"{len(failed)} of {total} failed"
-        error.add_note(f"{count}, this was the first; none is left.")
+        error.add_note(
+            f"{len(failed)} of {total} failed, this was the first; none is left."
+        )
         raise error
     if not kept.any():
         clusterer = ", ".join(map(repr, bases))
@@ -695,9 +701,9 @@ def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
         for bound in bounds
     )
     if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1] <= _compat.MOST:
-        wanted = "an int, or a pair of ints (low, high) with 1 <= low <= high"
         raise ValueError(
-            f"{name} must be {wanted}, got {value!r}; {_compat.MOST} is the largest."
+            f"{name} must be an int, or a pair of ints (low, high) with 1 <= low <= high, got "
+            f"{value!r}; {_compat.MOST} is the largest."
         )
     return int(bounds[0]), int(bounds[1])
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -76,7 +75,7 @@ class Ensemble:
     def __getstate__(self) -> dict[str, Any]:
         """Return the distinct rows alone: workers need no table of all samples."""
         state = {**vars(self), "table": self.codes, "rows": None}
-        state.pop("codes", None)  # these are the table now
+        state.pop("codes", None)  # they are the table now
         return state
 
     def __len__(self) -> int:
@@ -194,7 +193,8 @@ class Ensemble:
         scale = np.sqrt(self.counts) * scale
         if self._is_short:
             Z = storage.stored_as_fits(storage.scaled_columns(J, np.sqrt(votes)))
-            return Explicit(storage.as_dense(Z @ Z.T).astype(dtype)).scaled(scale)
+            pairs = storage.as_dense(Z @ Z.T)
+            return Explicit(pairs.astype(dtype)).scaled(scale)
         inner = Factored(A.astype(dtype, copy=False), votes)
         return Factored(J.astype(dtype, copy=False), inner, scale)
 
@@ -254,9 +254,13 @@ class Ensemble:
         owner = np.repeat(np.arange(len(self)), counts)
         chosen = owner[rng.permutation(len(owner))[:size]]
         drawn = np.bincount(chosen, minlength=len(self))
-        kept = np.flatnonzero(drawn)
+        return self._of_counts(drawn)
+
+    def _of_counts(self, counts: np.ndarray) -> Ensemble:
+        """Return the rows that count by other numbers of samples."""
+        kept = np.flatnonzero(counts)
         rows = kept if self.rows is None else self.rows[kept]
-        return Ensemble(self.table, drawn[kept], self.weights, self.n_clusters, rows)
+        return replace(self, counts=counts[kept], rows=rows)
 
     def labelled_rows(self, groups: np.ndarray) -> tuple[Ensemble, np.ndarray]:
         """Return the rows that count and that some partition saw, and which samples have.
@@ -272,13 +276,11 @@ class Ensemble:
         groups : ndarray of shape (n,), int
             The row of every sample among those that are left; -1: none.
         """
-        kept = np.flatnonzero((self.coverage > 0) & (self.counts > 0))
-        if len(kept) == len(self):
+        counting = (self.coverage > 0) & (self.counts > 0)
+        if counting.all():
             return self, groups
-        new_rows = np.full(len(self), -1)
-        new_rows[kept] = np.arange(len(kept))
-        rows = kept if self.rows is None else self.rows[kept]
-        return replace(self, counts=self.counts[kept], rows=rows), new_rows[groups]
+        new_rows = np.where(counting, np.cumsum(counting) - 1, -1)
+        return self._of_counts(np.where(counting, self.counts, 0)), new_rows[groups]
 
     def agreement(self, contingency: np.ndarray) -> np.ndarray:
         """Return the adjusted Rand index of every partition with a consensus, (T,).
@@ -415,13 +417,14 @@ class EnsembleProblem(Problem):
     def _best_profile(self, shares: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the smallest hard loss over the powers of sizes, and the profile it has."""
         undivided = self.ensemble.cluster_profile(shares)
-        results = []
+        best = np.inf, undivided
         for power in POWERS:
             profile = undivided / self._sizes[:, None] ** power
             labels = self.ensemble.row_sums(profile).argmax(axis=1)
             loss = self.hard_loss(one_hot(labels, shares.shape[1]))
-            results.append((loss, profile))
-        return min(results, key=itemgetter(0))
+            if loss < best[0]:
+                best = loss, profile
+        return best
 
     def part(self, size: int, rng: np.random.RandomState) -> EnsembleProblem:
         """Return the problem of `size` samples."""

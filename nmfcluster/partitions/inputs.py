@@ -61,10 +61,9 @@ class PrecomputedSimilarity:
         degrees = (self.similarity @ np.ones((len(self), 1)))[:, 0]
         isolated = self.order.samples[degrees <= self.diagonal]
         if len(isolated) and len(self) > 1:
-            first = f"the first is sample {isolated.min()}: their clusters mean nothing"
-            number = len(isolated)
             warn(
-                f"{number} of the samples in X have no similarity to any other, {first}."
+                f"{len(isolated)} of the samples in X have no similarity to any other, the "
+                f"first is sample {isolated.min()}: their clusters mean nothing."
             )
         if not normalize:
             return PrecomputedProblem(self, self.similarity)
@@ -179,8 +178,10 @@ class Memberships(PrecomputedSimilarity):
         """Return the memberships in the clusters of every partition."""
         number = len(self._categories)
         if not isinstance(partitions, list | tuple) or len(partitions) != number:
-            wanted = f"a list of {counted(number, 'partition')}, as in fit"
-            raise ValueError(f"{self._name} must be {wanted}, got {shown(partitions)}.")
+            raise ValueError(
+                f"{self._name} must be a list of {counted(number, 'partition')}, as in fit, "
+                f"got {shown(partitions)}."
+            )
         tables = []
         for t, categories in enumerate(self._categories):
             if categories is None:
@@ -196,8 +197,10 @@ class Memberships(PrecomputedSimilarity):
         same_rows = len({len(table) for table in tables}) == 1
         if not same_rows or [table.shape[1] for table in tables] != self._widths:
             shapes = ", ".join(str(table.shape) for table in tables)
-            wanted = "rows for the same samples, and as many columns each as in fit"
-            raise ValueError(f"{self._name} must have {wanted}, got shapes {shapes}.")
+            raise ValueError(
+                f"{self._name} must have rows for the same samples, and as many columns each "
+                f"as in fit, got shapes {shapes}."
+            )
         return np.hstack(tables)
 
     def problem(self, weights: Any, normalize: bool) -> PrecomputedProblem:
@@ -241,9 +244,10 @@ class Memberships(PrecomputedSimilarity):
 def check_length(rows: Any, X: Any) -> None:
     """Raise unless precomputed partitions have a row for each sample of X."""
     if len(rows) != X.shape[0]:
-        lengths = f"they have {len(rows)} rows, X has {X.shape[0]}"
-        form = "A list holds one label vector an element, an array one a column"
-        raise ValueError(f"partitions must label every sample: {lengths}. {form}.")
+        raise ValueError(
+            f"partitions must label every sample: they have {len(rows)} rows, X has "
+            f"{X.shape[0]}. A list holds one label vector an element, an array one a column."
+        )
 
 
 def _read_memberships(table: Any, name: str) -> np.ndarray:
@@ -252,9 +256,9 @@ def _read_memberships(table: Any, name: str) -> np.ndarray:
     table = read_table(table, name, ensure_all_finite="allow-nan", **options)
     shares = np.where(np.isnan(table).all(axis=1, keepdims=True), 0, table)
     if not (shares >= 0).all():
-        allowed = "at least 0, and NaN only in whole rows, where a sample was not seen"
         raise ValueError(
-            f"{name} must hold memberships of samples in clusters: {allowed}."
+            f"{name} must hold memberships of samples in clusters: at least 0, and NaN only in "
+            "whole rows, where a sample was not seen."
         )
     return shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
@@ -272,6 +276,41 @@ def make_partitions(
     pairs: str | None,
     rng: np.random.RandomState,
     sample_weight: np.ndarray | None,
+    **parameters: Any,
+) -> base_runs.BasePartitions:
+    """Make base partitions; samples of weight 0 are labelled as new ones.
+
+    Parameters
+    ----------
+    X, pairs : as `base_runs.read_base_input` returns them
+    rng : RandomState
+    sample_weight : ndarray of shape (n_samples,) or None
+    **parameters
+        `n_clusters`, `n_jobs` and those of `BASE_PARAMETERS`, as an estimator has them.
+    """
+    if sample_weight is None or sample_weight.all():
+        return _make_in_order(X, pairs, rng, sample_weight, **parameters)
+    counting = np.flatnonzero(sample_weight)
+    others = np.flatnonzero(sample_weight == 0)
+    part = base_runs.take_part(X, counting, None, pairs, None)
+    made = _make_in_order(part, pairs, rng, sample_weight[counting], **parameters)
+    labels = np.full((X.shape[0], made.labels.shape[1]), -1)
+    labels[counting] = made.labels
+    made = replace(
+        made,
+        labels=labels,
+        samples=[None if s is None else counting[s] for s in made.samples],
+        n_features=base_runs.n_features_of(X),
+    )
+    labels[others] = made.predict(take_samples(X, others), X)
+    return made
+
+
+def _make_in_order(
+    X: Any,
+    pairs: str | None,
+    rng: np.random.RandomState,
+    sample_weight: np.ndarray | None,
     *,
     n_clusters: int,
     base_n_clusters: Any,
@@ -280,27 +319,7 @@ def make_partitions(
     n_jobs: int | None,
     **sizes: Any,
 ) -> base_runs.BasePartitions:
-    """Make base partitions of the samples in canonical order.
-
-    Samples of weight 0 are labelled as new ones.
-
-    Parameters
-    ----------
-    X, pairs : as `base_runs.read_base_input` returns them
-    rng : RandomState
-    sample_weight : ndarray of shape (n_samples,) or None
-    n_clusters : int
-        Number of clusters of the consensus.
-    base_n_clusters, estimator, n_estimators, n_jobs, **sizes
-        Parameters of the estimator, see `BASE_PARAMETERS`.
-    """
-    all_samples = X
-    counting = None
-    if sample_weight is not None and not sample_weight.all():
-        counting = np.flatnonzero(sample_weight)
-        X = base_runs.take_part(X, counting, None, pairs, None)
-        sample_weight = sample_weight[counting]
-    # put the samples in canonical order
+    """Make base partitions of samples in canonical order, see `make_partitions`."""
     if pairs:
         order = canonical_order(similarities=[X])
         ordered = order.of_both(X)
@@ -330,20 +349,7 @@ def make_partitions(
     for column in made.labels.T:
         column[order.samples] = order.largest(column)
     samples = [s if s is None else np.sort(order.samples[s]) for s in made.samples]
-    if counting is None:
-        return replace(made, samples=samples)
-    # label the samples of weight 0
-    labels = np.full((all_samples.shape[0], made.labels.shape[1]), -1)
-    labels[counting] = made.labels
-    made = replace(
-        made,
-        labels=labels,
-        samples=[s if s is None else counting[s] for s in samples],
-        n_features=base_runs.n_features_of(all_samples),
-    )
-    others = np.setdiff1d(np.arange(len(labels)), counting)
-    labels[others] = made.predict(take_samples(all_samples, others), all_samples)
-    return made
+    return replace(made, samples=samples)
 
 
 class LabelTable:
@@ -392,9 +398,9 @@ class LabelTable:
         """Warn of partitions with one cluster and missing labels."""
         single = np.flatnonzero((self.n_clusters == 1) & (self.codes.min(axis=0) < 0))
         if len(single):
-            which = f"{counted(len(single), 'partition')} of {self.name}, such as {single[0]}"
             warn(
-                f"{which}, with one cluster and missing labels: a negative number says that a "
+                f"{counted(len(single), 'partition')} of {self.name}, such as {single[0]}, "
+                "with one cluster and missing labels: a negative number says that a "
                 "sample was not seen. If -1 is a label, number clusters from 0."
             )
 
@@ -412,8 +418,10 @@ class LabelTable:
         """Return the labelled distinct rows, and the row of every sample; -1: none."""
         empty = np.flatnonzero((self.n_clusters == 0) & (weights > 0))
         if len(empty):
-            which = f"partition {empty[0]} is: a negative number says that a sample was not seen"
-            raise ValueError(f"{self.name} must not hold an empty partition: {which}.")
+            raise ValueError(
+                f"{self.name} must not hold an empty partition: partition {empty[0]} is: a "
+                "negative number says that a sample was not seen."
+            )
         ensemble, groups = Ensemble.from_table(self.codes, weights)
         unlabelled = np.flatnonzero(ensemble.coverage[groups] <= 0)
         if len(unlabelled):
@@ -479,7 +487,7 @@ class PartitionsOfFeatures(LabelTable):
 
     def _normalised_weights(self, weights: Any) -> np.ndarray:
         """Return weights that sum to 1, of the base runs that were kept."""
-        if weights is not None and self._made is not None and not self._made.kept.all():
+        if weights is not None and self._made is not None:
             if np.shape(weights) != self.n_clusters.shape:  # one for every base run
                 kept = self._made.kept
                 weights = normalised_weights(weights, len(kept))[kept]
@@ -487,17 +495,15 @@ class PartitionsOfFeatures(LabelTable):
 
     def _warn_of_unlabelled(self, samples: np.ndarray) -> None:
         """Warn of samples that are noise in all base runs; raise if there are others."""
-        undrawn = samples
-        for drawn in [None] if self._made is None else self._made.samples:
-            undrawn = np.setdiff1d(undrawn, samples if drawn is None else drawn)
-        if len(undrawn):
-            cure = (
-                "predict_unseen=True labels them; or raise n_estimators or max_samples"
-            )
-            names = list_samples(undrawn, self.names)
-            which = f"{counted(len(undrawn), 'sample')}: {names}"
-            must = "max_samples must be such that base runs draw every sample"
-            raise ValueError(f"{must}, but none drew {which}. {cure}.")
+        made = self._made
+        if made is not None and all(drawn is not None for drawn in made.samples):
+            undrawn = np.setdiff1d(samples, np.concatenate(list(made.samples)))
+            if len(undrawn):
+                raise ValueError(
+                    "max_samples must be such that base runs draw every sample, but none drew "
+                    f"{counted(len(undrawn), 'sample')}: {list_samples(undrawn, self.names)}. "
+                    "predict_unseen=True labels them; or raise n_estimators or max_samples."
+                )
         super()._warn_of_unlabelled(samples)
 
     def encode_new(self, estimator: Any, X: Any) -> tuple[np.ndarray, np.dtype]:

@@ -218,10 +218,9 @@ class LandmarkSpectral(_Spectral):
     ) -> Embedding:
         X = X[order.samples]
         if self.n_clusters > min(self.n_landmarks, X.shape[0]):
-            wanted = "at most the number of samples and of landmarks"
-            got = f"{X.shape[0]} samples and n_landmarks={self.n_landmarks}"
             raise ValueError(
-                f"n_clusters={self.n_clusters} must be {wanted}, got {got}."
+                f"n_clusters={self.n_clusters} must be at most the number of samples and of "
+                f"landmarks, got {X.shape[0]} samples and n_landmarks={self.n_landmarks}."
             )
         # where most samples are landmarks the graph falls apart; of few samples many are
         most = max(X.shape[0] // 4, 2 * self.n_clusters)

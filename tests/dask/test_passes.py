@@ -1,5 +1,6 @@
 """Passes over blocks: their loss is that of the factor, they fall, and end where memory does."""
 
+from functools import partial
 from operator import itemgetter
 
 import numpy as np
@@ -59,9 +60,9 @@ class Blocks:
         self.parts = np.array_split(codes, n_blocks)
         self.calls = []
 
-    def everywhere(self, function, *args):
+    def everywhere(self, function):
         self.calls.append(function)
-        return add_sums([function(part, self.problem, *args) for part in self.parts])
+        return add_sums([function(part) for part in self.parts])
 
     def sample(self, size, seed=0, k=3):
         """Return some rows, and a factor that has little to do with them."""
@@ -79,7 +80,9 @@ class Blocks:
     def passed(self, target):
         """Return the sums of a pass, the next target, the loss, and the factor as it is counted."""
         grid = target.grid(self.problem)
-        sums = self.everywhere(sums_of_block, target, grid)
+        sums = self.everywhere(
+            partial(sums_of_block, problem=self.problem, target=target, grid=grid)
+        )
         rounded = np.rint(self.factor(target) / grid) * grid
         return sums, *next_target(sums, self.problem, grid), rounded
 
