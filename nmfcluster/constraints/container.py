@@ -96,6 +96,12 @@ class PairwiseConstraints:
         new.__setstate__({"_n_samples": n_samples, "_links": links, "index": names})
         return new
 
+    def _with_hard_must_links(self, hard: bool) -> Self:
+        """Return the same pairs, all must-links of which are hard, or none."""
+        must, cannot = self._links
+        must = must._replace(hard=np.full(len(must.pairs), hard))
+        return self._of_links(len(self), (must, cannot), self.index)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         for links in self._links:

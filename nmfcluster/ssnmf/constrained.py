@@ -1,95 +1,128 @@
-"""Must-link and cannot-link pairs of a fit: spread, and put into its similarity."""
+"""The similarity under constraints that is factorized, made of rows and of pairs of samples."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nmfcluster._base import membership
 from nmfcluster._optim.symmetric import SimilarityProblem
-from nmfcluster._utils.progress import stage
+from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.storage import filled_with, stored_entries
-from nmfcluster._utils.validation import counted, warn
+from nmfcluster._utils.validation import counted, in_order_of, sample_names, warn
 from nmfcluster.affinity import Affinity, normalized
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.constraints.graph import components
 from nmfcluster.similarity import Explicit, Similarity, inner
-from nmfcluster.similarity.neighbors import are_few
+from nmfcluster.similarity.balance import warn_of_split
 from nmfcluster.similarity.operators import SAMPLED
-from nmfcluster.similarity.spreading import raised
-
-_WIDTH = 0.7  # of spread: best mean of 31 sets of 600 to 2,500 rows; .65 to .75 hardly change it
-_MADE = (
-    "nearest_neighbors",
-    "landmarks",
-)  # similarities of features that are nowhere negative
 
 
-def width_of(
-    estimator: Any, affinity: Affinity, pairs: PairwiseConstraints
-) -> float | None:
-    """Return how far pairs spread to samples near theirs, None: not at all, as `propagation` says.
+def read_constraints(
+    names: Any,
+    n_samples: int,
+    y: Any,
+    constraints: Any,
+    must_link: Any,
+    cannot_link: Any,
+) -> PairwiseConstraints:
+    """Return the constraints that `fit` was given, which must be of its samples.
 
-    Cannot-links alone make nobody more similar, and neither do must-links of weight 0.
+    `names` is the index of the samples, or None; constraints of data with an index have theirs.
     """
-    width = estimator.propagation
-    together = len(kept_links(estimator, pairs)) or estimator.alpha > 0
-    if width is None or not together or not len(pairs.must_link):
-        return None
-    if width != "auto":
-        return float(width)
-    # fewer draw together the clusters that they are in, and others are merged
-    enough = len(pairs.must_link) >= estimator.n_clusters
-    return _WIDTH if enough and affinity.name in _MADE else None
-
-
-def spread(
-    estimator: Any,
-    affinity: Affinity,
-    pairs: PairwiseConstraints,
-    rng: np.random.RandomState,
-) -> Affinity:
-    """Return the affinity with what pairs raise, normalised again unless that is unwanted."""
-    W, width = affinity.similarity, estimator.propagation_
-    if width is None:
-        return affinity
-    must_link, cannot_link = pairs.as_matrices(W.dtype)
-    links = must_link - cannot_link if estimator.beta > 0 else must_link
-    with stage(f"spread of {counted(pairs.n_pairs, 'pair')} to samples near theirs"):
-        W = raised(W, links, width, rng, affinity.name == "landmarks")
-        few = are_few(
-            len(pairs), estimator.n_clusters
-        )  # or what pairs raise counts for more
-        W = (
-            W
-            if estimator.normalize is False
-            else normalized(W, affinity.counts, few)[0]
+    has_lists = must_link is not None or cannot_link is not None
+    if constraints is None:
+        is_ignored = isinstance(y, PairwiseConstraints) or _are_partial_labels(y)
+        if is_ignored and not has_lists:
+            warn(
+                "fit ignores y, which says what is known of some samples: give it as fit(X, "
+                "constraints=...), labels as constraints=PairwiseConstraints.from_labels(y)."
+            )
+        pairs = PairwiseConstraints(n_samples, must_link, cannot_link)
+        index = sample_names(names)
+        if pairs.n_pairs and index is not None and index.dtype.kind in "iu":
+            warn(
+                "must_link and cannot_link count the rows of X from 0, and its index holds other "
+                "integers. PairwiseConstraints.from_ids(X.index, must_link, cannot_link), given "
+                "as constraints=, takes pairs of these."
+            )
+        return pairs
+    if has_lists:
+        raise ValueError(
+            "give either constraints, or must_link and cannot_link, not both."
         )
-    return replace(affinity, similarity=W)
+    if not isinstance(constraints, PairwiseConstraints):
+        raise TypeError(
+            f"constraints must be a PairwiseConstraints, got {type(constraints).__name__}; "
+            "plain pairs are given as must_link and cannot_link."
+        )
+    if len(constraints) != n_samples:
+        raise ValueError(
+            "constraints must be about the samples of X: they are about "
+            f"{len(constraints)} samples, X has {n_samples}."
+        )
+    return in_order_of(names, constraints, "constraints")
 
 
-def part_of(
-    estimator: Any, affinity: Affinity, pairs: PairwiseConstraints, samples: np.ndarray
-) -> ConstrainedProblem:
-    """Return the problem of some samples, a mask, as if there were no others.
+def _are_partial_labels(y: Any) -> bool:
+    """Return whether y holds labels of which some are -1, not known, as scikit-learn marks them."""
+    labels = np.asarray(y) if hasattr(y, "dtype") else np.empty(0)
+    if labels.ndim != 1 or labels.dtype.kind not in "if":
+        return False
+    return -1 in labels and labels.max() >= 0
 
-    Where all rows weighed the same they do again: or else those that were similar to samples that
-    are gone would be worth less than others, and the cut would go through their clusters.
+
+def check_constraints(
+    pairs: PairwiseConstraints, n_clusters: int, contradictions: str
+) -> bool:
+    """Raise, or warn, if no clustering satisfies all pairs; return whether one is known to."""
+    if contradictions == "ignore":
+        return False
+    try:
+        return pairs.check(n_clusters) == "feasible"
+    except ValueError as error:
+        if contradictions == "raise":
+            cure = "Correct the pairs, or give contradictions='ignore': must-links are then soft."
+            raise ValueError(f"{error} {cure}") from error
+        warn(f"Not all constraints can be satisfied: {error}")
+        return False
+
+
+class Rows(NamedTuple):
+    """The rows that are fitted, in canonical order; one may stand for several equal samples.
+
+    A sample in a pair has a row of its own. So has every sample where similarities are given: what
+    copies are to themselves and to each other is up to the user.
+
+    Attributes
+    ----------
+    samples : ndarray of shape (n_rows,), int
+        A sample of every row.
+    row : ndarray of shape (n_samples,), int
+        Row of every sample.
+    counts : ndarray of shape (n_rows,), int, or None
+        How many samples a row stands for; None: one.
+    columns : ndarray of shape (n_rows,), int, or None
+        Sample of every column, where similarities are given; None: all columns of features.
     """
-    pairs, counts = (
-        pairs[samples],
-        None if affinity.counts is None else affinity.counts[samples],
-    )
-    W = affinity.similarity.take(np.flatnonzero(samples))
-    if affinity.is_even:
-        # what fails is left as it is: nothing is similar, or what is negative outweighs the rest
-        with suppress(ValueError):
-            W = normalized(W, counts, affinity.to_itself)[0]
-    affinity = replace(affinity, similarity=W, counts=counts)
-    return constrain(estimator, affinity, pairs, may_be_empty=True)
+
+    samples: np.ndarray
+    row: np.ndarray
+    counts: np.ndarray | None = None
+    columns: np.ndarray | None = None
+
+
+def rows_to_fit(X: Any, pairs: PairwiseConstraints, is_similarity: bool) -> Rows:
+    """Return the rows that are fitted to samples and pairs of them."""
+    links = pairs.as_matrices()
+    if is_similarity:
+        order = canonical_order(similarities=[X], links=links)
+        return Rows(order.samples, order.back, columns=order.samples)
+    order = canonical_order(X, links=links)
+    counts = None if len(order.distinct) == X.shape[0] else order.counts
+    return Rows(order.distinct, order.among_distinct, counts)
 
 
 class ConstrainedProblem(SimilarityProblem):
@@ -110,7 +143,9 @@ class ConstrainedProblem(SimilarityProblem):
     def __init__(
         self, A: Similarity, groups: np.ndarray, unit: float, **options: Any
     ) -> None:
-        self.A, self.groups, self.unit = A, groups, unit
+        self.A = A
+        self.groups = groups
+        self.unit = unit
         super().__init__(A, **options)
 
     def expand(self, h: np.ndarray) -> np.ndarray:
@@ -124,30 +159,19 @@ class ConstrainedProblem(SimilarityProblem):
         Penalties can outweigh all similarities of a row, so that no cluster holds it. Such a
         row of zeros is replaced by ``A F M``: it goes where the penalties are smallest.
         """
-        P, lost = membership(F * np.sqrt(np.diagonal(M))), ~F.any(axis=1)
-        if lost.any():
-            drawn = self.drawn(F, M)[lost]
-            P[lost] = membership(drawn - drawn.min(axis=1, keepdims=True))
+        P = membership(F * np.sqrt(np.diagonal(M)))
+        unplaced = ~F.any(axis=1)
+        if unplaced.any():
+            attraction = (self.A @ (F @ M))[unplaced]
+            P[unplaced] = membership(attraction - attraction.min(axis=1, keepdims=True))
         return P
-
-    def warn_of_alone(self, F: np.ndarray, P: np.ndarray) -> None:
-        """Warn where nothing tells the cluster of rows of zeros: their memberships are uniform."""
-        if n_alone := int((~F.any(axis=1) & (P == P[:, :1]).all(axis=1)).sum()):
-            alone = (
-                f"{counted(n_alone, 'sample')}, or as many groups that must be linked"
-            )
-            told = "memberships there are uniform, labels mean nothing"
-            warn(f"Nothing tells the cluster of {alone}: {told}.")
-
-    def drawn(self, F: np.ndarray, M: np.ndarray) -> np.ndarray:
-        """Return ``A F M``, what draws rows to clusters."""
-        return self.A @ (F @ M)
 
 
 def constrain(
-    estimator: Any,
     affinity: Affinity,
     pairs: PairwiseConstraints,
+    alpha: float,
+    beta: float,
     may_be_empty: bool = False,
 ) -> ConstrainedProblem:
     r"""Reward must-link pairs and penalise cannot-link pairs in a similarity.
@@ -160,11 +184,12 @@ def constrain(
 
     Parameters
     ----------
-    estimator : SSNMFClusterer
     affinity : Affinity
         Its `counts` say how many equal samples, all of them in no pair, each row stands for. By
         landmarks one start, from eigenvectors, will do for many samples.
     pairs : PairwiseConstraints
+    alpha, beta : float
+        Weights of must-links and of cannot-links, in u.
     may_be_empty : bool, default=False
         Whether all similarities may be 0, which is an error otherwise.
 
@@ -172,19 +197,22 @@ def constrain(
     -------
     ConstrainedProblem
     """
-    W, counts = affinity.similarity, affinity.counts
-    groups = components(len(pairs), kept_links(estimator, pairs))
-    # inside a group nothing is left to be had
-    must_link, cannot_link = (
-        between(links, groups) for links in pairs.as_matrices(W.dtype)
-    )
+    W = affinity.similarity
+    counts = affinity.counts
+    groups = pairs.components()
+    must_link, cannot_link = pairs.as_matrices(W.dtype)
+    must_link = _between_groups(must_link, groups)
+    cannot_link = _between_groups(cannot_link, groups)
     unit = large_entry(W)
-    if (
-        counts is not None
-    ):  # equal samples share a row, which is longer by the root of their number
+    # equal samples share a row, which is longer by the root of their number
+    if counts is not None:
         W = W.scaled(np.sqrt(counts))
-    init_similarity = _sum(W, _change(W, must_link, estimator.alpha * unit))
-    penalty = _change(init_similarity, cannot_link, -estimator.beta * unit)
+    # the first start comes from the similarity without the penalties: these are spikes that would
+    # draw eigenvectors to single samples
+    reward = _weighted(must_link, alpha * unit, W.dtype)
+    penalty = _weighted(cannot_link, -beta * unit, W.dtype)
+    init_similarity = W if reward is None else W + reward
+    # the loss of zero factors is that of all samples, as that of the groups is smaller
     constant = init_similarity.squared_norm()
     if constant == 0 and not may_be_empty:
         raise ValueError(
@@ -193,61 +221,61 @@ def constrain(
     if penalty is not None:
         constant += 2 * inner(init_similarity, penalty) + inner(penalty, penalty)
     if not np.isfinite(constant):
-        these = (
-            "the similarities, or the weights of the constraints times alpha or beta,"
+        raise ValueError(
+            "the similarities, or the weights of the constraints times alpha or beta, are too "
+            f"large to be squared in {W.dtype}; scale X or the weights."
         )
-        cure = "scale X or the weights"
-        raise ValueError(f"{these} are too large to be squared in {W.dtype}; {cure}.")
+    # hard must-links make one row of the samples that they join
     sizes = np.bincount(groups)
     if len(sizes) < len(groups):
         init_similarity = init_similarity.collapse(groups)
         penalty = None if penalty is None else penalty.collapse(groups)
-    linked = np.bincount(
-        groups, weights=np.diff(must_link.indptr) + np.diff(cannot_link.indptr)
-    )
+    n_links = np.diff(must_link.indptr) + np.diff(cannot_link.indptr)
     return ConstrainedProblem(
-        _sum(init_similarity, penalty),
+        init_similarity if penalty is None else init_similarity + penalty,
         groups,
         unit,
         mass=np.bincount(groups, counts).astype(int),
-        constant=constant,  # of all samples, as that of the groups is smaller
-        # without the penalties, spikes that would draw eigenvectors to single samples
+        constant=constant,
         init_similarity=init_similarity,
-        wanted=(linked > 0) | (sizes > 1),
+        wanted=(np.bincount(groups, n_links) > 0) | (sizes > 1),
         has_reliable_start=affinity.name == "landmarks",
     )
 
 
-def kept_links(estimator: Any, pairs: PairwiseConstraints) -> np.ndarray:
-    """Return the must-links that a fit keeps, whose samples share a row of the factor."""
-    hard = estimator.hard_must_link
-    if hard == "auto":
-        hard = pairs.must_link_hard if estimator.contradictions == "raise" else False
-    return pairs.must_link[np.broadcast_to(hard, len(pairs.must_link))]
+def constrain_part(
+    affinity: Affinity,
+    pairs: PairwiseConstraints,
+    alpha: float,
+    beta: float,
+    samples: np.ndarray,
+) -> ConstrainedProblem:
+    """Return the problem of some samples, a mask, as if there were no others.
+
+    Where all rows weighed the same they do again: or else those that were similar to samples that
+    are gone would be worth less than others, and the cut would go through their clusters.
+    """
+    counts = None if affinity.counts is None else affinity.counts[samples]
+    W = affinity.similarity.take(np.flatnonzero(samples))
+    if affinity.is_even:
+        # what fails is left as it is: nothing is similar, or what is negative outweighs the rest
+        with suppress(ValueError):
+            W, _ = normalized(W, counts, affinity.to_itself)
+    part = replace(affinity, similarity=W, counts=counts)
+    return constrain(part, pairs[samples], alpha, beta, may_be_empty=True)
 
 
-def warn_of_alpha(estimator: Any, pairs: PairwiseConstraints) -> None:
-    """Warn of an `alpha` that somebody chose where it weighs nothing: all must-links are hard."""
-    chosen = estimator.alpha != type(estimator)(n_clusters=1).alpha
-    if chosen and 0 < len(pairs.must_link) == len(kept_links(estimator, pairs)):
-        told = f"alpha={estimator.alpha:g} changes nothing: it weighs soft must-links, all are hard"
-        warn(f"{told}. Give hard_must_link=False, or weights below 1, to weigh them.")
-
-
-def between(links: Any, groups: np.ndarray) -> Any:
-    """Return the matrix of pairs without those that are inside a group."""
+def _between_groups(links: Any, groups: np.ndarray) -> Any:
+    """Return the matrix of pairs without those inside a group, which change nothing."""
     rows, columns, weights = stored_entries(links)
     return filled_with(links, np.where(groups[rows] == groups[columns], 0, weights))
 
 
-def _sum(A: Similarity, change: Similarity | None) -> Similarity:
-    return A if change is None else A + change
-
-
-def _change(W: Similarity, pairs: Any, amount: float) -> Similarity | None:
-    """Return what is added to W at the pairs, `amount` of their weights; None where nothing is."""
-    pairs = (pairs * amount).astype(W.dtype)
-    return Explicit(pairs) if amount and pairs.nnz else None
+def _weighted(links: Any, amount: float, dtype: Any) -> Similarity | None:
+    """Return `amount` times the weights of pairs; None where that adds nothing."""
+    if not amount or not links.nnz:
+        return None
+    return Explicit((links * amount).astype(dtype))
 
 
 def large_entry(A: Similarity, share: float = 0.999) -> float:
@@ -264,15 +292,27 @@ def large_entry(A: Similarity, share: float = 0.999) -> float:
     float
         1 if all entries off the diagonal are 0.
     """
-    n, values = A.shape[0], A.stored_off_diagonal()
+    n = A.shape[0]
+    values = A.stored_off_diagonal()
     if values is None and n * (n - 1) // 2 <= SAMPLED:
-        values = A.entries(*np.triu_indices(n, 1))
+        rows, columns = np.triu_indices(n, 1)
+        values = A.entries(rows, columns)
     elif values is None:  # a random sample of them
         rng = np.random.default_rng(0)
         rows = rng.integers(n, size=SAMPLED)
-        values = A.entries(rows, (rows + rng.integers(1, n, size=SAMPLED)) % n)
+        columns = (rows + rng.integers(1, n, size=SAMPLED)) % n
+        values = A.entries(rows, columns)
     sizes = np.abs(values[values != 0])
     return float(np.quantile(sizes, share)) if len(sizes) else 1.0
+
+
+def warn_of_alpha(alpha: float, pairs: PairwiseConstraints) -> None:
+    """Warn of an `alpha` that somebody chose where it weighs nothing: all must-links are hard."""
+    if len(pairs.must_link) and pairs.must_link_hard.all():
+        warn(
+            f"alpha={alpha:g} changes nothing: it weighs soft must-links, all are hard. Give "
+            "hard_must_link=False, or weights below 1, to weigh them."
+        )
 
 
 def warn_of_parts(problem: ConstrainedProblem, n_clusters: int) -> None:
@@ -280,8 +320,36 @@ def warn_of_parts(problem: ConstrainedProblem, n_clusters: int) -> None:
     parts = problem.init_similarity.parts
     n_parts = 1 if parts is None else int(parts.max()) + 1
     if n_parts > n_clusters:
-        parted = (
-            f"{n_parts} parts that nothing connects, more than n_clusters={n_clusters}"
+        warn(
+            f"The graph of similarities and must-links falls into {n_parts} parts that nothing "
+            f"connects, more than n_clusters={n_clusters}: which of them share a cluster is "
+            "arbitrary. Connect them."
         )
-        told = "which of them share a cluster is arbitrary. Connect them"
-        warn(f"The graph of similarities and must-links falls into {parted}: {told}.")
+
+
+def warn_of_sizes(affinity: Affinity, labels: np.ndarray, n_clusters: int) -> None:
+    """Warn if a fit is likely to have split a large cluster for want of normalisation."""
+    if affinity.is_even:
+        return
+    W = affinity.similarity
+    if affinity.counts is not None:
+        W = W.scaled(np.sqrt(affinity.counts))
+    warn_of_split(W, labels, n_clusters)
+
+
+def warn_of_violations(
+    pairs: PairwiseConstraints, must_ok: np.ndarray, cannot_ok: np.ndarray, beta: float
+) -> None:
+    """Warn where hard pairs are violated, all of which could be satisfied."""
+    n_must = int((pairs.must_link_hard & ~must_ok).sum())
+    n_cannot = int((pairs.cannot_link_hard & ~cannot_ok).sum())
+    cures = ["hard_must_link=True"] if n_must else []
+    if n_cannot:
+        cures.append(f"beta={max(10, 3 * beta):g}")
+    if cures:
+        warn(
+            f"Labels violate {n_must + n_cannot} of {counted(pairs.n_pairs, 'pair')}, though all "
+            "can be satisfied: see violated_must_link_, violated_cannot_link_. Give "
+            f"{' and '.join(cures)}, by which pairs count for more, or contradictions='ignore' if "
+            "some may be wrong."
+        )

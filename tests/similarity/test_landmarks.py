@@ -20,7 +20,6 @@ from nmfcluster.similarity import Factored
 from nmfcluster.similarity import landmarks as module
 from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.ssnmf import estimator
-from nmfcluster.ssnmf import rows as rows_to_fit
 
 
 def literal_rows(X, points, n_neighbors):
@@ -179,7 +178,7 @@ def test_a_million_pairs_are_not_formed(monkeypatch):
     found = Landmarks(X, 200, 5)
     assert found.similarity.rank == 200
     assert found.rows(X).nnz == 15_000
-    monkeypatch.setattr(rows_to_fit, "_LANDMARKS", 200)
+    monkeypatch.setattr(estimator, "_LANDMARKS", 200)
     model = SSNMFClusterer(4, affinity="landmarks", random_state=0)
     pairs = PairwiseConstraints.from_labels(y, n_pairs=100, random_state=0)
     model.fit(X, constraints=pairs)

@@ -3,7 +3,6 @@
 import pytest
 
 from nmfcluster.ssnmf import estimator
-from nmfcluster.ssnmf import rows as rows_to_fit
 
 
 @pytest.fixture
@@ -22,4 +21,4 @@ def kept(monkeypatch):
 @pytest.fixture
 def few_landmarks(monkeypatch):
     """Return what makes fits by landmarks take so many."""
-    return lambda n: monkeypatch.setattr(rows_to_fit, "_LANDMARKS", n)
+    return lambda n: monkeypatch.setattr(estimator, "_LANDMARKS", n)

@@ -69,11 +69,10 @@ def inside(groups, B):
 
 
 def of(operator, known, *, hard=False, alpha=2.0, beta=1.0):
-    asked = SimpleNamespace(
-        alpha=alpha, beta=beta, contradictions="raise", hard_must_link=hard
-    )
     affinity = SimpleNamespace(name="linear", counts=None, similarity=operator)
-    return constrain(asked, affinity, known)
+    if hard != "auto":
+        known = known._with_hard_must_links(hard)
+    return constrain(affinity, known, alpha, beta)
 
 
 anything = given(

@@ -1,7 +1,7 @@
 """Samples that must be apart from others: where they end, and what is said of violated pairs."""
 
 import warnings
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
@@ -117,6 +117,27 @@ def test_what_is_kept_of_a_fit_agrees_with_clusters_of_their_own(solver, kept):
     assert_allclose(model.loss_curve_[-1], model.loss_)
     assert np.diagonal(model.core_)[3] == 0  # the smallest
     assert_array_equal(np.bincount(model.labels_), [20, 20, 16, 4])
+
+
+@pytest.mark.parametrize(("n_between", "is_alone"), [(13, True), (14, False)])
+def test_a_sample_gets_a_cluster_if_that_saves_a_third_of_the_violated_pairs(
+    n_between, is_alone
+):
+    """In a blob it violates 20 pairs; by itself, two blobs are merged and violate `n_between`."""
+    points, y = make_blobs(61, centers=CENTERS, random_state=0)
+    blobs = [np.flatnonzero(y == c) for c in range(3)]
+    sample = blobs[0][0]
+    blobs[0] = blobs[0][1:]
+    others = np.concatenate(blobs)
+    cannot = [(sample, i) for i in others]
+    for one, other in combinations(blobs, 2):
+        cannot += zip(one[:n_between], other[:n_between], strict=True)
+    pairs = PairwiseConstraints(61, cannot_link=cannot)
+    model = SSNMFClusterer(3, contradictions="ignore", random_state=0)
+    labels = model.fit(points, constraints=pairs).labels_
+    assert len(model.violated_cannot_link_) == (n_between if is_alone else 20)
+    assert (labels == labels[sample]).sum() == (1 if is_alone else 21)
+    assert (adjusted_rand_score(y[others], labels[others]) == 1) != is_alone
 
 
 def test_rows_and_pairs_in_another_order_are_the_same_clusters():
