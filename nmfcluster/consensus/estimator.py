@@ -41,6 +41,7 @@ from nmfcluster.partitions.inputs import (
     PrecomputedSimilarity,
     is_soft,
     make_partitions,
+    make_partitions_of_some,
 )
 from nmfcluster.similarity.balance import warn_of_split
 
@@ -317,7 +318,7 @@ class NMFConsensus(NMFClusterer):
         return self
 
     def _read(
-        self, X: Any, partitions: Any, sample_weight: Any, rng: np.random.RandomState
+        self, X, partitions, sample_weight, rng: np.random.RandomState
     ) -> LabelTable | PrecomputedSimilarity:
         """Return what `affinity` makes of X, and of partitions and weights beside it."""
         # refuse what does not go together
@@ -368,13 +369,15 @@ class NMFConsensus(NMFClusterer):
             n_samples = X.shape[0]
             weights = read_weights(sample_weight, names, self.n_clusters, n_samples)
             n_counting = n_samples
-            if weights is not None:
+            make: Any = make_partitions
+            if weights is not None and not weights.all():
                 n_counting = int(np.count_nonzero(weights))
+                make = make_partitions_of_some
             self._check_not_alone(n_counting)
             self._check_n_clusters(n_counting)
             options = {name: getattr(self, name) for name in BASE_PARAMETERS}
             options |= {"n_clusters": self.n_clusters, "n_jobs": self.n_jobs}
-            made = make_partitions(X, pairs, rng, weights, **options)
+            made = make(X, pairs, rng, weights, **options)
             table = PartitionsOfFeatures(made, X, names)
             table.sample_weight = weights
             return table
@@ -447,7 +450,7 @@ class NMFConsensus(NMFClusterer):
         self._source_ = source
         self._warn_unless_converged(best, int(sample_labels.max()) + 1)
 
-    def _require_complete(self, coverage: Any) -> None:
+    def _require_complete(self, coverage) -> None:
         """Raise if a parameter needs partitions that saw all samples, and they did not.
 
         `coverage` is the weight of those that saw each sample, of all whose weights sum to 1.
@@ -464,7 +467,7 @@ class NMFConsensus(NMFClusterer):
                 f"factorization='tri' {reason} factorization='bi', the default."
             )
 
-    def _extend(self, X: Any) -> np.ndarray:
+    def _extend(self, X) -> np.ndarray:
         return self._source_.extended(self, X, self._profile_)
 
     def consensus_matrix(self, indices: Any = None) -> np.ndarray:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,9 +21,12 @@ from nmfcluster.partitions.inputs import LabelTable
 
 # label tuples of a group of partitions: the same for all blocks, see `Ensemble.max_tuples`
 _MAX_TUPLES = 5_000
+# bits of a scale: products of two over 10^9 samples are below 2^63, and over the rows that are
+# added as floats, 16,384, below 2^53
+SCALE_BITS = 16
 
 
-def clean_block(block: Any, first: int = 0) -> np.ndarray:
+def clean_block(block, first: int = 0) -> np.ndarray:
     """Return the labels of a block as integers, -1 where a sample was not seen.
 
     Parameters
@@ -101,7 +103,7 @@ class TableSummary:
 
     @classmethod
     def of_block(
-        cls, block: Any, first: int, weights: np.ndarray, most: int
+        cls, block, first: int, weights: np.ndarray, most: int
     ) -> TableSummary:
         """Return the summary of a block.
 
@@ -192,11 +194,10 @@ def _count_groups(groups: np.ndarray, counts: np.ndarray, n_groups: int) -> np.n
     return np.bincount(groups, counts, n_groups).astype(np.int64)
 
 
-@dataclass(frozen=True)
 class BlockedTable:
-    """The labels, weights and sizes of a label table of which there are only blocks.
+    """A label table of which there are only blocks: its labels, weights and sizes.
 
-    Attributes
+    Parameters
     ----------
     clusters : list of Counted
         The labels of every partition, in increasing order: a code is a position among them.
@@ -205,29 +206,52 @@ class BlockedTable:
     n_samples : int
     least : float
         The smallest weight of the partitions that saw a sample.
+
+    Attributes
+    ----------
+    known : list of ndarray
+        The labels of every partition, in increasing order.
+    n_clusters : ndarray of shape (n_partitions,), int
+        Number of clusters of every partition.
+    is_complete : bool
+        Whether every partition saw all samples.
+    sizes : ndarray of shape (C,), int
+        Number of samples of every cluster of every partition.
+    cluster_weights : ndarray of shape (C,)
+        Weight of its partition for every cluster.
+    shares : ndarray of shape (C,)
+        Factor of this weight in the votes of a cluster.
+    votes : ndarray of shape (C,)
+        What each cluster adds to every pair that it holds.
     """
 
-    clusters: list[Counted]
-    weights: np.ndarray
-    n_samples: int
-    least: float
+    def __init__(
+        self, clusters: list[Counted], weights: np.ndarray, n_samples: int, least: float
+    ) -> None:
+        self.weights = weights
+        self.n_samples = n_samples
+        self.least = least
+        self.known = [labels for labels, _ in clusters]
+        self.n_clusters = np.array([len(labels) for labels in self.known])
+        self.is_complete = all(sizes.sum() == n_samples for _, sizes in clusters)
+        self.sizes = np.concatenate([sizes for _, sizes in clusters])
+        self.cluster_weights = np.repeat(weights, self.n_clusters)
+        self.shares = 1 / np.maximum(self.sizes, 1)
+        self.votes = self.cluster_weights * self.shares
 
-    @cached_property
-    def known(self) -> list[np.ndarray]:
-        """The labels of every partition, in increasing order."""
-        return [labels for labels, _ in self.clusters]
+    @property
+    def scale_unit(self) -> float:
+        """A power of two, in which the scales of samples are counted."""
+        highest = 1.0 if self.is_complete else 1 / np.sqrt(self.least)
+        return float(np.exp2(np.ceil(np.log2(highest)) - SCALE_BITS))
 
-    @cached_property
-    def n_clusters(self) -> np.ndarray:
-        """Number of clusters of every partition, (n_partitions,)."""
-        return np.array([len(labels) for labels in self.known])
+    def scale(self, rows: Ensemble) -> np.ndarray:
+        """Return the factors of the rows of a similarity, (m,)."""
+        if self.is_complete:
+            return np.ones(len(rows))
+        return 1 / np.sqrt(np.where(rows.coverage > 0, rows.coverage, 1))
 
-    @cached_property
-    def is_complete(self) -> bool:
-        """Whether every partition saw all samples."""
-        return all(sizes.sum() == self.n_samples for _, sizes in self.clusters)
-
-    def codes(self, block: Any, first: int = 0) -> np.ndarray:
+    def codes(self, block, first: int = 0) -> np.ndarray:
         """Return the labels of a block as positions among those of their partitions; -1: not seen.
 
         Raises
@@ -251,7 +275,7 @@ class BlockedTable:
             raise changed("a label is new")
         return codes
 
-    def distinct(self, block: Any) -> Iterator[tuple[Ensemble, np.ndarray]]:
+    def distinct(self, block) -> Iterator[tuple[Ensemble, np.ndarray]]:
         """Yield the distinct rows of a block, some rows at a time, and the one of every row."""
         for rows in row_blocks(len(block), ROWS):
             codes = self.codes(block[rows])
@@ -310,7 +334,7 @@ class KnownRows:
             raise changed("a label row is new")
         return self._order[places]
 
-    def of_block(self, block: Any, name: str) -> np.ndarray:
+    def of_block(self, block, name: str) -> np.ndarray:
         """Return the values of the rows of a block."""
         block = np.asarray(block)
         parts = []

@@ -204,7 +204,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
                     f"max_distinct={self.max_distinct} must be at least {least}."
                 )
             summary = _summarise(X, weights, self.max_distinct)
-            table = passes.BlockedProblem(
+            table = blocks.BlockedTable(
                 summary.clusters, weights, X.shape[0], summary.least
             )
             rows: blocks.KnownRows | passes.BlockedConsensus
@@ -238,7 +238,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         self,
         local: consensus.NMFConsensus,
         X: da.Array,
-        table: passes.BlockedProblem,
+        table: blocks.BlockedTable,
         rng: np.random.RandomState,
     ) -> passes.BlockedConsensus:
         """Fit some rows, and improve the fit by passes over all."""
@@ -253,7 +253,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         best = factorize(problem, config, rng, coarse_size=consensus.COARSE)
 
         # improve the fit by passes, which need one function that sums over all blocks
-        def sum_blocks(function: Any) -> Any:
+        def sum_blocks(function) -> Any:
             return reduced(of_blocks(X, function), passes.add_sums)
 
         first = passes.first_target(problem.ensemble, best.H, table)

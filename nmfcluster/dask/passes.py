@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -22,58 +21,22 @@ from nmfcluster._base import membership
 from nmfcluster._utils.labels import one_hot
 from nmfcluster._utils.linalg import descend, exact_rows
 from nmfcluster._utils.progress import stage
-from nmfcluster.dask.blocks import BlockedTable, changed
+from nmfcluster.dask.blocks import SCALE_BITS, BlockedTable, changed
 from nmfcluster.partitions.ensemble import POWERS, Ensemble, normalised_loss
 
 Sums = dict[str, np.ndarray]  # of whole numbers: those of blocks are added
 
 _SWEEPS = 8  # of coordinate descent, the same for every row: 60 lower no loss by more than 1e-6
-# Bits of an entry of the factor, and of a scale: products of two over 10^9 samples are below 2^63,
-# and over the rows that are added as floats, 16,384, below 2^53. So are the other two.
-_BITS = 16
+# bits of numbers that are rounded to whole ones, beside `SCALE_BITS` of entries of the factor
 _SHARE_BITS = 20  # of a share
 _REST_BITS = 32  # of the rest of a number that was rounded to a whole one
 
 
-class BlockedProblem(BlockedTable):
-    """The counterpart of `EnsembleProblem` for a table of which there are only blocks."""
-
-    @cached_property
-    def sizes(self) -> np.ndarray:
-        """Number of samples of every base cluster, (C,)."""
-        return np.concatenate([sizes for _, sizes in self.clusters])
-
-    @cached_property
-    def shares(self) -> np.ndarray:
-        """Factor of the weight of its partition in the votes of a cluster, (C,)."""
-        return 1 / np.maximum(self.sizes, 1)
-
-    @cached_property
-    def cluster_weights(self) -> np.ndarray:
-        """Weight of its partition for every base cluster, (C,)."""
-        return np.repeat(self.weights, self.n_clusters)
-
-    @cached_property
-    def votes(self) -> np.ndarray:
-        """What each base cluster adds to every pair that it holds, (C,)."""
-        return self.cluster_weights * self.shares
-
-    @cached_property
-    def step(self) -> float:
-        """Unit of the scales of samples, a power of two, see `scale`."""
-        highest = 1.0 if self.is_complete else 1 / np.sqrt(self.least)
-        return float(np.exp2(np.ceil(np.log2(highest)) - _BITS))
-
-    def scale(self, rows: Ensemble) -> np.ndarray:
-        """Return the factors of the rows of a similarity, (m,)."""
-        if self.is_complete:
-            return np.ones(len(rows))
-        return 1 / np.sqrt(np.where(rows.coverage > 0, rows.coverage, 1))
-
-    def constant(self, sums: Sums) -> float:
-        """Return the loss of the zero factor."""
-        inverse = (sums["inverse"] + sums["rest"] * 2.0**-_REST_BITS) * self.step**2
-        return float(self.cluster_weights @ (inverse * self.shares) ** 2)
+def zero_loss(problem: BlockedTable, sums: Sums) -> float:
+    """Return the loss of the zero factor."""
+    inverse = sums["inverse"] + sums["rest"] * 2.0**-_REST_BITS
+    inverse = inverse * problem.scale_unit**2
+    return float(problem.cluster_weights @ (inverse * problem.shares) ** 2)
 
 
 @dataclass(frozen=True)
@@ -91,7 +54,7 @@ class Target:
     links: np.ndarray
     gram: np.ndarray
 
-    def grid(self, problem: BlockedProblem) -> np.ndarray:
+    def grid(self, problem: BlockedTable) -> np.ndarray:
         """Return units of the entries of every column, powers of two, (k,)."""
         links = self.links * problem.shares[:, None]
         lengths = np.diagonal(self.gram)
@@ -100,9 +63,9 @@ class Target:
         ratios = np.zeros(links.shape)
         np.divide(links, lengths, out=ratios, where=defined)
         highest = np.maximum(ratios.max(axis=0), np.finfo(float).tiny)
-        return np.exp2(np.ceil(np.log2(highest)) - _BITS)
+        return np.exp2(np.ceil(np.log2(highest)) - SCALE_BITS)
 
-    def rows(self, rows: Ensemble, problem: BlockedProblem) -> np.ndarray:
+    def rows(self, rows: Ensemble, problem: BlockedTable) -> np.ndarray:
         """Return the rows of the factor that fit best, (m, k)."""
         B = rows.row_sums(problem.votes[:, None] * self.links)
         B = B * problem.scale(rows)[:, None]
@@ -122,7 +85,7 @@ def _solve_columns(N: np.ndarray, G: np.ndarray) -> np.ndarray:
     return F[:, :1] if is_single else F
 
 
-def first_target(rows: Ensemble, H: np.ndarray, problem: BlockedProblem) -> Target:
+def first_target(rows: Ensemble, H: np.ndarray, problem: BlockedTable) -> Target:
     """Return the target of the first pass, from the factor of a sample of the rows.
 
     Parameters
@@ -131,7 +94,7 @@ def first_target(rows: Ensemble, H: np.ndarray, problem: BlockedProblem) -> Targ
         The distinct rows of the sample.
     H : ndarray of shape (m, k)
         Their factor, rows multiplied by the root of their number of samples.
-    problem : BlockedProblem
+    problem : BlockedTable
     """
     ratio = problem.n_samples / rows.counts.sum()
     # votes are 1 / size: rows of more samples are shorter
@@ -145,14 +108,14 @@ def first_target(rows: Ensemble, H: np.ndarray, problem: BlockedProblem) -> Targ
 
 
 def sums_of_block(
-    block: Any, problem: BlockedProblem, target: Target, grid: np.ndarray
+    block, problem: BlockedTable, target: Target, grid: np.ndarray
 ) -> Sums:
     """Return the sums of a block over the rows that fit best.
 
     Parameters
     ----------
     block : array-like of shape (n_rows, n_partitions)
-    problem : BlockedProblem
+    problem : BlockedTable
     target : Target
     grid : ndarray of shape (k,)
         Steps in which entries are counted.
@@ -161,17 +124,17 @@ def sums_of_block(
     -------
     dict
         links, gram : of `Target`, in steps of the grid; links of scaled rows in these times
-        `BlockedProblem.step`. contingency (C, k), mass (k,) : of the shares of the rows. sizes
+        `BlockedTable.scale_unit`. contingency (C, k), mass (k,) : of the shares of the rows. sizes
         (C,) : the number of the samples. inverse (C,) : of squared scales, in squares of
-        `BlockedProblem.step`, and rest (C,) : what these leave, in 2^-32 of them. All int64.
+        `BlockedTable.scale_unit`, and rest (C,) : what these leave, in 2^-32 of them. All int64.
     """
     parts = []
     for rows, _ in problem.distinct(np.asarray(block)):
         H = target.rows(rows, problem)
         counts = rows.counts[:, None]
         # entries, scales and shares become whole numbers of their steps
-        steps = np.minimum(np.rint(H / grid), 2.0**_BITS)
-        scale = problem.scale(rows) / problem.step
+        steps = np.minimum(np.rint(H / grid), 2.0**SCALE_BITS)
+        scale = problem.scale(rows) / problem.scale_unit
         shares = np.rint(membership(H) * 2.0**_SHARE_BITS)
         inverse = scale**2
         rest = (inverse - np.rint(inverse)) * 2.0**_REST_BITS
@@ -189,7 +152,7 @@ def sums_of_block(
     return add_sums(parts)
 
 
-def counts_of_block(block: Any, problem: BlockedProblem, profiles: np.ndarray) -> Sums:
+def counts_of_block(block, problem: BlockedTable, profiles: np.ndarray) -> Sums:
     """Return the counts in base clusters (n_profiles, C, k), and sizes (n_profiles, k).
 
     They are those of the clusters of the rows of a block by each profile.
@@ -222,7 +185,7 @@ def add_sums(parts: list[Sums]) -> Sums:
 
 
 def next_target(
-    sums: Sums, problem: BlockedProblem, grid: np.ndarray
+    sums: Sums, problem: BlockedTable, grid: np.ndarray
 ) -> tuple[Target, float]:
     """Return the target of the next pass, and the loss of this one, its columns scaled best.
 
@@ -234,12 +197,12 @@ def next_target(
     if not np.array_equal(sums["sizes"], problem.sizes):
         raise changed("labels are more, or fewer, than before")
     # the loss is quadratic in the squares d of what columns are multiplied by
-    links = sums["links"] * (grid * problem.step)
+    links = sums["links"] * (grid * problem.scale_unit)
     gram = sums["gram"] * np.outer(grid, grid)
     gain = problem.votes @ links**2
     squares = gram**2
     d = exact_rows(gain[None], squares)[0]
-    loss = problem.constant(sums) - 2 * float(gain @ d) + float(d @ squares @ d)
+    loss = zero_loss(problem, sums) - 2 * float(gain @ d) + float(d @ squares @ d)
     root = np.sqrt(d)
     return Target(links * root, gram * np.outer(root, root)), loss
 
@@ -275,7 +238,7 @@ class BlockedConsensus:
             return np.where(seen, labels, -1)
         return np.where(seen, rows.item_consensus(self.contingency, labels), 0)
 
-    def of_block(self, block: Any, name: str) -> np.ndarray:
+    def of_block(self, block, name: str) -> np.ndarray:
         """Return the "labels", "membership" or "confidence" of the rows of a block."""
         parts = []
         for rows, groups in self.table.distinct(np.asarray(block)):
@@ -285,7 +248,7 @@ class BlockedConsensus:
 
 def improve(
     sum_blocks: Callable[..., Sums],
-    problem: BlockedProblem,
+    problem: BlockedTable,
     target: Target,
     n_passes: int,
 ) -> tuple[BlockedConsensus, np.ndarray]:
@@ -295,7 +258,7 @@ def improve(
     ----------
     sum_blocks : callable
         ``sum_blocks(function)`` returns the sum of ``function(block)`` over all blocks.
-    problem : BlockedProblem
+    problem : BlockedTable
     target : Target
         Of the first pass, see `first_target`.
     n_passes : int
@@ -319,7 +282,7 @@ def improve(
     profiles = np.stack([profile / sizes**power for power in POWERS])
     sums = sum_blocks(partial(counts_of_block, problem=problem, profiles=profiles))
     contingencies = sums["labels"].astype(np.float64)
-    constant = problem.constant(best)
+    constant = zero_loss(problem, best)
     hard_losses = []
     for N in contingencies:
         volumes = problem.cluster_weights @ N

@@ -12,7 +12,7 @@ from dask.delayed import delayed
 from nmfcluster._utils.parallel import one_blas_thread
 
 
-def read_rows(X: Any, name: str = "X") -> da.Array:
+def read_rows(X, name: str = "X") -> da.Array:
     """Return a Dask array of two dimensions whose blocks are blocks of whole rows.
 
     Parameters
@@ -51,7 +51,7 @@ def read_rows(X: Any, name: str = "X") -> da.Array:
     return X.rechunk((tuple(size for size in X.chunks[0] if size), -1))
 
 
-def on_block(function: Callable[..., Any], value: Any, **options: Any) -> Any:
+def on_block(function: Callable[..., Any], value, **options) -> Any:
     """Call a function on a worker as a fit would: with one BLAS thread, underflow being 0."""
     with one_blas_thread(), np.errstate(under="ignore"):
         return function(value, **options)
@@ -84,7 +84,7 @@ def of_blocks(
 
 
 def by_blocks(
-    X: da.Array, function: Callable[[Any], Any], dtype: Any, shape: tuple[int, ...] = ()
+    X: da.Array, function: Callable[[Any], Any], dtype, shape: tuple[int, ...] = ()
 ) -> da.Array:
     """Return a function of every block as a Dask array, one row for every row.
 

@@ -59,7 +59,7 @@ ALLOWED = {**OPTIONS, "n_jobs": _compat.N_JOBS, "random_state": _compat.RANDOM_S
 # --- what base clusterers are fitted to ------------------------------------------------
 
 
-def base_clusterers(estimator: Any) -> list[Any]:
+def base_clusterers(estimator) -> list[Any]:
     """Return the base clusterers that take turns."""
     if estimator is None:
         landmarks = LandmarkSpectral(n_landmarks=_DEFAULT_LANDMARKS)
@@ -74,13 +74,13 @@ def base_clusterers(estimator: Any) -> list[Any]:
     return bases
 
 
-def is_builtin(base: Any) -> bool:
+def is_builtin(base) -> bool:
     """Return whether a clusterer needs finite floats, and does not write to them."""
     builtin = type(base) in (KMeans, MiniBatchKMeans, GraphSpectral, LandmarkSpectral)
     return builtin and getattr(base, "copy_x", True)
 
 
-def pairwise_kind(bases: list[Any], X: Any) -> str | None:
+def pairwise_kind(bases: list[Any], X) -> str | None:
     """Return whether clusterers need "distances" or "similarities" of all pairs in X.
 
     None stands for features.
@@ -106,9 +106,7 @@ def pairwise_kind(bases: list[Any], X: Any) -> str | None:
     return kind
 
 
-def read_base_input(
-    X: Any, bases: list[Any], estimator: Any = None
-) -> tuple[Any, str | None]:
+def read_base_input(X, bases: list[Any], estimator=None) -> tuple[Any, str | None]:
     """Return X as base clusterers are fitted to it, and its `pairwise_kind`.
 
     A data frame of pairs gets its columns in the order of its rows. `estimator` is the one
@@ -137,10 +135,10 @@ def check_options(
 
 
 def read_checked(
-    X: Any,
+    X,
     options: dict[str, Any] | None,
     name: str = "X",
-    estimator: Any = None,
+    estimator=None,
     reset: bool = True,
 ) -> Any:
     """Return X as floats, or unconverted without options, see `check_options`."""
@@ -152,9 +150,9 @@ def read_checked(
 
 
 def read_unconverted(
-    X: Any,
+    X,
     name: str = "X",
-    estimator: Any = None,
+    estimator=None,
     reset: bool = True,
     wanted: str = "one table",
     ensure_2d: bool = False,
@@ -177,13 +175,13 @@ def read_unconverted(
     return X
 
 
-def read_label_table(estimator: Any, X: Any, reset: bool = True) -> Any:
+def read_label_table(estimator, X, reset: bool = True) -> Any:
     """Return a table of labels with its columns checked and its entries untouched."""
     wanted = "one table of labels"
     return read_unconverted(X, "X", estimator, reset, wanted, ensure_2d=True)
 
 
-def _only_clusterers_can_read(X: Any) -> bool:
+def _only_clusterers_can_read(X) -> bool:
     """Return whether X is a data frame, or holds text."""
     if hasattr(X, "__dask_graph__"):
         return False
@@ -198,23 +196,23 @@ def _only_clusterers_can_read(X: Any) -> bool:
     return array.dtype.kind in "UST"
 
 
-def float_type(X: Any) -> np.dtype | None:
+def float_type(X) -> np.dtype | None:
     """Return the type of a table of floats; None for what is passed on unconverted."""
     dtype = getattr(X, "dtype", None)
     return dtype if dtype in storage.FLOATS else None
 
 
-def n_features_of(X: Any) -> int:
+def n_features_of(X) -> int:
     """Return the number of features; single texts are one."""
     return X.shape[1] if len(X.shape) > 1 else 1
 
 
-def is_finite(X: Any) -> bool:
+def is_finite(X) -> bool:
     """Return whether X is a table of floats without NaN."""
     return float_type(X) is not None and not np.isnan(float(X.max()))
 
 
-def sortable_numbers(X: Any) -> Any:
+def sortable_numbers(X) -> Any:
     """Return numbers that differ where samples do, by which samples are sorted."""
     if float_type(X) is not None:
         return X
@@ -226,9 +224,7 @@ def sortable_numbers(X: Any) -> Any:
     return numbers.reshape(-1, 1).astype(float)
 
 
-def take_part(
-    X: Any, samples: Drawn, features: Drawn, pairs: str | None, clusterer: Any
-) -> Any:
+def take_part(X, samples: Drawn, features: Drawn, pairs: str | None, clusterer) -> Any:
     """Return some samples and features of X; of pairs, those of the samples. None: all.
 
     A clusterer that may write to X gets a copy.
@@ -246,9 +242,9 @@ def take_part(
 
 
 def predict_labels(
-    estimator: Any,
-    X: Any,
-    X_train: Any,
+    estimator,
+    X,
+    X_train,
     pairs: str | None,
     features: Drawn,
     labels: np.ndarray,
@@ -270,7 +266,7 @@ def predict_labels(
     return labels[seen[nearest_samples(train, new)]]
 
 
-def labels_of_pairs(X: Any, pairs: str, labels: np.ndarray) -> np.ndarray:
+def labels_of_pairs(X, pairs: str, labels: np.ndarray) -> np.ndarray:
     """Return the labels of new samples by their pairs with all that were partitioned, X.
 
     Each has that of the nearest, or most similar, sample that the run saw; of several such the
@@ -289,7 +285,7 @@ def labels_of_pairs(X: Any, pairs: str, labels: np.ndarray) -> np.ndarray:
     return predicted
 
 
-def nearest_samples(X_train: Any, X: Any) -> np.ndarray:
+def nearest_samples(X_train, X) -> np.ndarray:
     """Return the index of the nearest row of `X_train` for every row of `X`."""
     exponent = storage.exponent_beyond(X_train, 2)
     samples = canonical_order(
@@ -498,8 +494,8 @@ class BaseRun(NamedTuple):
 
 def draw_base_runs(
     rng: np.random.RandomState,
-    X: Any,
-    estimator: Any,
+    X,
+    estimator,
     n_clusters: tuple[int, int],
     *,
     n_estimators: int,
@@ -531,8 +527,8 @@ def draw_base_runs(
 
 
 def run_base_clusterers(
-    X: Any,
-    estimator: Any,
+    X,
+    estimator,
     runs: list[BaseRun],
     pairs: str | None,
     n_jobs: int | None,
@@ -588,12 +584,12 @@ def run_base_clusterers(
 
 
 def _run(
-    X: Any,
+    X,
     pairs: str | None,
     is_default: bool,
     order: CanonicalOrder | None,
     sample_weight: np.ndarray | None,
-    estimator: Any,
+    estimator,
     run: BaseRun,
 ) -> tuple[Any, np.ndarray]:
     """Return the fitted clusterer and its labels, -1 for samples that it did not see.
@@ -632,7 +628,7 @@ def _run(
     return estimator, narrow(labels)
 
 
-def _run_parameters(estimator: Any, n_clusters: int, seed: int) -> dict[str, int]:
+def _run_parameters(estimator, n_clusters: int, seed: int) -> dict[str, int]:
     """Return the parameters of a clusterer, or a pipeline, that differ between runs."""
     values = {"n_clusters": n_clusters, "random_state": seed}
     parameters = {}
@@ -683,7 +679,7 @@ def _kept_runs(bases: list[Any], results: list[Any]) -> np.ndarray:
     return kept
 
 
-def range_of_clusters(value: Any, name: str) -> tuple[int, int]:
+def range_of_clusters(value, name: str) -> tuple[int, int]:
     """Return the smallest and the largest number of clusters that a base partition may have.
 
     Parameters

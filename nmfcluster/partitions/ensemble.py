@@ -170,14 +170,7 @@ class Ensemble:
         """Number of samples of every cluster of every partition, (sum of n_clusters,)."""
         return self.cluster_sums(self.counts.astype(np.float64))
 
-    @cached_property
-    def constant(self) -> float:
-        """Loss of the zero factor: the weighted mean number of pairs that share a cluster."""
-        return float(self.cluster_weights @ self.sizes**2)
-
-    def similarity(
-        self, dtype: Any, votes: np.ndarray, scale: np.ndarray
-    ) -> Similarity:
+    def similarity(self, dtype, votes: np.ndarray, scale: np.ndarray) -> Similarity:
         """Return the co-association, collapsed to the distinct rows.
 
         Parameters
@@ -222,7 +215,8 @@ class Ensemble:
         N = self.cluster_sums(samples)
         shared = self.cluster_weights @ (N * N).sum(axis=1)
         pairs = (samples.sum(axis=0) ** 2).sum()
-        return float(self.constant - 2 * shared + (self.weights * pairs).sum())
+        constant = float(self.cluster_weights @ self.sizes**2)
+        return float(constant - 2 * shared + (self.weights * pairs).sum())
 
     def cluster_profile(self, memberships: np.ndarray) -> np.ndarray:
         """Return the mean co-association of base clusters with consensus clusters.
@@ -551,7 +545,7 @@ def singletons(
 
 
 def warn_of_singletons(
-    problem: EnsembleProblem, labels: np.ndarray, n_clusters: int, names: Any
+    problem: EnsembleProblem, labels: np.ndarray, n_clusters: int, names
 ) -> None:
     """Warn of samples that a consensus and most of its partitions spend clusters on.
 
@@ -568,13 +562,13 @@ def warn_of_singletons(
     )
 
 
-def warn_of_unlabelled(samples: np.ndarray, names: Any) -> None:
+def warn_of_unlabelled(samples: np.ndarray, names) -> None:
     """Warn of samples that no partition labels; `names` is their index, or None."""
     number = counted(len(samples), "sample")
     warn(f"{NO_LABEL.format(number)}: {list_samples(samples, names)}.")
 
 
-def list_samples(samples: np.ndarray, names: Any) -> str:
+def list_samples(samples: np.ndarray, names) -> str:
     """Return the names of the first of some samples, or their numbers, and how many more are."""
     shown = samples[:_MAX_LISTED]
     if names is not None:

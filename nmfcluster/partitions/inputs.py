@@ -47,7 +47,7 @@ class PrecomputedSimilarity:
     sample_weight = None
     similarity: Similarity
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X) -> None:
         self.order = canonical_order(similarities=[X])
         X = self.order.of_both(X)
         self.similarity = Explicit(X)
@@ -56,7 +56,7 @@ class PrecomputedSimilarity:
     def __len__(self) -> int:
         return len(self.order.samples)
 
-    def problem(self, weights: Any, normalize: bool) -> PrecomputedProblem:
+    def problem(self, weights, normalize: bool) -> PrecomputedProblem:
         """Return the factorization of the similarity."""
         degrees = (self.similarity @ np.ones((len(self), 1)))[:, 0]
         isolated = self.order.samples[degrees <= self.diagonal]
@@ -70,13 +70,13 @@ class PrecomputedSimilarity:
         mass = np.where(degrees > 0, degrees, 1)
         return PrecomputedProblem(self, self.similarity.scaled(1 / np.sqrt(mass)), mass)
 
-    def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
+    def extended(self, estimator, X, profile: np.ndarray) -> np.ndarray:
         """Return the mean similarity of new samples to every cluster."""
         X = read_features(estimator, X, reset=False)
         require_nonnegative(estimator, X, "similarities are at least 0")
         return np.asarray(X[:, self.order.samples] @ profile)
 
-    def matrix(self, indices: np.ndarray, weights: Any) -> np.ndarray:
+    def matrix(self, indices: np.ndarray, weights) -> np.ndarray:
         """Return the similarity of some samples as an array."""
         return self.similarity.take(self.order.places[indices]).toarray()
 
@@ -135,7 +135,7 @@ class PrecomputedProblem(SimilarityProblem):
         return means[self._first[self.groups]], None
 
 
-def is_soft(partitions: Any) -> bool:
+def is_soft(partitions) -> bool:
     """Return whether a list of partitions holds tables of memberships, and not labels alone."""
     if not isinstance(partitions, list | tuple):
         return False
@@ -160,7 +160,7 @@ class Memberships(PrecomputedSimilarity):
         memberships of new samples are given, too.
     """
 
-    def __init__(self, partitions: Any, name: str, X: Any = None) -> None:
+    def __init__(self, partitions, name: str, X=None) -> None:
         self._name = name
         self._X = X
         # labels of the partitions that are label vectors
@@ -174,7 +174,7 @@ class Memberships(PrecomputedSimilarity):
             check_length(self._Z, X)
         self.order = canonical_order(self._Z)
 
-    def _tables(self, partitions: Any) -> list[np.ndarray]:
+    def _tables(self, partitions) -> list[np.ndarray]:
         """Return the memberships in the clusters of every partition."""
         number = len(self._categories)
         if not isinstance(partitions, list | tuple) or len(partitions) != number:
@@ -203,7 +203,7 @@ class Memberships(PrecomputedSimilarity):
             )
         return np.hstack(tables)
 
-    def problem(self, weights: Any, normalize: bool) -> PrecomputedProblem:
+    def problem(self, weights, normalize: bool) -> PrecomputedProblem:
         """Return the factorization of the co-association under weights of the partitions.
 
         Rows are divided by the root of the weight of the partitions that saw a sample; normalised,
@@ -231,7 +231,7 @@ class Memberships(PrecomputedSimilarity):
         problem.groups = np.where(seen[problem.groups] > 0, problem.groups, -1)
         return problem
 
-    def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
+    def extended(self, estimator, X, profile: np.ndarray) -> np.ndarray:
         """Return the mean similarity of new samples to every cluster."""
         if self._X is None:
             Z = self._concatenated(self._tables(X))
@@ -241,7 +241,7 @@ class Memberships(PrecomputedSimilarity):
         return np.asarray(Z @ (self._votes[:, None] * (self._U.T @ profile)))
 
 
-def check_length(rows: Any, X: Any) -> None:
+def check_length(rows, X) -> None:
     """Raise unless precomputed partitions have a row for each sample of X."""
     if len(rows) != X.shape[0]:
         raise ValueError(
@@ -250,7 +250,7 @@ def check_length(rows: Any, X: Any) -> None:
         )
 
 
-def _read_memberships(table: Any, name: str) -> np.ndarray:
+def _read_memberships(table, name: str) -> np.ndarray:
     """Return memberships that sum to 1; a row of NaN, or of zeros, stands for "not seen"."""
     options: dict[str, Any] = {"accept_sparse": False, "dtype": np.float64}
     table = read_table(table, name, ensure_all_finite="allow-nan", **options)
@@ -272,54 +272,30 @@ BASE_PARAMETERS: dict[str, list[Any]] = base_runs.OPTIONS | {
 
 
 def make_partitions(
-    X: Any,
+    X,
     pairs: str | None,
     rng: np.random.RandomState,
     sample_weight: np.ndarray | None,
-    **parameters: Any,
+    *,
+    n_clusters: int,
+    base_n_clusters,
+    estimator,
+    n_estimators: int,
+    n_jobs: int | None,
+    **sizes,
 ) -> base_runs.BasePartitions:
-    """Make base partitions; samples of weight 0 are labelled as new ones.
+    """Make base partitions of samples in canonical order.
 
     Parameters
     ----------
     X, pairs : as `base_runs.read_base_input` returns them
     rng : RandomState
     sample_weight : ndarray of shape (n_samples,) or None
-    **parameters
-        `n_clusters`, `n_jobs` and those of `BASE_PARAMETERS`, as an estimator has them.
+    n_clusters : int
+        Number of clusters of the consensus.
+    base_n_clusters, estimator, n_estimators, n_jobs, **sizes
+        Parameters of an estimator, see `BASE_PARAMETERS`.
     """
-    if sample_weight is None or sample_weight.all():
-        return _make_in_order(X, pairs, rng, sample_weight, **parameters)
-    counting = np.flatnonzero(sample_weight)
-    others = np.flatnonzero(sample_weight == 0)
-    part = base_runs.take_part(X, counting, None, pairs, None)
-    made = _make_in_order(part, pairs, rng, sample_weight[counting], **parameters)
-    labels = np.full((X.shape[0], made.labels.shape[1]), -1)
-    labels[counting] = made.labels
-    made = replace(
-        made,
-        labels=labels,
-        samples=[None if s is None else counting[s] for s in made.samples],
-        n_features=base_runs.n_features_of(X),
-    )
-    labels[others] = made.predict(take_samples(X, others), X)
-    return made
-
-
-def _make_in_order(
-    X: Any,
-    pairs: str | None,
-    rng: np.random.RandomState,
-    sample_weight: np.ndarray | None,
-    *,
-    n_clusters: int,
-    base_n_clusters: Any,
-    estimator: Any,
-    n_estimators: int,
-    n_jobs: int | None,
-    **sizes: Any,
-) -> base_runs.BasePartitions:
-    """Make base partitions of samples in canonical order, see `make_partitions`."""
     if pairs:
         order = canonical_order(similarities=[X])
         ordered = order.of_both(X)
@@ -352,6 +328,30 @@ def _make_in_order(
     return replace(made, samples=samples)
 
 
+def make_partitions_of_some(
+    X,
+    pairs: str | None,
+    rng: np.random.RandomState,
+    sample_weight: np.ndarray,
+    **parameters,
+) -> base_runs.BasePartitions:
+    """Do what `make_partitions` does, and label samples of weight 0 as new ones."""
+    counting = np.flatnonzero(sample_weight)
+    others = np.flatnonzero(sample_weight == 0)
+    part = base_runs.take_part(X, counting, None, pairs, None)
+    made = make_partitions(part, pairs, rng, sample_weight[counting], **parameters)
+    labels = np.full((X.shape[0], made.labels.shape[1]), -1)
+    labels[counting] = made.labels
+    made = replace(
+        made,
+        labels=labels,
+        samples=[None if s is None else counting[s] for s in made.samples],
+        n_features=base_runs.n_features_of(X),
+    )
+    labels[others] = made.predict(take_samples(X, others), X)
+    return made
+
+
 class LabelTable:
     """Labels of the samples of a fit by base partitions, and those of new samples.
 
@@ -382,9 +382,7 @@ class LabelTable:
     sample_weight: np.ndarray | None = None
     names: Any = None
 
-    def __init__(
-        self, labels: Any, name: str, dtype: np.dtype, names: Any = None
-    ) -> None:
+    def __init__(self, labels, name: str, dtype: np.dtype, names=None) -> None:
         self.codes, self.categories = encode(labels, name)
         self.n_clusters = cluster_counts(self.codes)
         self.name = name
@@ -404,13 +402,13 @@ class LabelTable:
                 "sample was not seen. If -1 is a label, number clusters from 0."
             )
 
-    def problem(self, weights: Any, normalize: bool) -> EnsembleProblem:
+    def problem(self, weights, normalize: bool) -> EnsembleProblem:
         """Return the factorization of the co-association under weights of the partitions."""
         ensemble, groups = self._distinct_rows(self._normalised_weights(weights))
         say(f"{len(ensemble)} distinct label rows of {len(self)} samples")
         return EnsembleProblem(ensemble, groups, self.dtype, normalize)
 
-    def _normalised_weights(self, weights: Any) -> np.ndarray:
+    def _normalised_weights(self, weights) -> np.ndarray:
         """Return weights that sum to 1, one a partition."""
         return normalised_weights(weights, self.codes.shape[1])
 
@@ -439,16 +437,16 @@ class LabelTable:
         """Warn of samples that no partition labels."""
         warn_of_unlabelled(samples, self.names)
 
-    def matrix(self, indices: np.ndarray, weights: Any) -> np.ndarray:
+    def matrix(self, indices: np.ndarray, weights) -> np.ndarray:
         """Return the co-association of some samples as an array."""
         return consensus_matrix(self.codes[indices], weights)
 
-    def encode_new(self, estimator: Any, X: Any) -> tuple[np.ndarray, np.dtype]:
+    def encode_new(self, estimator, X) -> tuple[np.ndarray, np.dtype]:
         """Return the encoded labels of new samples, and the type to compute in."""
         X = base_runs.read_label_table(estimator, X, reset=False)
         return encode(X, self.name, self.categories)[0], self.dtype
 
-    def extended(self, estimator: Any, X: Any, profile: np.ndarray) -> np.ndarray:
+    def extended(self, estimator, X, profile: np.ndarray) -> np.ndarray:
         """Return the similarity of new samples to every cluster.
 
         `profile` has that to the members of every base cluster, see `Ensemble.cluster_profile`.
@@ -471,7 +469,7 @@ class PartitionsOfFeatures(LabelTable):
         Names of the samples, for warnings.
     """
 
-    def __init__(self, partitions: Any, X: Any, names: Any = None) -> None:
+    def __init__(self, partitions, X, names=None) -> None:
         dtype = base_runs.float_type(X) or np.dtype(np.float64)
         self._made = None
         labels = partitions
@@ -485,7 +483,7 @@ class PartitionsOfFeatures(LabelTable):
         if self._made is None or self._made.needs_training_data:
             self._X = take_samples(X, np.arange(X.shape[0]))
 
-    def _normalised_weights(self, weights: Any) -> np.ndarray:
+    def _normalised_weights(self, weights) -> np.ndarray:
         """Return weights that sum to 1, of the base runs that were kept."""
         if weights is not None and self._made is not None:
             if np.shape(weights) != self.n_clusters.shape:  # one for every base run
@@ -506,7 +504,7 @@ class PartitionsOfFeatures(LabelTable):
                 )
         super()._warn_of_unlabelled(samples)
 
-    def encode_new(self, estimator: Any, X: Any) -> tuple[np.ndarray, np.dtype]:
+    def encode_new(self, estimator, X) -> tuple[np.ndarray, np.dtype]:
         """Return the encoded labels of new samples, and the type of X."""
         if self._made is None:
             X = read_features(estimator, X, reset=False)

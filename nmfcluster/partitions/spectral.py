@@ -53,7 +53,7 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def _embedding(
-        self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
+        self, X, order: CanonicalOrder, rng: np.random.RandomState
     ) -> Embedding:
         """Return rows of eigenvectors to run k-means on, and a function that finds any row.
 
@@ -87,7 +87,7 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
             self._fit_table(X)
         return self
 
-    def _fit_table(self, X: Any, order: CanonicalOrder | None = None) -> None:
+    def _fit_table(self, X, order: CanonicalOrder | None = None) -> None:
         """Find the clusters of a table that was read and checked.
 
         Base runs call this method, so that a table is checked once for all of them.
@@ -134,7 +134,7 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
         with one_thread():
             return self._nearest(X)
 
-    def _nearest(self, X: Any) -> np.ndarray:
+    def _nearest(self, X) -> np.ndarray:
         """Return the clusters of samples of a table that was read, by the nearest centre."""
         return np.asarray(self._kmeans.predict(normalize(self._onto(X))))
 
@@ -214,7 +214,7 @@ class LandmarkSpectral(_Spectral):
         self.n_landmarks = n_landmarks
 
     def _embedding(
-        self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
+        self, X, order: CanonicalOrder, rng: np.random.RandomState
     ) -> Embedding:
         X = X[order.samples]
         if self.n_clusters > min(self.n_landmarks, X.shape[0]):
@@ -299,7 +299,7 @@ class GraphSpectral(_Spectral):
         super().__init__(n_clusters, n_neighbors, random_state)
 
     def _embedding(
-        self, X: Any, order: CanonicalOrder, rng: np.random.RandomState
+        self, X, order: CanonicalOrder, rng: np.random.RandomState
     ) -> Embedding:
         # draw the samples of the graph among the distinct ones
         n_distinct = len(order.distinct)
@@ -324,7 +324,7 @@ class GraphSpectral(_Spectral):
 
 
 def _neighbor_sums(
-    search: NearestNeighbors, reference: Any, basis: np.ndarray, X: Any
+    search: NearestNeighbors, reference, basis: np.ndarray, X
 ) -> np.ndarray:
     """Return the sums over the nearest samples of rows of a basis, (n_new, r)."""
     nearest = search.kneighbors_graph(stored_like(X, reference))

@@ -12,14 +12,14 @@ from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem
 pytest.importorskip("nmfcluster.dask")
 
 from nmfcluster.dask import blocks, passes
-from nmfcluster.dask.blocks import TableSummary
+from nmfcluster.dask.blocks import BlockedTable, TableSummary
 from nmfcluster.dask.passes import (
-    BlockedProblem,
     Target,
     add_sums,
     counts_of_block,
     first_target,
     sums_of_block,
+    zero_loss,
 )
 
 
@@ -36,7 +36,7 @@ def planted(missing, n_partitions=5, sizes=(30, 20, 15), seed=0, least=0.3):
 
 def problem_of(codes, weights):
     whole = TableSummary.of_block(codes, 0, weights, 10**6)
-    return BlockedProblem(whole.clusters, weights, len(codes), whole.least)
+    return BlockedTable(whole.clusters, weights, len(codes), whole.least)
 
 
 def target_of(codes, problem, seed=0, k=3):
@@ -152,8 +152,8 @@ def test_sums_are_those_of_the_samples(missing, least):
     assert all(values.dtype == np.int64 for values in found.values())
     rounded = np.rint(H / grid) * grid
     links, gram = links_and_gram(codes, weights, rounded)
-    scale = problem.step * grid * len(codes)  # a step of every sample, at most
-    assert (abs(found["links"] * grid * problem.step - links) <= scale).all()
+    scale = problem.scale_unit * grid * len(codes)  # a step of every sample, at most
+    assert (abs(found["links"] * grid * problem.scale_unit - links) <= scale).all()
     assert_allclose(found["gram"] * np.outer(grid, grid), gram, rtol=1e-12)
     shares = H / H.sum(axis=1, keepdims=True)
     assert_allclose(found["mass"] / 2**20, shares.sum(axis=0), rtol=1e-5)
@@ -162,7 +162,7 @@ def test_sums_are_those_of_the_samples(missing, least):
             found["contingency"][c] / 2**20, shares[members].sum(axis=0), atol=1e-4
         )
         assert found["sizes"][c] == members.sum()
-    assert_allclose(problem.constant(found), loss_of_zero(codes, weights), rtol=1e-8)
+    assert_allclose(zero_loss(problem, found), loss_of_zero(codes, weights), rtol=1e-8)
 
 
 def loss_of_zero(codes, weights):
@@ -225,7 +225,7 @@ def test_sums_over_a_billion_samples_are_whole_numbers(least):
     H = target.rows(all_rows(codes, problem), problem)
     entry = 2**16  # steps of an entry, see the test above
     scale = (
-        1 / np.sqrt(weights.min()) / problem.step
+        1 / np.sqrt(weights.min()) / problem.scale_unit
     )  # of a sample that one partition saw
     assert 0 < (H / target.grid(problem)).max() <= entry
     assert scale <= 2**16

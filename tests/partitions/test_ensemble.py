@@ -149,7 +149,10 @@ def test_votes_of_clusters_and_scales_of_samples_make_a_similarity(table):
 def test_constant_is_the_loss_of_the_zero_factor(table):
     codes, weights, _ = table
     ensemble, _ = Ensemble.from_table(codes, weights)
-    assert_allclose(ensemble.constant, disagreement(codes, weights, [-1] * len(codes)))
+    nothing = np.zeros((len(ensemble), 1))
+    assert_allclose(
+        ensemble.hard_loss(nothing), disagreement(codes, weights, [-1] * len(codes))
+    )
 
 
 @settings(max_examples=15)
