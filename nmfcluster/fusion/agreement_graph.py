@@ -23,7 +23,7 @@ from nmfcluster.fusion.residuals import (
     compute_residual,
     divide_by_degrees,
     find_duplicates,
-    fused_graphs,
+    fused_graph,
     fused_rows,
     measure_agreement,
     n_neighbors_to_keep,
@@ -111,32 +111,32 @@ class AgreementGraph(FittedSources):
         prior = self._vote() if weights is None else weights
         prior = np.where(self._is_informative, prior, 0)
         if prior.any():
-            prior = np.asarray(prior / fsum(prior))
+            prior = prior / fsum(prior)
         self.counted = prior > 0
         self.own = [self._graph_of_source(R) for R in self._residuals]
         # single graphs are starts, too
         single = []
         has_few = len(self._residuals[0].rows) <= _MAX_STARTED
-        only_graphs = self._mixture(prior)[1] is None
+        only_graphs = self._count_neighbors(prior) is None
         if has_few and only_graphs and np.count_nonzero(prior) > 1:
             counting = [i for i in self._order if prior[i] > 0]
-            if self._blocks_of_landmarks is None:
-                single = [self.own[i] for i in counting]
-            else:  # `own` holds those of landmarks alone
-                alone = np.eye(len(prior))[counting]
-                single = [graph.A for graph in self._graphs(alone)]
+            single = [self.own[i] for i in counting]
+            if self._blocks_of_landmarks is not None:  # `own` is of landmarks alone
+                blocks = list(self._blocks())
+                alone = np.eye(len(prior))
+                single = [self._fuse(blocks, alone[i]).A for i in counting]
         self.alternate(config, eta, prior, single)
         if not prior.any():  # no source is informative, and all are equal in that
             self.weights = weights
             if weights is None:
                 self.weights = np.full(len(prior), 1 / len(prior))
         # the similarities are needed no more
-        self._n_neighbors = self._mixture(self.weights)[1]
+        self._n_neighbors = self._count_neighbors(self.weights)
         self._residuals = [replace(R, stored=R.stored[:0]) for R in self._residuals]
         self._blocks_of_landmarks = None
 
     def mix(self, weights: np.ndarray) -> FusedGraph:
-        return self._graphs([weights])[0]
+        return self._fuse(self._blocks(), weights)
 
     def losses_of(self, W: np.ndarray) -> np.ndarray:
         rows, H = self.row_column_factors(W)
@@ -175,9 +175,8 @@ class AgreementGraph(FittedSources):
         if len(options) > 1:
             # of the graphs of landmarks alone
             residuals = [self._residuals[i] for i in self._order]
-            mixtures = [self._mixture(option) for option in options]
-            graphs = fused_graphs([residuals], mixtures, self._distinct)
-            gaps = [self._eigengap(graph.A) for graph in graphs]
+            graphs = [self._fuse([residuals], option).A for option in options]
+            gaps = [self._eigengap(graph) for graph in graphs]
             chosen = options[int(np.argmax(gaps))]
         self._warn_of_votes(options, chosen)
         return chosen * self._votes
@@ -227,20 +226,19 @@ class AgreementGraph(FittedSources):
                 distinct = distinct[distinct < _EVALUATED]
         weights = np.ones(1)
         n_neighbors = n_neighbors_to_keep([R], weights, self._n_clusters, distinct)
-        return fused_graphs([[R]], [(weights, n_neighbors)], distinct)[0].A
+        return fused_graph([[R]], weights, n_neighbors, distinct).A
 
-    def _graphs(self, options: Any) -> list[FusedGraph]:
-        """Return the graphs of the fitted objects that sources make with several weights."""
-        mixtures = [self._mixture(weights) for weights in options]
-        return fused_graphs(self._blocks(), mixtures, self._distinct)
-
-    def _mixture(self, weights: Any) -> tuple[np.ndarray, int | None]:
-        """Return weights in the order of sums, and the number of neighbours with them."""
+    def _fuse(self, blocks: Any, weights: np.ndarray) -> FusedGraph:
+        """Return the graph that weighted sources make, of blocks of their residuals."""
         weights = np.asarray(weights, dtype=np.float64)
-        n_neighbors = n_neighbors_to_keep(
+        n_neighbors = self._count_neighbors(weights)
+        return fused_graph(blocks, weights[self._order], n_neighbors, self._distinct)
+
+    def _count_neighbors(self, weights: np.ndarray) -> int | None:
+        """Return how many neighbours an object has with some weights; None: all."""
+        return n_neighbors_to_keep(
             self._residuals, weights, self._n_clusters, self._distinct
         )
-        return weights[self._order], n_neighbors
 
     def _blocks(self) -> Iterator[list[Residual]]:
         """Yield the residuals of all fitted objects, or to landmarks of some at a time."""
@@ -283,7 +281,7 @@ def vote_shares(duplicates: np.ndarray) -> np.ndarray:
         Which sources are nearly equal.
     """
     group = _components(duplicates)
-    return np.asarray(1 / np.bincount(group)[group])
+    return 1 / np.bincount(group)[group]
 
 
 def candidate_groups(
@@ -318,7 +316,7 @@ def candidate_groups(
 
 
 def _components(adjacency: np.ndarray) -> np.ndarray:
-    return np.asarray(connected_components(sp.csr_array(adjacency), directed=False)[1])
+    return connected_components(sp.csr_array(adjacency), directed=False)[1]
 
 
 def read_source_weights(given: Any, names: tuple[str, ...]) -> np.ndarray | None:
@@ -349,7 +347,7 @@ def read_source_weights(given: Any, names: tuple[str, ...]) -> np.ndarray | None
             f"weights must be finite, at least 0, and not all 0, got {shown(given)}."
         )
     weights = weights / weights.max()  # whose sum is no overflow
-    return np.asarray(weights / fsum(weights))
+    return weights / fsum(weights)
 
 
 def check_connected(seen: np.ndarray, names: tuple[str, ...]) -> None:

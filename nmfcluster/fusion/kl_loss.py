@@ -24,7 +24,9 @@ from nmfcluster._utils.storage import (
 # nats about pairs that a matrix must hold to be informative: less is rounding of float32
 MIN_INFORMATION = 1e-6
 _DENSE_ROWS = 64  # of a dense matrix at a time: a block stays in the cache
-_SPARSE_ENTRIES = 2**13  # of a sparse matrix at a time: rows of factors stay in cache
+_SPARSE_ENTRIES = (
+    2**13
+)  # of a sparse matrix at a time: their rows of factors stay there
 
 
 class DensePairs:
@@ -37,8 +39,6 @@ class DensePairs:
 
     Attributes
     ----------
-    shape : tuple of int
-    dtype : dtype
     margin : ndarray of shape (n,)
         The sums of the rows of P.
     entropy : float
@@ -46,8 +46,6 @@ class DensePairs:
     """
 
     def __init__(self, matrix: np.ndarray) -> None:
-        self.shape = matrix.shape
-        self.dtype = matrix.dtype
         self._matrix = matrix
         self._size = total(matrix) or 1.0
         self._blocks = list(row_blocks(len(matrix), _DENSE_ROWS))
@@ -99,31 +97,26 @@ class SparsePairs:
         i = i[upper]
         j = j[upper]
         values = values[upper] / (total(matrix) or 1.0)
-        self.shape = matrix.shape
-        self.dtype = matrix.dtype
         self.entropy = 2 * entropy_of(values[i != j]) + entropy_of(values[i == j])
-        self._values = np.where(i == j, values / 2, values).astype(self.dtype)
+        self._values = np.where(i == j, values / 2, values).astype(matrix.dtype)
         dtype = index_dtype(max(n, len(i)))
         self._rows = i.astype(dtype)
         self._columns = j.astype(dtype)
         self._indptr = np.searchsorted(i, np.arange(n + 1)).astype(dtype)
-        self._blocks = list(row_blocks(len(i), _SPARSE_ENTRIES))
         sums = np.bincount(i, self._values, n) + np.bincount(j, self._values, n)
-        self.margin = sums.astype(self.dtype)
+        self.margin = sums.astype(matrix.dtype)
 
     def ratio_product(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
-        quotients = np.empty_like(self._values)
-        for block in self._blocks:
-            model = _entries(W, H, self._rows[block], self._columns[block])
-            np.divide(self._values[block], model, out=quotients[block])
-        half = sp.csr_array((quotients, self._columns, self._indptr), shape=self.shape)
+        quotients = self._values / _entries(W, H, self._rows, self._columns)
+        stored = (quotients, self._columns, self._indptr)
+        half = sp.csr_array(stored, shape=(len(W), len(W)))
         return half @ W + half.T @ W
 
     def cross_entropy(self, W: np.ndarray, H: np.ndarray) -> float:
+        losses = self._values * np.log(_entries(W, H, self._rows, self._columns))
         loss = 0.0
-        for block in self._blocks:
-            logs = np.log(_entries(W, H, self._rows[block], self._columns[block]))
-            loss -= float((self._values[block] * logs).sum(dtype=np.float64))
+        for block in row_blocks(len(losses), _SPARSE_ENTRIES):
+            loss -= float(losses[block].sum(dtype=np.float64))
         return 2 * loss
 
 
@@ -146,8 +139,9 @@ def cross_entropy(S: Any, W: np.ndarray, H: np.ndarray) -> float:
     loss = 0.0
     if sp.issparse(S):
         i, j, values = stored_entries(S)
+        logs = np.log(_entries(W, H, i, j))
         for block in row_blocks(len(values), _SPARSE_ENTRIES):
-            loss -= float(values[block] @ np.log(_entries(W, H, i[block], j[block])))
+            loss -= float(values[block] @ logs[block])
     else:
         for rows in row_blocks(len(S), _DENSE_ROWS):
             dots = row_dots(S[rows], np.log(W[rows] @ H.T))
@@ -186,11 +180,7 @@ def unexplained_share(S: sp.csr_array, W: np.ndarray, H: np.ndarray) -> float:
     # how much more often a pair occurs by the model than by independence
     row_mass = W[r > 0].sum(axis=0, dtype=np.float64)
     mass = row_mass @ H[s > 0].sum(axis=0, dtype=np.float64)
-    ratios = np.empty(len(p))  # above 0, which a ratio minus 1 would lose in rounding
-    for block in row_blocks(len(p), _SPARSE_ENTRIES):
-        rows = i[block]
-        columns = j[block]
-        ratios[block] = _entries(W, H, rows, columns) / mass / r[rows] / s[columns]
+    ratios = _entries(W, H, i, j) / mass / r[i] / s[j]
 
     def slope(share: float) -> float:
         return float(p @ ((ratios - 1) / (1 - share + share * ratios)))
@@ -236,8 +226,14 @@ def explained_by_clusters(S: Any, W: np.ndarray, H: np.ndarray) -> np.ndarray:
 def _entries(
     W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray
 ) -> np.ndarray:
-    """Return entries of ``W H'``."""
-    return np.einsum("ec,ec->e", W.take(rows, axis=0), H.take(columns, axis=0))
+    """Return entries of ``W H'``, some at a time: their rows of factors stay in the cache."""
+    entries = np.empty(len(rows), dtype=W.dtype)
+    for start in range(0, len(rows), _SPARSE_ENTRIES):
+        block = slice(start, start + _SPARSE_ENTRIES)
+        of_rows = W.take(rows[block], axis=0)
+        of_columns = H.take(columns[block], axis=0)
+        entries[block] = np.einsum("ec,ec->e", of_rows, of_columns)
+    return entries
 
 
 def entropy_of(values: np.ndarray, size: float = 1.0) -> float:
@@ -318,7 +314,7 @@ def gibbs_weights(losses: np.ndarray, eta: float, prior: np.ndarray) -> np.ndarr
         return np.eye(len(losses))[losses.argmin()]
     with np.errstate(over="ignore"):  # a quotient that overflows is a weight of 0
         shares = prior * np.exp(-(losses - losses.min()) / eta)
-    return np.asarray(shares / fsum(shares))  # the same in any order of the sources
+    return shares / fsum(shares)  # the same in any order of the sources
 
 
 def smallest_objective(losses: np.ndarray, eta: float, prior: np.ndarray) -> float:

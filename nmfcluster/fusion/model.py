@@ -52,7 +52,7 @@ _WEIGHTS_TOL = 1e-3  # weights have converged below this change, which moves no 
 def _make_positive(W: np.ndarray) -> np.ndarray:
     """Return a factor with entries above 0 that sum to 1."""
     W = np.maximum(W, _SMALLEST[W.dtype.itemsize])
-    return np.asarray(W / W.sum())
+    return W / W.sum()
 
 
 def em_step(objective: FusionObjective, W: np.ndarray) -> np.ndarray:
@@ -184,47 +184,47 @@ class SpectralStarts:
         self._n_clusters = n_clusters
 
     @cached_property
-    def _off_diagonal(self) -> Any:
-        return Explicit(self._matrix).without_diagonal()
+    def _spectrum(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Degrees, and leading eigenvalues and vectors of the matrix over their roots.
 
-    @cached_property
-    def degrees(self) -> np.ndarray:
-        """The sums of the rows of the matrix, without its diagonal."""
-        ones = np.ones((self._matrix.shape[0], 1), dtype=self._matrix.dtype)
-        return (self._off_diagonal @ ones)[:, 0]
-
-    @cached_property
-    def _eigenpairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Leading eigenvalues, and their vectors, of the matrix over the roots of degrees."""
-        A = self._off_diagonal.scaled(storage.inverse(np.sqrt(self.degrees)))
-        return leading_eigenpairs(A, min(self._n_clusters, A.shape[0]))
+        Degrees are the sums of rows without the diagonal. If all are 0, there are no eigenvalues.
+        """
+        A = Explicit(storage.without_diagonal(self._matrix))
+        n = A.shape[0]
+        degrees = (A @ np.ones((n, 1), dtype=self._matrix.dtype))[:, 0]
+        if not degrees.any():
+            return degrees, np.empty(0), np.empty((n, 0))
+        scaled = A.scaled(storage.inverse(np.sqrt(degrees)))
+        values, vectors = leading_eigenpairs(scaled, min(self._n_clusters, n))
+        return degrees, values, vectors
 
     def rotated(self) -> np.ndarray:
         """Return W from eigenvectors rotated towards the axes, (n, k); its scale is of no use."""
-        values, vectors = self._eigenpairs
+        degrees, values, vectors = self._spectrum
         H = rotate_to_axes(values, vectors, self._n_clusters)
-        H = H * np.sqrt(self.degrees)[:, None]
+        H = H * np.sqrt(degrees)[:, None]
         H += 1e-3 * H.mean()  # an entry that begins at 0 stays there
-        return np.asarray(H * H.sum(axis=0))
+        return H * H.sum(axis=0)
 
     def clustered(self) -> np.ndarray:
         """Return W of clusters that k-means finds in the rows of the eigenvectors, (n, k)."""
-        _, vectors = self._eigenpairs
+        degrees, _, vectors = self._spectrum
         kmeans = KMeans(vectors.shape[1], n_init=_KMEANS_RUNS, random_state=0)
         with one_thread():
             labels = kmeans.fit_predict(normalize(vectors))
         H = np.eye(self._n_clusters)[labels] + 0.1 / self._n_clusters
-        return H * self.degrees[:, None]
+        return H * degrees[:, None]
 
     def start(self, objective: FusionObjective, by_kmeans: bool) -> np.ndarray:
         """Return the factor where a run starts, after some EM steps, (n, k)."""
-        if not self.degrees.any():  # a similarity of 0 has no clusters
-            W = np.ones((self._matrix.shape[0], self._n_clusters))
+        degrees = self._spectrum[0]
+        if not degrees.any():  # a similarity of 0 has no clusters
+            W = np.ones((len(degrees), self._n_clusters))
         elif by_kmeans:
             W = self.clustered()
         else:
             W = self.rotated()
-        W = _make_positive(W.astype(objective.pairs.dtype))
+        W = _make_positive(W.astype(objective.pairs.margin.dtype))
         for _ in range(_WARM_UP):
             W = em_step(objective, W)
         return W
@@ -388,7 +388,6 @@ class FittedSources:
 
     relative: bool
     max_rounds: int
-    evaluated_rows: np.ndarray
     dtype: np.dtype
     own: list[Any]
 

@@ -110,7 +110,7 @@ class Residual:
     def block(self, rows: slice) -> np.ndarray:
         """Return some rows of R as an array, in float32, with what stands on its diagonal."""
         if not sp.issparse(self.stored):
-            return np.asarray(self.stored[rows])
+            return self.stored[rows]
         block = storage.as_dense(storage.rows_of(self.stored, rows)).astype(np.float32)
         block -= np.outer(self.rows[rows].astype(np.float32), self.columns)
         return block
@@ -381,45 +381,42 @@ def n_neighbors_to_keep(
     return min(isqrt(n), max(2, ceil(_CLUSTER_SHARE * n / n_clusters)))
 
 
-def fused_graphs(
+def fused_graph(
     blocks: Iterable[list[Residual]],
-    mixtures: list[tuple[np.ndarray, int | None]],
+    weights: np.ndarray,
+    n_neighbors: int | None,
     distinct: Any = slice(None),
-) -> list[FusedGraph]:
-    """Return the graphs that sources make with several weights.
+) -> FusedGraph:
+    """Return the graph that weighted sources make.
 
     Parameters
     ----------
     blocks : iterable of list of Residual
         Of all objects, or of some at a time, in their order.
-    mixtures : list of tuple
-        Weights of shape (L,), and how many neighbours are kept, see `fused_rows`; one a graph.
+    weights : ndarray of shape (L,)
+    n_neighbors : int or None
+        How many neighbours are kept, see `fused_rows`.
     distinct : ndarray of int or slice, default=slice(None)
         See `n_neighbors_to_keep`.
 
     Returns
     -------
-    list of FusedGraph
+    FusedGraph
     """
-    graphs: list[list[Any]] = [[] for _ in mixtures]
-    contributions: list[list[Any]] = [[] for _ in mixtures]
+    rows = []
+    contributions = []
     for residuals in blocks:
-        for number, (weights, n_neighbors) in enumerate(mixtures):
-            G = fused_rows(residuals, weights, n_neighbors, distinct)
-            if residuals[0].square:
-                G = sp.csr_array(G.maximum(G.T))
-            i, j, _ = storage.stored_entries(G)
-            counting = _counting(residuals, weights)
-            graphs[number].append(G)
-            contributions[number].append(_contributions(counting, i, j))
-    fused = []
-    for blocks_of_graph, parts in zip(graphs, contributions, strict=True):
-        G = storage.stacked(blocks_of_graph)
-        degrees = sums_of(G, axis=0)
-        A = divide_by_degrees(G, degrees)
-        scale = A.data / G.data
-        fused.append(FusedGraph(A, degrees, np.concatenate(parts, axis=1) * scale))
-    return fused
+        G = fused_rows(residuals, weights, n_neighbors, distinct)
+        if residuals[0].square:
+            G = sp.csr_array(G.maximum(G.T))
+        i, j, _ = storage.stored_entries(G)
+        rows.append(G)
+        contributions.append(_contributions(_counting(residuals, weights), i, j))
+    G = storage.stacked(rows)
+    degrees = sums_of(G, axis=0)
+    A = divide_by_degrees(G, degrees)
+    parts = np.concatenate(contributions, axis=1)
+    return FusedGraph(A, degrees, parts * (A.data / G.data))
 
 
 def fused_rows(

@@ -201,19 +201,13 @@ class StackReader:
         `chosen` holds their positions in `objects`. The matrix of every source, with 0 for NaN,
         is replaced by what `convert` makes of it, one after the other: together they can be large.
         """
-        self._chosen = chosen
-        self.names = ()
         converted = []
-        seen = []
-        for stack in self._squares(objects, chosen):
-            self.names += stack.names
-            seen.append(stack.seen())
+        for stack in self._fit_sources(objects, chosen):
             labels = self.labels[-len(stack.names) :]
             for source, label in zip(stack._held, labels, strict=True):
                 check_square(source, label, chosen, self.signed)
                 values = source.values
                 converted.append(values if convert is None else convert(values))
-        self._seen = np.hstack(seen)
         return converted, self._seen
 
     def compare_with_columns(
@@ -223,12 +217,11 @@ class StackReader:
 
         These are columns; how similar they are to each other is not checked.
         """
-        self._chosen = chosen
         if self._kernels:
-            stacks = list(self._squares(objects, chosen))
-            self.names = sum((stack.names for stack in stacks), ())
-            self._seen = np.hstack([stack.seen() for stack in stacks])
+            for _ in self._fit_sources(objects, chosen):
+                pass  # the kernels are fitted
         else:
+            self._chosen = chosen
             self._seen = np.ones((len(chosen), objects.shape[2]), dtype=bool)
         return self.compare(objects, numbers)
 
@@ -259,16 +252,24 @@ class StackReader:
         for start in range(0, len(numbers), _BLOCK):
             yield self.compare(objects, numbers[start : start + _BLOCK])
 
-    def _squares(self, objects: Any, chosen: np.ndarray) -> Iterator[SimilarityStack]:
-        """Yield the similarities of the chosen objects to each other, of some sources at a time."""
-        if self._kernels:
-            views = objects[chosen].views
-            for kernel, table in zip(self._kernels, views, strict=True):
-                yield kernel.fit_transform(table)
-        else:
-            for held, name in zip(objects._held, objects.names, strict=True):
-                part = objects._cut(held, chosen, chosen)
-                yield SimilarityStack._unchecked([part], (name,))
+    def _fit_sources(self, objects: Any, chosen: np.ndarray) -> Iterator[Any]:
+        """Yield the similarities of the chosen objects to each other, of some sources at a time.
+
+        What comparisons with these objects need is kept.
+        """
+        self._chosen = chosen
+        self.names = ()
+        seen = []
+        for number, name in enumerate(objects.names):
+            part = objects._cut(objects._held[number], chosen, chosen)
+            if self._kernels:
+                stack = self._kernels[number].fit_transform(part)
+            else:
+                stack = SimilarityStack._unchecked([part], (name,))
+            self.names += stack.names
+            seen.append(stack.seen())
+            yield stack
+        self._seen = np.hstack(seen)
 
     def extend(
         self,

@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nmfcluster.fusion.residuals import (
     compute_residual,
     divide_by_degrees,
-    fused_graphs,
+    fused_graph,
     fused_rows,
     n_neighbors_to_keep,
 )
@@ -50,7 +50,7 @@ def test_alike_is_who_is_so_in_the_sum_of_z_scores(p, seed, K):
         R, parts = literal_told(arrays, used, square)
         found = fused_rows(residuals_of(arrays, square), used, K)
         assert_allclose(found.toarray(), literal_largest(R, K), rtol=1e-4, atol=1e-4)
-        [graph] = fused_graphs([residuals_of(arrays, square)], [(used, K)])
+        graph = fused_graph([residuals_of(arrays, square)], used, K)
         A, degrees = literal_graph(arrays, used, K, square)
         assert_allclose(graph.A.toarray(), A, rtol=1e-4, atol=1e-5)
         assert_allclose(graph.degrees, degrees, rtol=1e-4)
@@ -72,9 +72,8 @@ def test_graphs_keep_all_pairs_of_their_union_that_are_above_independence():
     R, _ = literal_told(arrays, weights)
     union = (arrays[0] > 0) | (arrays[1] > 0)
     expected = np.where(union, np.maximum(R, 0), 0)
-    [graph] = fused_graphs(
-        [[compute_residual(sp.csr_array(A), True) for A in arrays]], [(weights, None)]
-    )
+    residuals = [compute_residual(sp.csr_array(A), True) for A in arrays]
+    graph = fused_graph([residuals], weights, None)
     assert_allclose(
         graph.A.toarray(), literal_over_roots(expected), rtol=1e-4, atol=1e-6
     )
@@ -85,12 +84,12 @@ def test_objects_in_blocks_of_rows_are_those_of_all_at_once():
     rng = np.random.default_rng(2)
     S, new = (rng.uniform(size=shape) for shape in ((9, 9), (300, 9)))
     old = compute_residual(S + S.T, True)
-    [whole] = fused_graphs([[old.residual_of_new(new.copy())]], [(np.ones(1), 3)])
+    whole = fused_graph([[old.residual_of_new(new.copy())]], np.ones(1), 3)
     blocks = (
         [old.residual_of_new(new[rows].copy())]
         for rows in (slice(0, 120), slice(120, 300))
     )
-    [parts] = fused_graphs(blocks, [(np.ones(1), 3)])
+    parts = fused_graph(blocks, np.ones(1), 3)
     for one, other in zip(whole, parts, strict=True):
         assert_allclose(dense(one), dense(other), rtol=1e-6)
 
@@ -115,7 +114,7 @@ def test_the_scale_of_a_source_does_not_matter(factor):
 
 def test_without_sources_nobody_is_alike():
     nothing = compute_residual(np.ones((5, 5)), True)
-    [graph] = fused_graphs([[nothing, nothing]], [(np.array([0.5, 0.5]), 2)])
+    graph = fused_graph([[nothing, nothing]], np.array([0.5, 0.5]), 2)
     assert graph.A.shape == (5, 5)
     assert graph.A.nnz == 0
 
