@@ -1,8 +1,6 @@
-"""Picture of biclusters: the table, its rows and columns ordered so that they are blocks."""
+"""Picture of biclusters as blocks of a data matrix with ordered rows and columns."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -11,15 +9,15 @@ import nmfcluster.display.style as look
 from nmfcluster._utils.validation import read_table, shown
 from nmfcluster.display.cells import arrange_table
 
-_PITCH, _SMALL = (
-    9.0,
-    8.0,
-)  # points: from a strip to the next at most, and of the names' font
-_ALL_STRIPS = 0.28  # of the shorter side of the axes, at most
+# strips at the sides, in points
+_MAX_PITCH = 9.0  # from a strip to the next
+_GAP = 3.0  # from the axes to the first strip
+_NAME_FONT = 8.0
+# share of the shorter side of the axes that all strips take at most
+_MAX_STRIPS = 0.28
 
-_Cluster = tuple[
-    str, np.ndarray, np.ndarray
-]  # its colour, and shares of cells that are in it
+#: the colour of a cluster, and its shares of the cells of rows and of columns
+_Cluster = tuple[str, np.ndarray, np.ndarray]
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -126,15 +124,23 @@ class BiclusterDisplay:
         BiclusterDisplay
             The picture, drawn.
         """
-        cure = (
-            "from_biclusters takes the rows and columns of clusters that others found"
+        estimator = look.check_fitted(
+            estimator,
+            "factor_",
+            expected="an NMFMetaCluster",
+            cure="from_biclusters takes the rows and columns of clusters that others found",
         )
-        estimator = look.check_fitted(estimator, "factor_", "an NMFMetaCluster", cure)
-        W, H = estimator.factor_, estimator.components_
-        table = _check_table(X, (len(W), H.shape[1]))
-        rows = estimator.rows_, W.T * np.linalg.norm(H, axis=1)[:, None]
-        columns = estimator.columns_, H * np.linalg.norm(W, axis=0)[:, None]
-        return cls(**arrange_table(table, rows, columns, max_cells)).plot(ax)
+        W = estimator.factor_
+        H = estimator.components_
+        cells = arrange_table(
+            _check_table(X, (len(W), H.shape[1])),
+            estimator.rows_,
+            estimator.columns_,
+            row_strength=W.T * np.linalg.norm(H, axis=1)[:, None],
+            column_strength=H * np.linalg.norm(W, axis=0)[:, None],
+            max_cells=max_cells,
+        )
+        return cls(**cells).plot(ax)
 
     @classmethod
     def from_biclusters(
@@ -173,16 +179,15 @@ class BiclusterDisplay:
         >>> len(display.outlines_)
         3
         """
-        rows, columns = _check_members(rows, "rows"), _check_members(columns, "columns")
+        rows = _check_members(rows, "rows")
+        columns = _check_members(columns, "columns")
         if len(rows) != len(columns):
-            got = f"{len(rows)} and {len(columns)}"
             raise ValueError(
-                f"rows and columns must be of the same clusters, got {got} of them."
+                f"rows and columns must be of the same clusters, got {len(rows)} and "
+                f"{len(columns)} of them."
             )
-        table = _check_table(X, (rows.shape[1], columns.shape[1]))
-        return cls(
-            **arrange_table(table, (rows, rows), (columns, columns), max_cells)
-        ).plot(ax)
+        X = _check_table(X, (rows.shape[1], columns.shape[1]))
+        return cls(**arrange_table(X, rows, columns, rows, columns, max_cells)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
@@ -197,62 +202,70 @@ class BiclusterDisplay:
         BiclusterDisplay
             Itself.
         """
-        self.figure_, self.ax_ = look.axes_for(ax, (6.8, 5.2), crowded=True)
-        x, y = (
-            np.append(0, np.cumsum(sizes))
-            for sizes in (self.column_sizes, self.row_sizes)
-        )
-        # the darkest colour is that of the largest entries but a hundredth: outliers do not count
+        self.figure_, self.ax_ = look.get_axes(ax, (6.8, 5.2), has_margins=True)
+        x = np.append(0, np.cumsum(self.column_sizes))
+        y = np.append(0, np.cumsum(self.row_sizes))
+        # the darkest colour is at the quantile 0.99 of the entries, against outliers
         sizes = np.abs(self.matrix[np.isfinite(self.matrix) & (self.matrix != 0)])
         high = float(np.quantile(sizes, 0.99, method="higher")) if sizes.size else 1.0
-        signed = bool((self.matrix < 0).any())
-        colours = (
-            {"cmap": "PuOr", "vmin": -high} if signed else {"cmap": "Greys", "vmin": 0}
+        is_signed = bool((self.matrix < 0).any())
+        is_mean = max(self.row_sizes.max(), self.column_sizes.max()) > 1
+        self.mesh_, self.colorbar_ = look.draw_matrix(
+            self.ax_,
+            x,
+            y,
+            self.matrix,
+            label="mean of the table" if is_mean else "table",
+            extend="both" if is_signed else "max",
+            cmap="PuOr" if is_signed else "Greys",
+            vmin=-high if is_signed else 0,
+            vmax=high,
         )
-        averaged = max(self.row_sizes.max(), self.column_sizes.max()) > 1
-        scale = (
-            "mean of the table" if averaged else "table",
-            "both" if signed else "max",
-        )
-        drawn = look.draw_cells(
-            self.ax_, (x, y), self.matrix, scale, vmax=high, **colours
-        )
-        self.mesh_, self.colorbar_ = drawn
         self.ax_.set(xlabel="columns", ylabel="rows")
-        look.count_along(self.ax_.yaxis)
-        order = (
-            np.arange(len(self.row_shares)) if self.clusters is None else self.clusters
-        )
-        shares = zip(self.row_shares[order], self.column_shares[order], strict=True)
-        clusters = [(look.colour_of(i), *both) for i, both in enumerate(shares)]
-        # more frames would hide the table
-        self.outlines_ = (
-            _draw_outlines(self.ax_, x, y, clusters) if len(clusters) <= 24 else []
-        )
+        look.set_count_ticks(self.ax_.yaxis)
+        order = self.clusters
+        if order is None:
+            order = np.arange(len(self.row_shares))
+        clusters = [
+            (look.cluster_colour(i), self.row_shares[c], self.column_shares[c])
+            for i, c in enumerate(order)
+        ]
+        self.outlines_: list[Any] = []
+        if len(clusters) <= 24:  # more frames would hide the matrix
+            self.outlines_ = _draw_outlines(self.ax_, x, y, clusters)
         self.strips_ = _draw_strips(self.ax_, x, y, clusters, order)
         return self
 
 
 def _draw_outlines(
-    ax: Any, x: np.ndarray, y: np.ndarray, clusters: list[_Cluster]
+    ax, x: np.ndarray, y: np.ndarray, clusters: list[_Cluster]
 ) -> list[Any]:
-    """Frame the blocks of every cluster, the largest ones; x and y are edges of cells."""
+    """Frame the largest blocks of every cluster; x and y are edges of cells."""
     from matplotlib.patheffects import withStroke
 
     outlines: list[Any] = []
-    around = [withStroke(linewidth=3.2, foreground="white")]
-    # at the edge of the table half of the line would be cut
-    style = {"fill": False, "linewidth": 1.6, "zorder": 2.6, "path_effects": around}
-    for colour, rows, columns in clusters:
-        runs = product(_runs(y, rows), _runs(x, columns))
+    for colour, row_shares, column_shares in clusters:
+        rows = _runs(y, row_shares)
+        columns = _runs(x, column_shares)
         blocks = [
             (left, bottom - top, right - left, top)
-            for (top, bottom), (left, right) in runs
+            for top, bottom in rows
+            for left, right in columns
         ]
         blocks.sort(key=lambda block: -block[1] * block[2])
-        for block in blocks[:4]:  # more pieces tell less than the strips
+        for left, height, width, top in blocks[:4]:  # the strips show the other pieces
             outlines += ax.bar(
-                *block, align="edge", edgecolor=colour, clip_on=False, **style
+                left,
+                height,
+                width,
+                top,
+                align="edge",
+                edgecolor=colour,
+                clip_on=False,  # or half of the line at the edge of the matrix is cut
+                fill=False,
+                linewidth=1.6,
+                zorder=2.6,
+                path_effects=[withStroke(linewidth=3.2, foreground="white")],
             )
     return outlines
 
@@ -264,55 +277,54 @@ def _runs(edges: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def _draw_strips(
-    ax: Any,
-    x: np.ndarray,
-    y: np.ndarray,
-    clusters: list[_Cluster],
-    names: Iterable[int],
+    ax, x: np.ndarray, y: np.ndarray, clusters: list[_Cluster], names: np.ndarray
 ) -> list[tuple[Any, Any]]:
     """Mark rows and columns of every cluster, and name it where its two strips meet."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    gap, pitch = (
-        3.0,
-        min(_PITCH, _ALL_STRIPS * look.side_of(ax) / len(clusters)),
-    )  # points
-    every = int(np.ceil(1.1 * _SMALL / pitch))  # names that would overlap are left out
-    beside, below, _ = look.points_outside(ax)
+    pitch = min(_MAX_PITCH, _MAX_STRIPS * look.shorter_side(ax) / len(clusters))
+    step = int(np.ceil(1.1 * _NAME_FONT / pitch))  # more names would overlap
+    left, below, _ = look.points_outside(ax)
     strips = []
-    for i, (name, (colour, rows, columns)) in enumerate(
-        zip(names, clusters, strict=True)
-    ):
-        near = -gap - i * pitch
-        across = [near - 0.75 * pitch, near]  # the rest is margin
-        cmap = LinearSegmentedColormap.from_list("strip", ["0.93", colour])
-        style = {"cmap": cmap, "vmin": 0, "vmax": 1, "clip_on": False}
-        of_rows = ax.pcolormesh(across, y, rows[:, None], transform=beside, **style)
-        of_columns = ax.pcolormesh(x, across, columns[None], transform=below, **style)
-        strips.append((of_rows, of_columns))
-        if i % every == 0:
-            place = {
-                "xycoords": "axes fraction",
-                "va": "center_baseline",
-                "fontsize": _SMALL,
-            }
-            ax.annotate(str(name), (0, 0), (near, sum(across) / 2), **look.NOTE | place)
-    ax.tick_params(length=0, pad=gap + pitch * len(clusters) + 1)
+    for i, (colour, rows, columns) in enumerate(clusters):
+        end = -_GAP - i * pitch
+        across = [end - 0.75 * pitch, end]  # the rest is margin
+        style: dict[str, Any] = {
+            "cmap": LinearSegmentedColormap.from_list("strip", ["0.93", colour]),
+            "vmin": 0,
+            "vmax": 1,
+            "clip_on": False,
+        }
+        row_strip = ax.pcolormesh(across, y, rows[:, None], transform=left, **style)
+        column_strip = ax.pcolormesh(x, across, columns[None], transform=below, **style)
+        strips.append((row_strip, column_strip))
+        if i % step == 0:
+            ax.annotate(
+                str(names[i]),
+                (0, 0),
+                (end, sum(across) / 2),
+                textcoords="offset points",
+                ha="right",
+                va="center_baseline",
+                xycoords="axes fraction",
+                fontsize=_NAME_FONT,
+            )
+    ax.tick_params(length=0, pad=_GAP + pitch * len(clusters) + 1)
     return strips
 
 
-def _check_table(X: Any, shape: tuple[int, int]) -> Any:
+def _check_table(X, shape: tuple[int, int]):
     """Return X in floats, dense or CSR; raise unless it has the shape of the biclusters."""
     X = read_table(X, ensure_all_finite="allow-nan")
     if X.shape != shape:
-        wanted = f"{shape[0]} rows and {shape[1]} columns"
         raise ValueError(
-            f"X must have the {wanted} of the biclusters, got shape {X.shape}."
+            f"X must have the {shape[0]} rows and {shape[1]} columns of the biclusters, "
+            f"got shape {X.shape}."
         )
     return X
 
 
-def _check_members(value: Any, name: str) -> np.ndarray:
+def _check_members(value, name: str) -> np.ndarray:
     """Return booleans of shape (n_clusters, n)."""
     members = read_table(value, name, accept_sparse=False, dtype=None)
     if members.dtype.kind != "b":

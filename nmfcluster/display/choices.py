@@ -1,4 +1,4 @@
-"""Pictures of choices: of the number of clusters, and of the value of any parameter."""
+"""Pictures of the choice of the number of clusters, or of the value of any parameter."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import numpy as np
 import nmfcluster.display.style as look
 from nmfcluster._utils.validation import counted, read_table, shown
 
-_ERROR = look.COLOURS[5]  # of reconstruction errors and their scale
+_ERROR_COLOUR = look.COLOURS[5]  # of reconstruction errors and their scale
 _LABELS = {"stability": "agreement of parts", "eigengap": "gap between eigenvalues"}
 
 
@@ -88,13 +88,16 @@ class NumberDisplay:
         NumberDisplay
             The picture, drawn.
         """
-        who = "what choose_n_clusters or sweep_n_clusters returned"
         look.check_fitted(
-            estimator, "table", who, "ask choose_n_clusters(estimator, X)"
+            estimator,
+            "table",
+            expected="what choose_n_clusters or sweep_n_clusters returned",
+            cure="ask choose_n_clusters(estimator, X)",
         )
-        return cls(
+        display = cls(
             table=estimator.table, votes=estimator.votes, agreed=estimator.agreed
-        ).plot(ax)
+        )
+        return display.plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
@@ -110,96 +113,117 @@ class NumberDisplay:
             Itself.
         """
         table = {name: np.asarray(column) for name, column in self.table.items()}
-        candidates, held_out = table["n_clusters"], "held_out_loss" in table
+        candidates = table["n_clusters"]
         n_clusters = int(candidates[table["chosen"]].item())
-        height = (
-            1.2 + 0.35 * len(self.votes) if self.votes else 5.2 if held_out else 3.6
-        )
-        self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.0, height))
-        self.loss_ax_ = look.panel_below(self.ax_) if held_out else None
+        has_losses = "held_out_loss" in table
+        height = 5.2 if has_losses else 3.6
+        if self.votes:
+            height = 1.2 + 0.35 * len(self.votes)
+        self.figure_, self.ax_ = look.get_axes(ax, (6.0, height))
+        self.loss_ax_ = look.split_axes(self.ax_) if has_losses else None
         self.lines_: dict[str, Any] = {}
+        criterion = next((name for name in _LABELS if name in table), None)
         if self.votes:
             self._draw_votes(self.votes, candidates, n_clusters)
-        elif criterion := next((name for name in _LABELS if name in table), None):
-            curve = candidates, table[criterion], table.get(f"{criterion}_se")
+        elif criterion is not None:
             self.lines_[criterion] = look.draw_curve(
-                self.ax_, *curve, as_good=table["as_good"]
+                self.ax_,
+                candidates,
+                table[criterion],
+                table.get(f"{criterion}_se"),
+                as_good=table["as_good"],
             )
             self.ax_.set_ylabel(_LABELS[criterion])
         else:
             self._draw_recurrence(table)
+        panels = [self.ax_]
         if self.loss_ax_ is not None:
             self.ax_.tick_params(axis="x", labelbottom=False)
             self._draw_losses(self.loss_ax_, table)
-        lowest = self.loss_ax_ or self.ax_
-        lowest.set(
+            panels.append(self.loss_ax_)
+        panels[-1].set(
             xlabel="number of clusters",
             xlim=(candidates[0] - 0.7, candidates[-1] + 0.7),
         )
-        look.count_along(lowest.xaxis, 12)
-        for panel in {self.ax_, lowest}:
+        look.set_count_ticks(panels[-1].xaxis, 12)
+        for panel in panels:
             panel.axvline(n_clusters, **look.CHOSEN)
         title = f"chosen: {counted(n_clusters, 'cluster')}"
-        self.ax_.set_title(
-            title + ("" if self.agreed else ", no agreement"), fontsize="medium"
-        )
+        if not self.agreed:
+            title += ", no agreement"
+        self.ax_.set_title(title, fontsize="medium")
         return self
 
     def _draw_votes(
-        self, votes: Mapping[str, int], candidates: Any, n_clusters: int
+        self, votes: Mapping[str, int], candidates: np.ndarray, n_clusters: int
     ) -> None:
         """Draw a row for every criterion, the first at the top, with a dot at its answer."""
-        low, high = candidates[0], candidates[-1]
+        low = candidates[0]
+        high = candidates[-1]
         for row, (name, answer) in enumerate(votes.items()):
-            at = np.clip([answer], low - 0.5, high + 0.5), [row]
+            marker = "o"
+            if answer > high:
+                marker = ">"
+            elif answer < low:
+                marker = "<"
             style = {} if answer == n_clusters else look.HOLLOW
-            style = style | {
-                "marker": ">" if answer > high else "<" if answer < low else "o"
-            }
-            self.lines_[name] = look.draw_curve(self.ax_, *at, clip_on=False, **style)
-        ends = len(votes) - 0.5, -0.5
-        self.ax_.set(yticks=range(len(votes)), yticklabels=list(votes), ylim=ends)
+            x = np.clip([answer], low - 0.5, high + 0.5)
+            self.lines_[name] = look.draw_curve(
+                self.ax_, x, [row], clip_on=False, marker=marker, **style
+            )
+        self.ax_.set(
+            yticks=range(len(votes)),
+            yticklabels=list(votes),
+            ylim=(len(votes) - 0.5, -0.5),
+        )
         self.ax_.grid(axis="y", color="0.5", alpha=0.2, linewidth=0.8)
 
     def _draw_recurrence(self, table: dict[str, np.ndarray]) -> None:
         """Draw recurrence and error, each scale in the colour of its curves."""
         self.error_ax_ = self.ax_.twinx()
-        error = {"ax": self.error_ax_, "colour": _ERROR, "marker": "s"}
-        mean = {"ax": self.ax_, "label": "mean of all clusters"}
-        least = mean | {
-            "label": "least recurrent cluster",
-            "marker": "^",
-            "linestyle": "--",
-        }
-        names = "reconstruction_err", "recurrence", "smallest_recurrence"
-        for name, style in zip(names, (error, mean, least), strict=True):
+
+        def draw(ax: Any, name: str, **style: Any) -> None:
             self.lines_[name] = look.draw_curve(
-                x=table["n_clusters"], heights=table[name], **style
+                ax, table["n_clusters"], table[name], **style
             )
+
+        draw(self.error_ax_, "reconstruction_err", colour=_ERROR_COLOUR, marker="s")
+        draw(self.ax_, "recurrence", label="mean of all clusters")
+        draw(
+            self.ax_,
+            "smallest_recurrence",
+            label="least recurrent cluster",
+            marker="^",
+            linestyle="--",
+        )
         self.ax_.set(ylim=(0, 1.05), ylabel="recurrence")
         self.error_ax_.set(ylabel="reconstruction error", ymargin=0.15)
         self.error_ax_.spines["right"].set_visible(True)
-        for axes, colour in ((self.ax_, look.EMPHASIS), (self.error_ax_, _ERROR)):
+        for axes, colour in (
+            (self.ax_, look.EMPHASIS),
+            (self.error_ax_, _ERROR_COLOUR),
+        ):
             axes.yaxis.label.set_color(colour)
             axes.tick_params(axis="y", colors=colour)
         self.ax_.set_zorder(self.error_ax_.get_zorder() + 1)
         self.ax_.patch.set_visible(False)  # it would hide the error, which is below
         self.ax_.legend(loc="lower left", **look.LEGEND)
 
-    def _draw_losses(self, ax: Any, table: dict[str, np.ndarray]) -> None:
-        """Draw the held-out losses over the least one: linear near it, and a logarithm above."""
-        losses, errors, as_good = (
-            table["held_out_loss"],
-            table["held_out_se"],
-            table["as_good"],
+    def _draw_losses(self, ax, table: dict[str, np.ndarray]) -> None:
+        """Draw the held-out losses above the least one: linear near it, else a logarithm."""
+        losses = table["held_out_loss"]
+        errors = table["held_out_se"]
+        self.lines_["held_out_loss"] = look.draw_curve(
+            ax,
+            table["n_clusters"],
+            losses - np.nanmin(losses),
+            errors,
+            as_good=table["as_good"],
+            colour=look.COLOURS[2],
+            clip_on=False,
         )
-        curve = table["n_clusters"], losses - np.nanmin(losses), errors
-        line = look.draw_curve(
-            ax, *curve, as_good=as_good, colour=look.COLOURS[2], clip_on=False
-        )
-        self.lines_["held_out_loss"] = line
         scale = float(np.nanmax(errors))
-        if scale > 0:  # few losses are near the least, and these are what is looked at
+        if scale > 0:  # the few losses near the least are the ones to compare
             linear = 10 ** np.ceil(np.log10(scale))
             ax.set_yscale("symlog", linthresh=linear)
             ax.set_ylim(bottom=-0.15 * linear)
@@ -295,34 +319,36 @@ class StabilityDisplay:
         StabilityDisplay
             The picture, drawn.
         """
-        cure = "the constructor takes scores of others"
         look.check_fitted(
-            estimator, "cv_results_", "a search, such as GridSearchCV", cure
+            estimator,
+            "cv_results_",
+            expected="a search, such as GridSearchCV",
+            cure="the constructor takes scores of others",
         )
-        results, refit = estimator.cv_results_, estimator.refit
+        results = estimator.cv_results_
         metric = "score" if "mean_test_score" in results else "stability"
-        metric = refit if isinstance(refit, str) else metric
+        if isinstance(estimator.refit, str):
+            metric = estimator.refit
         if f"mean_test_{metric}" not in results:
             raise ValueError(
-                f"refit of the search must be the name of a score, got {refit!r}."
+                "refit of the search must be the name of a score, got "
+                f"{estimator.refit!r}."
             )
-        scores, errors = _scores(results, metric)
-        param, candidates = _along(results["params"])
-        # of every value its best candidate
+        scores, errors = _read_scores(results, metric)
+        param, candidates = _group_by_value(results["params"])
+        # the best candidate of every value
         ranks = np.nan_to_num(scores, nan=-np.inf)
         best = [max(numbers, key=lambda i: ranks[i]) for _, numbers in candidates]
-        values, index = (
-            [value for value, _ in candidates],
-            getattr(estimator, "best_index_", None),
+        index = getattr(estimator, "best_index_", None)
+        display = cls(
+            param_name=param,
+            values=[value for value, _ in candidates],
+            metric=metric,
+            scores=scores[best],
+            errors=None if errors is None else errors[best],
+            chosen=None if index is None else results["params"][index].get(param),
         )
-        errors = None if errors is None else errors[best]
-        chosen = None if index is None else results["params"][index].get(param)
-        told: dict[str, Any] = {
-            "scores": scores[best],
-            "errors": errors,
-            "chosen": chosen,
-        }
-        return cls(param_name=param, values=values, metric=metric, **told).plot(ax)
+        return display.plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
@@ -337,31 +363,33 @@ class StabilityDisplay:
         StabilityDisplay
             Itself.
         """
-        some: dict[str, Any] = {"ensure_2d": False, "ensure_all_finite": "allow-nan"}
-        scores = read_table(look.listed(self.scores, "scores"), "scores", **some)
-        if (
-            scores.shape != (len(look.listed(self.values, "values")),)
-            or np.isnan(scores).all()
-        ):
+        scores = read_table(
+            look.read_list(self.scores, "scores"),
+            "scores",
+            ensure_2d=False,
+            ensure_all_finite="allow-nan",
+        )
+        n_values = len(look.read_list(self.values, "values"))
+        if scores.shape != (n_values,) or np.isnan(scores).all():
             raise ValueError(
                 f"scores must be one number a value, got {shown(self.scores)}."
             )
-        self.figure_, self.ax_ = look.axes_for(ax, figsize=(6.4, 4.2))
+        self.figure_, self.ax_ = look.get_axes(ax, (6.4, 4.2))
         best = int(np.nanargmax(scores))
         error = 0.0 if self.errors is None else np.nan_to_num(self.errors[best])
         self.as_good_ = scores >= scores[best] - error
-        places = look.place_values(self.ax_, self.param_name, self.values, self.chosen)
+        x = look.set_value_ticks(self.ax_, self.param_name, self.values, self.chosen)
         self.line_ = look.draw_curve(
-            self.ax_, places, scores, self.errors, as_good=self.as_good_
+            self.ax_, x, scores, self.errors, as_good=self.as_good_
         )
         self.ax_.set(ylabel=self.metric, ymargin=0.12)
         return self
 
 
-def _scores(
+def _read_scores(
     results: Mapping[str, Any], metric: str
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the scores of all candidates, and their standard errors where these are known."""
+    """Return the scores of all candidates, and their standard errors if these are known."""
     column = f"mean_test_{metric}"
     scores = np.asarray(results[column], dtype=float)
     if not np.isfinite(scores).any():
@@ -378,18 +406,17 @@ def _scores(
     return scores, np.asarray(results[f"std_test_{metric}"]) / np.sqrt(n_splits - 1)
 
 
-def _along(
+def _group_by_value(
     candidates: Sequence[dict[str, Any]],
 ) -> tuple[str, list[tuple[Any, list[int]]]]:
-    """Return the parameter with the most values, these, and which candidates have each of them."""
-    searched: dict[str, dict[str, tuple[Any, list[int]]]] = {}
+    """Return the parameter with the most values, and the candidates with each value."""
+    groups: dict[str, dict[str, tuple[Any, list[int]]]] = {}
     for i, candidate in enumerate(candidates):
         for name, value in candidate.items():
-            searched.setdefault(name, {}).setdefault(str(value), (value, []))[1].append(
-                i
-            )
-    param = max(searched, key=lambda name: len(searched[name]))
-    found = list(searched[param].values())
+            own = groups.setdefault(name, {})
+            own.setdefault(str(value), (value, []))[1].append(i)
+    param = max(groups, key=lambda name: len(groups[name]))
+    found = list(groups[param].values())
     if all(isinstance(value, Real) for value, _ in found):
         found.sort(key=lambda pair: pair[0])
     return param, found

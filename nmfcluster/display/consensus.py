@@ -13,17 +13,10 @@ from nmfcluster._utils.validation import normalised_weights
 from nmfcluster.display.cells import divide_into_cells, means_of_rows
 from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 
-_SHARE = "co-association"  # whose colours run from 0 to 1
-_PLACE, _WIDTH = (
-    -11.0,
-    8.0,
-)  # points: of the strip of colours, from the edge of the axes
-_ABOVE = {
-    "loc": "lower left",
-    "bbox_to_anchor": (0, 1),
-    "borderaxespad": 0.3,
-    "borderpad": 0,
-}
+_CO_ASSOCIATION = "co-association"  # whose colours run from 0 to 1
+# the strip of colours of clusters, in points from the edge of the axes
+_STRIP_LEFT = -11.0
+_STRIP_WIDTH = 8.0
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -87,7 +80,7 @@ class ConsensusMatrixDisplay:
     cell_labels: np.ndarray
     order: np.ndarray | None = None
     names: Sequence[str] | None = None
-    value_name: str = _SHARE
+    value_name: str = _CO_ASSOCIATION
 
     @classmethod
     def from_estimator(
@@ -117,35 +110,36 @@ class ConsensusMatrixDisplay:
         ConsensusMatrixDisplay
             The picture, drawn.
         """
-        similarity = "NMFConsensus(affinity='precomputed') a similarity"
-        cure = f"from_partitions takes clusterings of others, {similarity}"
         estimator = look.check_fitted(
-            estimator, "membership_", "an estimator of nmfcluster", cure
+            estimator,
+            "membership_",
+            expected="an estimator of nmfcluster",
+            cure="from_partitions takes clusterings of others, "
+            "NMFConsensus(affinity='precomputed') a similarity",
         )
         # samples in no cluster are a last one
         n_clusters = estimator.membership_.shape[1]
         labels = np.where(estimator.labels_ < 0, n_clusters, estimator.labels_)
-        names = [*map(str, range(n_clusters)), "none"]
         certain = getattr(estimator, "confidence_", estimator.membership_.max(axis=1))
-        cells, kept = divide_into_cells(labels, certain, max_cells)
+        cells, display = divide_into_cells(labels, certain, max_cells)
         if not hasattr(estimator, "partitions_"):
+            value_name = "co-membership"
             means = means_of_rows(estimator.membership_, cells)
-            matrix, value_name = means @ means.T, "co-membership"
+            matrix = means @ means.T
         elif estimator.partitions_ is None:
-            collapsed = estimator._source_.collapsed(cells)
-            sizes = kept["cell_sizes"]
-            matrix, value_name = (
-                collapsed / np.sqrt(np.outer(sizes, sizes)),
-                "similarity",
-            )
+            value_name = "similarity"
+            sizes = display["cell_sizes"]
+            sums = estimator._source_.collapsed(cells)
+            matrix = sums / np.sqrt(np.outer(sizes, sizes))
         else:
+            value_name = _CO_ASSOCIATION
             weights = getattr(estimator, "weights_", None)  # an NMFMetaCluster has none
             weights = normalised_weights(weights, estimator.partitions_.shape[1])
-            matrix, value_name = (
-                consensus_matrix(estimator.partitions_, weights, cells),
-                _SHARE,
-            )
-        return cls(matrix=matrix, names=names, value_name=value_name, **kept).plot(ax)
+            matrix = consensus_matrix(estimator.partitions_, weights, cells)
+        names = [*map(str, range(n_clusters)), "none"]
+        return cls(matrix=matrix, names=names, value_name=value_name, **display).plot(
+            ax
+        )
 
     @classmethod
     def from_partitions(
@@ -191,11 +185,12 @@ class ConsensusMatrixDisplay:
         labels = numbers[:, 0].astype(np.intp)
         check_consistent_length(codes, labels)
         weights = normalised_weights(weights, codes.shape[1])
-        certain, names = confidence(codes, labels, weights), [*map(str, values), "none"]
+        certain = confidence(codes, labels, weights)
+        names = [*map(str, values), "none"]
         labels = np.where(labels < 0, len(values), labels)  # as those of an estimator
-        cells, kept = divide_into_cells(labels, certain, max_cells)
+        cells, display = divide_into_cells(labels, certain, max_cells)
         matrix = consensus_matrix(codes, weights, cells)
-        return cls(matrix=matrix, names=names[: labels.max() + 1], **kept).plot(ax)
+        return cls(matrix=matrix, names=names[: labels.max() + 1], **display).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
@@ -210,52 +205,81 @@ class ConsensusMatrixDisplay:
         ConsensusMatrixDisplay
             Itself.
         """
-        self.figure_, self.ax_ = look.axes_for(ax, (6.4, 5.4), crowded=True)
+        self.figure_, self.ax_ = look.get_axes(ax, (6.4, 5.4), has_margins=True)
         edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
         values = np.ma.masked_invalid(self.matrix)
-        largest, beyond = 1.0, "neither"
-        if (
-            self.value_name != _SHARE
-        ):  # a sample's similarity to itself may be far above all others
-            beside = values.filled(0) * ~np.eye(len(values), dtype=bool)
-            largest, beyond = float(beside.max() or values.max()), "max"
-        scale = ("mean " if self.cell_sizes.max() > 1 else "") + self.value_name, beyond
-        colours: dict[str, Any] = {"cmap": "Blues", "vmin": 0, "vmax": largest}
-        drawn = look.draw_cells(self.ax_, (edges, edges), values, scale, **colours)
-        self.mesh_, self.colorbar_ = drawn
+        largest = 1.0
+        extend = "neither"
+        if self.value_name != _CO_ASSOCIATION:
+            # a sample's similarity to itself may be far above all others
+            others = values.filled(0) * ~np.eye(len(values), dtype=bool)
+            largest = float(others.max() or values.max())
+            extend = "max"
+        mean = "mean " if self.cell_sizes.max() > 1 else ""
+        self.mesh_, self.colorbar_ = look.draw_matrix(
+            self.ax_,
+            edges,
+            edges,
+            values,
+            label=mean + self.value_name,
+            extend=extend,
+            cmap="Blues",
+            vmin=0,
+            vmax=largest,
+        )
         self.ax_.set(aspect="equal", xlabel="samples", ylabel="cluster")
         self.ax_.patch.set(**look.UNKNOWN, linewidth=0)
         clusters, first = np.unique(self.cell_labels, return_index=True)
-        begin = edges[first]
-        end = np.append(begin[1:], edges[-1])
         names = [str(c) if self.names is None else self.names[c] for c in clusters]
-        self._mark_clusters(names, begin, end)
+        begin = edges[first]
+        self._mark_clusters(names, begin, np.append(begin[1:], edges[-1]))
         if np.isnan(self.matrix).any():
-            unknown = self.ax_.fill_between([], [], **look.UNKNOWN, linewidth=0)
-            self.ax_.legend([unknown], ["never seen together"], **_ABOVE, **look.LEGEND)
+            self.ax_.legend(
+                [self.ax_.fill_between([], [], **look.UNKNOWN, linewidth=0)],
+                ["never seen together"],
+                loc="lower left",
+                bbox_to_anchor=(0, 1),
+                borderaxespad=0.3,
+                borderpad=0,
+                **look.LEGEND,
+            )
         return self
 
     def _mark_clusters(
         self, names: list[str], begin: np.ndarray, end: np.ndarray
     ) -> None:
         """Frame clusters, mark them at the side, and name those for which there is room."""
-        beside, *_ = look.points_outside(self.ax_)
-        sizes, colours = end - begin, [look.colour_of(i) for i in range(len(begin))]
-        strip = {
-            "color": colours,
-            "linewidth": 0,
-            "transform": beside,
-            "clip_on": False,
-        }
-        self.ax_.barh(begin, _WIDTH, sizes, _PLACE, align="edge", **strip)
+        sizes = end - begin
+        self.ax_.barh(
+            begin,
+            _STRIP_WIDTH,
+            sizes,
+            _STRIP_LEFT,
+            align="edge",
+            color=[look.cluster_colour(i) for i in range(len(begin))],
+            linewidth=0,
+            transform=look.points_outside(self.ax_)[0],
+            clip_on=False,
+        )
         if len(begin) <= 100:  # more frames would hide what they frame
-            frames = {"fill": False, "edgecolor": look.LINE, "linewidth": 0.7}
-            self.ax_.bar(begin, sizes, sizes, begin, align="edge", **frames)
-        line = 1.25 * look.FONT * end[-1] / look.side_of(self.ax_)  # in samples
+            self.ax_.bar(
+                begin,
+                sizes,
+                sizes,
+                begin,
+                align="edge",
+                fill=False,
+                edgecolor=look.LINE,
+                linewidth=0.7,
+            )
+        # name the largest clusters first, in lines that do not overlap
+        line = 1.25 * look.FONT * end[-1] / look.shorter_side(self.ax_)  # in samples
         centres = (begin + end) / 2
         named: list[int] = []
         for i in np.argsort(begin - end, kind="stable"):
             if (np.abs(centres[named] - centres[i]) >= line).all():
                 named.append(i)
         self.ax_.set_yticks(centres[named], [names[i] for i in named])
-        self.ax_.tick_params(axis="y", length=0, pad=3 - _PLACE, labelsize=look.FONT)
+        self.ax_.tick_params(
+            axis="y", length=0, pad=3 - _STRIP_LEFT, labelsize=look.FONT
+        )

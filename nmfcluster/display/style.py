@@ -1,7 +1,6 @@
-"""How all pictures look, and where their parts go; matplotlib is imported when one is drawn."""
+"""Style and layout of all pictures; matplotlib is imported when one is drawn."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -14,11 +13,9 @@ from nmfcluster._utils.validation import kind_of, shown
 # Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
 # clusters never share one, and each is named beside it.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-EMPHASIS, CONTEXT = (
-    COLOURS[0],
-    "0.6",
-)  # of what the picture is about, and of what is beside it
-LINE = "0.4"  # of frames and lines, on light ground and on dark
+EMPHASIS = COLOURS[0]  # of the subject of the picture
+CONTEXT = "0.6"  # of what is beside it
+LINE = "0.4"  # of frames and lines, visible on light and on dark cells
 UNKNOWN: dict[str, Any] = {"facecolor": "0.78", "edgecolor": "0.55", "hatch": "//////"}
 DASHED: dict[str, Any] = {
     "color": CONTEXT,
@@ -26,27 +23,24 @@ DASHED: dict[str, Any] = {
     "linestyle": (0, (4, 3)),
     "zorder": 1,
 }
-HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.5}  # dots
 CHOSEN = DASHED | {"color": LINE}  # the line through the value that was chosen
+HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.5}  # dots
 FONT = 9.0  # points
-_SURROUNDINGS = 0.45  # of the room of axes, which what stands at a side takes at most
-LONGEST = 30  # letters of the name of a source, or of a value
-NOTE: dict[str, Any] = {
-    "textcoords": "offset points",
-    "ha": "right",
-}  # that stands outside
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": FONT}
+LONGEST = 30  # letters of the name of a source, or of a value
+# share of the room of axes that labels and legends at one side take at most
+_MAX_MARGIN = 0.45
 
 
-def check_fitted(estimator: Any, attribute: str, who: str, cure: str) -> Any:
-    """Return an estimator with arrays of numpy; raise unless it has what a picture shows.
+def check_fitted(estimator: Any, attribute: str, expected: str, cure: str) -> Any:
+    """Return an estimator with numpy arrays; raise unless it has what a picture shows.
 
     Parameters
     ----------
     estimator : object
     attribute : str
-    who : str
-        Who has it, for an error message.
+    expected : str
+        The estimators that have the attribute, for an error message.
     cure : str
         What to do with others.
     """
@@ -54,96 +48,120 @@ def check_fitted(estimator: Any, attribute: str, who: str, cure: str) -> Any:
         return on_host(estimator)
     if hasattr(type(estimator), "fit"):
         check_is_fitted(estimator)
-    raise TypeError(f"estimator must be {who}, got {kind_of(estimator)}: {cure}.")
+    raise TypeError(f"estimator must be {expected}, got {kind_of(estimator)}: {cure}.")
 
 
-def listed(values: Any, name: str) -> list[Any]:
-    """Return several things in a list; raise if there is none."""
-    found = (
-        []
-        if isinstance(values, str) or not isinstance(values, Iterable)
-        else list(values)
-    )
+def read_list(values: Any, name: str) -> list[Any]:
+    """Return values as a list; raise if it is empty."""
+    is_iterable = isinstance(values, Iterable) and not isinstance(values, str)
+    found = list(values) if is_iterable else []
     if not found:
         raise ValueError(f"{name} must be a list of at least one, got {shown(values)}.")
     return found
 
 
-def axes_for(
-    ax: Any, figsize: tuple[float, float], crowded: bool = False
-) -> tuple[Any, Any]:
-    """Return the figure of some axes and these; without axes, a new figure and its own.
+# --- axes ----------------------------------------------------------------------------
 
-    Given axes are crowded if what stands around them is to be in their room.
+
+def get_axes(
+    ax: Any, figsize: tuple[float, float], has_margins: bool = False
+) -> tuple[Any, Any]:
+    """Return the figure of given axes, and these; by default, a new figure and its axes.
+
+    With margins, given axes shrink so that labels and legends at their sides are in their room.
     """
     try:
         import matplotlib.pyplot as plt
         from matplotlib.axes import Axes
     except ImportError as error:
-        cure = 'pip install "nmfcluster[plot]"'
         raise ImportError(
-            f"Drawing needs matplotlib, which is not installed: {cure}"
+            "Drawing needs matplotlib, which is not installed: "
+            'pip install "nmfcluster[plot]"'
         ) from error
     if ax is None:
         _, ax = plt.subplots(figsize=figsize, layout="compressed")
     elif not isinstance(ax, Axes):
         raise TypeError(f"ax must be one matplotlib Axes, or None, got {shown(ax)}.")
-    elif crowded:
-        ax.set_axes_locator(_Inside(ax))
+    elif has_margins:
+        ax.set_axes_locator(_MarginLocator(ax))
     return ax.figure, ax
 
 
-class _Inside:
-    """Where axes are in their room, of which what stands around them leaves them a part.
+class _MarginLocator:
+    """Locates axes inside their room, with margins for labels and legends at their sides.
 
-    Only their ticks, labels and titles reach out, as those of all axes do. Matplotlib asks whenever
-    it draws, and when a layout has changed the room.
+    Only their ticks, labels and titles reach out, as those of all axes do. Matplotlib calls it
+    whenever it draws, and when a layout has changed the room.
     """
 
-    def __init__(self, ax: Any) -> None:
+    def __init__(self, ax) -> None:
         locator = ax.get_axes_locator()
-        self.before = getattr(
-            locator, "before", locator
-        )  # not twice, if drawn in again
+        # the locator of others, if a picture is drawn in the same axes again
+        self.outer = getattr(locator, "outer", locator)
         self.get_subplotspec = getattr(
-            self.before, "get_subplotspec", ax.get_subplotspec
+            self.outer, "get_subplotspec", ax.get_subplotspec
         )
 
     def __call__(self, ax: Any, renderer: Any) -> Any:
-        own = [*ax.spines.values(), *ax.child_axes]
-        others = [
-            artist
-            for artist in ax.get_default_bbox_extra_artists()
-            if artist not in own
-        ]
-        boxes = [artist.get_tightbbox(renderer) for artist in others]
-        # without the height of their labels, for which smaller axes would be no help
-        boxes += [
-            child.get_tightbbox(renderer, for_layout_only=True)
-            for child in ax.child_axes
-        ]
-        room = (
-            self.before(ax, renderer) if self.before else ax.get_position(original=True)
-        )
-        around = room.union([ax.bbox, *filter(None, boxes)])
-        beyond = around.get_points() - ax.bbox.get_points()
-        most = _SURROUNDINGS * room.size
+        room = ax.get_position(original=True)
+        if self.outer:
+            room = self.outer(ax, renderer)
+        boxes = [ax.bbox]
+        for artist in ax.get_default_bbox_extra_artists():
+            if artist not in ax.spines.values() and artist not in ax.child_axes:
+                boxes.append(artist.get_tightbbox(renderer))
+        # without the height of their labels, which would not fit smaller axes better
+        for child in ax.child_axes:
+            boxes.append(child.get_tightbbox(renderer, for_layout_only=True))
+        around = room.union([box for box in boxes if box])
+        margins = around.get_points() - ax.bbox.get_points()
+        most = _MAX_MARGIN * room.size
         return room.frozen().from_extents(
-            room - np.clip(beyond / ax.figure.bbox.size, -most, most)
+            room - np.clip(margins / ax.figure.bbox.size, -most, most)
         )
 
 
-def panel_below(ax: Any) -> Any:
-    """Return new axes in the lower part of the room of others, which keep the upper part."""
-    figure, room, gap = ax.figure, ax.get_subplotspec(), 0.06  # of the height
+def split_axes(ax: Any) -> Any:
+    """Return new axes in the lower half of the room of others, which keep the upper half."""
+    gap = 0.06  # share of the height
+    room = ax.get_subplotspec()
     if room is not None:
         upper, lower = room.subgridspec(2, 1, hspace=gap)
         ax.set_subplotspec(upper)
-        return figure.add_subplot(lower, sharex=ax)
+        return ax.figure.add_subplot(lower, sharex=ax)
     box = ax.get_position()
     height = box.height * (1 - gap) / 2
     ax.set_position([box.x0, box.y1 - height, box.width, height])
-    return figure.add_axes((box.x0, box.y0, box.width, height), sharex=ax)
+    return ax.figure.add_axes((box.x0, box.y0, box.width, height), sharex=ax)
+
+
+def points_outside(ax: Any) -> tuple[Any, Any, Any]:
+    """Return transforms that count points from an edge of the axes.
+
+    The first is for the left side: points from the left edge (x) and data (y). The second is for
+    the bottom: data (x) and points from the bottom edge (y). The third is for the right side:
+    points from the right edge (x) and shares of the height (y).
+    """
+    from matplotlib.transforms import Affine2D, ScaledTranslation
+    from matplotlib.transforms import blended_transform_factory as blended
+
+    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans
+    origin = points + ScaledTranslation(0, 0, ax.transAxes)
+    right = points + ScaledTranslation(1, 0, ax.transAxes)
+    return (
+        blended(origin, ax.transData),
+        blended(ax.transData, origin),
+        blended(right, ax.transAxes),
+    )
+
+
+def shorter_side(ax: Any) -> float:
+    """Return the shorter side of axes in points, without the margins that they have by now."""
+    ax.get_tightbbox()  # lets them shrink
+    return float(min(ax.bbox.size)) * 72 / ax.figure.dpi
+
+
+# --- parts of pictures -----------------------------------------------------------------
 
 
 def draw_curve(
@@ -156,7 +174,7 @@ def draw_curve(
     colour: str = EMPHASIS,
     **style: Any,
 ) -> Any:
-    """Draw dots that a line joins, and a band of standard errors around it; return the dots.
+    """Draw dots on a line, and a band of standard errors around it; return the dots.
 
     Parameters
     ----------
@@ -166,148 +184,134 @@ def draw_curve(
     errors : array-like of shape (n,), default=None
         Standard errors.
     as_good : ndarray of shape (n,), bool, default=None
-        Values that are as good as the best, at least one: their dots are filled, those of others
-        are hollow, which a legend tells.
+        Values that are as good as the best, at least one. Their dots are filled, and those of
+        others are hollow, which a legend explains.
     colour : str
     **style : dict
         Of the line and the dots.
     """
-    x, heights = np.asarray(x), np.asarray(heights, dtype=float)
-    options = {
-        "color": colour,
-        "marker": "o",
-        "linewidth": 2.0,
-        "markersize": 5.5,
-    } | style
+    x = np.asarray(x)
+    heights = np.asarray(heights, dtype=float)
+    defaults = {"color": colour, "marker": "o", "linewidth": 2.0, "markersize": 5.5}
+    style = defaults | style
     if errors is not None:
-        band = {
-            "color": colour,
-            "alpha": 0.2,
-            "label": "\N{PLUS-MINUS SIGN} 1 standard error",
-        }
-        ax.fill_between(x, heights - errors, heights + errors, linewidth=0, **band)
+        ax.fill_between(
+            x,
+            heights - errors,
+            heights + errors,
+            linewidth=0,
+            color=colour,
+            alpha=0.2,
+            label="\N{PLUS-MINUS SIGN} 1 standard error",
+        )
     if as_good is not None:
-        options |= HOLLOW
-        filled = {
+        style |= HOLLOW
+        filled = style | {
             "linestyle": "none",
             "markerfacecolor": colour,
             "label": "as good as the best",
         }
-        ax.plot(x[as_good], heights[as_good], zorder=3, **options | filled)
+        ax.plot(x[as_good], heights[as_good], zorder=3, **filled)
         ax.legend(loc="best", **LEGEND)
     ax.spines[["top", "right"]].set_visible(False)
-    return ax.plot(x, heights, **options)[0]
+    return ax.plot(x, heights, **style)[0]
 
 
-def place_values(ax: Any, name: str, values: Sequence[Any], chosen: Any) -> np.ndarray:
-    """Put the values of a parameter side by side, and name them; return where they stand.
+def set_value_ticks(
+    ax: Any, name: str, values: Sequence[Any], chosen: Any
+) -> np.ndarray:
+    """Put the values of a parameter side by side on the x axis; return their positions.
 
     A line marks the one that was chosen; None: none was.
     """
-    places = np.arange(len(values))
-    every = int(np.ceil(len(values) / 12))  # more names would overlap
-    names = [name_of(value) for value in values[::every]]
-    turned = {"rotation": 30, "ha": "right"} if len(" ".join(names)) > 52 else {}
-    ax.set_xticks(places[::every], names, **turned)
+    positions = np.arange(len(values))
+    step = int(np.ceil(len(values) / 12))  # more names would overlap
+    names = [format_value(value) for value in values[::step]]
+    is_long = len(" ".join(names)) > 52
+    rotation = {"rotation": 30, "ha": "right"} if is_long else {}
+    ax.set_xticks(positions[::step], names, **rotation)
     ax.set(xlabel=name, xlim=(-0.5, len(values) - 0.5))
     if chosen is not None:
         ax.axvline(list(map(str, values)).index(str(chosen)), **CHOSEN)
-        ax.set_title(f"chosen: {name} = {name_of(chosen)}", fontsize="medium")
-    return places
+        ax.set_title(f"chosen: {name} = {format_value(chosen)}", fontsize="medium")
+    return positions
 
 
-def name_of(value: Any) -> str:
-    """Return a value as an axis shows it: a number of four digits, another one cut if long."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    return f"{value:.4g}" if number else cut(" ".join(str(value).split()))
+def format_value(value: Any) -> str:
+    """Return a number with four digits, or the text of another value, shortened."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return f"{value:.4g}"
+    return shorten(" ".join(str(value).split()))
 
 
-def draw_cells(
+def shorten(name: str) -> str:
+    """Return a name, with an ellipsis at the end if it is too long."""
+    if len(name) <= LONGEST:
+        return name
+    return name[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def draw_matrix(
     ax: Any,
-    edges: Sequence[Any],
+    x: np.ndarray,
+    y: np.ndarray,
     values: np.ndarray,
-    scale: tuple[str, str],
+    label: str,
+    extend: str,
     **colours: Any,
 ) -> tuple[Any, Any]:
     """Draw a matrix, its first row on top, and a scale of its colours; return both.
 
-    Columns are counted below it; the edges of cells are those along x and along y. The scale has a
-    name, and is pointed as matplotlib's `extend` says.
+    Cells have the edges `x` and `y`. The scale has a label, and is pointed as matplotlib's
+    `extend` says.
     """
-    mesh = ax.pcolormesh(*edges, values, **colours)
-    mesh.set_rasterized(
-        True
-    )  # in a PDF, too: thousands of cells are slow to show one by one
-    ax.set(xlim=(0, edges[0][-1]), ylim=(edges[1][-1], 0))
-    count_along(ax.xaxis)
+    mesh = ax.pcolormesh(x, y, values, **colours)
+    mesh.set_rasterized(True)  # thousands of cells in a PDF are slow to show
+    ax.set(xlim=(0, x[-1]), ylim=(y[-1], 0))
+    set_count_ticks(ax.xaxis)
     ax.grid(False)
     beside = ax.inset_axes((8, 0.1, 9, 0.8), transform=points_outside(ax)[2])
-    bar = ax.figure.colorbar(mesh, cax=beside, extend=scale[1])
-    bar.set_label(scale[0], fontsize=FONT)
+    bar = ax.figure.colorbar(mesh, cax=beside, extend=extend)
+    bar.set_label(label, fontsize=FONT)
     bar.formatter.set_powerlimits((-3, 4))  # digits of large numbers are wide
     return mesh, bar
 
 
 def add_legend(ax: Any, title: str) -> None:
-    """Name lines at the right of axes, in letters so small that a part of their room is enough."""
-    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0}
-    legend = partial(ax.legend, title=title, alignment="left", frameon=False, **place)
-    room = (
-        ax.get_position(original=True).size * ax.figure.bbox.size * (_SURROUNDINGS, 1)
-    )
-    size = legend(fontsize=FONT, title_fontsize=FONT).get_window_extent().size
-    font = FONT * min(
-        1, *(0.9 * room / size)
-    )  # small letters do not shrink in proportion
-    legend(fontsize=font, title_fontsize=font, markerscale=font / FONT)
+    """Add a legend at the right of axes, in letters small enough for a part of their room."""
+
+    def draw(font: float, scale: float | None = None) -> Any:
+        return ax.legend(
+            title=title,
+            alignment="left",
+            frameon=False,
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.0),
+            borderaxespad=0,
+            fontsize=font,
+            title_fontsize=font,
+            markerscale=scale,
+        )
+
+    room = ax.get_position(original=True).size * ax.figure.bbox.size * (_MAX_MARGIN, 1)
+    shares = 0.9 * room / draw(FONT).get_window_extent().size
+    # small letters do not shrink in proportion
+    font = FONT * min(1, shares.min())
+    draw(font, font / FONT)
 
 
-def count_along(axis: Any, most: int = 5) -> None:
+def set_count_ticks(axis: Any, n_ticks: int = 5) -> None:
     """Put a few round numbers on an axis that counts samples, clusters or updates."""
-    axis.get_major_locator().set_params(nbins=most, integer=True, steps=(1, 2, 5, 10))
+    axis.get_major_locator().set_params(
+        nbins=n_ticks, integer=True, steps=(1, 2, 5, 10)
+    )
     axis.set_major_formatter("{x:,.0f}")
 
 
-def points_outside(ax: Any) -> tuple[Any, Any, Any]:
-    """Return transforms that count points from an edge of the axes.
-
-    For what stands at the left, points from the left edge (x) and data (y); for what stands below,
-    data (x) and points from the bottom edge (y); for what stands at the right, points from the
-    right edge (x) and shares of the height (y).
-    """
-    from matplotlib.transforms import Affine2D, ScaledTranslation
-    from matplotlib.transforms import blended_transform_factory as blended
-
-    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans
-    left, right = (points + ScaledTranslation(x, 0, ax.transAxes) for x in (0, 1))
-    return (
-        blended(left, ax.transData),
-        blended(ax.transData, left),
-        blended(right, ax.transAxes),
-    )
-
-
-def side_of(ax: Any) -> float:
-    """Return the shorter side of axes in points, once what stands around them by now has room."""
-    ax.get_tightbbox()  # which lets them shrink
-    return float(min(ax.bbox.size)) * 72 / ax.figure.dpi
-
-
-def colour_of(i: int) -> str:
+def cluster_colour(i: int) -> str:
     """Return the colour of the i-th cluster, line or source; after 21 they begin again."""
     # after seven colours the same darker, then paler: mixed with black, then with white
     share, tone = ((0.0, 0), (0.5, 0), (0.55, 255))[i // len(COLOURS) % 3]
-    colour = COLOURS[i % len(COLOURS)]
-    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return "#" + "".join(
-        f"{round((1 - share) * part + share * tone):02X}" for part in parts
-    )
-
-
-def cut(name: str) -> str:
-    """Return a name, with an ellipsis where it was cut because it was long."""
-    return (
-        name
-        if len(name) <= LONGEST
-        else name[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    )
+    colour = bytes.fromhex(COLOURS[i % len(COLOURS)][1:])
+    mixed = (round((1 - share) * part + share * tone) for part in colour)
+    return "#" + bytes(mixed).hex().upper()

@@ -8,13 +8,10 @@ import numpy as np
 
 import nmfcluster.display.style as look
 
-_FUSED = (
-    "source_names_",
-    "a SimilarityFusionNMF",
-    "the constructor takes weights of others",
-)
-_AGREE = 5.0  # score from which on two sources agree: that of `SimilarityFusionNMF`
-_LEGIBLE = 12  # sources whose correlations are written into their cells: there is no room for more
+# score above which two sources agree: that of `SimilarityFusionNMF`
+_MIN_SCORE = 5.0
+# sources whose correlations are written into their cells; more would not be legible
+_MAX_WRITTEN = 12
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -113,12 +110,14 @@ class SourceWeightsDisplay:
         SourceWeightsDisplay
             The picture, drawn.
         """
-        model = look.check_fitted(estimator, *_FUSED)
-        told = {
-            "losses": model.source_losses_,
-            "agreement": getattr(model, "agreement_", None),
-        }
-        return cls(names=model.source_names_, weights=model.weights_, **told).plot(ax)
+        model = _check_model(estimator)
+        display = cls(
+            names=model.source_names_,
+            weights=model.weights_,
+            losses=model.source_losses_,
+            agreement=getattr(model, "agreement_", None),
+        )
+        return display.plot(ax)
 
     @classmethod
     def from_estimators(
@@ -146,10 +145,7 @@ class SourceWeightsDisplay:
             If `estimators` is empty, their sources have different names, or `chosen` is not the
             `eta` of one of them.
         """
-        models = [
-            look.check_fitted(one, *_FUSED)
-            for one in look.listed(estimators, "estimators")
-        ]
+        models = [_check_model(one) for one in look.read_list(estimators, "estimators")]
         names = [model.source_names_ for model in models]
         if len(set(names)) != 1:
             raise ValueError(f"estimators must have the same sources, got {names}.")
@@ -160,9 +156,8 @@ class SourceWeightsDisplay:
                 f"chosen must be the eta of an estimator, {values}, got {chosen!r}."
             )
         weights = np.array([model.weights_ for model in models])
-        return cls(names=names[0], weights=weights, values=values, chosen=chosen).plot(
-            ax
-        )
+        display = cls(names=names[0], weights=weights, values=values, chosen=chosen)
+        return display.plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the picture.
@@ -184,71 +179,90 @@ class SourceWeightsDisplay:
         else:
             self._plot_lines(self.values, ax)
         if ax is None and self.agreement is not None and len(self.names) > 1:
-            self._plot_agreement(*self.agreement)
+            correlations, scores = self.agreement
+            self._plot_agreement(correlations, scores)
         return self
 
-    def _plot_bars(self, ax: Any) -> None:
+    def _plot_bars(self, ax) -> None:
         n_sources = len(self.names)
-        self.figure_, self.ax_ = look.axes_for(
-            ax, (6.4, 0.3 * n_sources + 1.0), crowded=True
-        )
-        ax, places = self.ax_, np.arange(n_sources)
-        self.bars_ = ax.barh(places, self.weights, height=0.66, color=look.EMPHASIS)
+        figsize = (6.4, 0.3 * n_sources + 1.0)
+        self.figure_, self.ax_ = look.get_axes(ax, figsize, has_margins=True)
+        ax = self.ax_
+        rows = np.arange(n_sources)
+        self.bars_ = ax.barh(rows, self.weights, height=0.66, color=look.EMPHASIS)
         ax.axvline(1 / n_sources, **look.DASHED | {"zorder": 3})
-        ax.set_yticks(places, [look.cut(name) for name in self.names])
+        ax.set_yticks(rows, [look.shorten(name) for name in self.names])
         ax.set(xlabel="weight", xlim=(0, None), ylim=(n_sources - 0.4, -0.6))
         ax.tick_params(axis="y", length=0)
         ax.spines[["top", "right"]].set_visible(False)
-        if self.losses is not None:
-            right = {
-                "xycoords": ax.get_yaxis_transform(),
-                "va": "center",
-                "fontsize": look.FONT,
-            }
-            for place, text in [
-                *enumerate(f"{loss:.3g}" for loss in self.losses),
-                (-1, "loss"),
-            ]:
-                ax.annotate(text, (1, place), (34, 0), **look.NOTE | right)
+        if self.losses is None:
+            return
+        texts = [f"{loss:.3g}" for loss in self.losses]
+        for row, text in zip([*rows, -1], [*texts, "loss"], strict=True):
+            ax.annotate(
+                text,
+                (1, row),
+                (34, 0),
+                textcoords="offset points",
+                ha="right",
+                va="center",
+                xycoords=ax.get_yaxis_transform(),
+                fontsize=look.FONT,
+            )
 
     def _plot_agreement(self, correlations: np.ndarray, scores: np.ndarray) -> None:
         """Draw a cell for every two sources at the left of the bars, in the same rows."""
-        n, told = len(scores), np.where(scores > _AGREE, correlations, np.nan)
-        widths, edges = (min(0.09 * n, 1.0), 1), np.arange(n + 1) - 0.5
-        self.figure_.set_figwidth(6.4 + 0.2 * min(n, _LEGIBLE))
-        room = self.ax_.get_subplotspec().subgridspec(
-            1, 2, width_ratios=widths, wspace=0.02
+        n = len(scores)
+        agreeing = np.where(scores > _MIN_SCORE, correlations, np.nan)
+        self.figure_.set_figwidth(6.4 + 0.2 * min(n, _MAX_WRITTEN))
+        left, right = self.ax_.get_subplotspec().subgridspec(
+            1, 2, width_ratios=(min(0.09 * n, 1.0), 1), wspace=0.02
         )
-        self.ax_.set_subplotspec(room[1])
-        ax = self.figure_.add_subplot(room[0], sharey=self.ax_)
-        # a correlation of 0 is not white: sources that agree in little do agree
-        self.cells_ = ax.pcolormesh(edges, edges, told, cmap="Blues", vmin=-0.3, vmax=1)
-        style = {"ha": "center", "va": "center", "fontsize": 7}
+        self.ax_.set_subplotspec(right)
+        ax = self.figure_.add_subplot(left, sharey=self.ax_)
+        # a correlation of 0 is not white, as sources with a small one may agree
+        edges = np.arange(n + 1) - 0.5
+        self.cells_ = ax.pcolormesh(
+            edges, edges, agreeing, cmap="Blues", vmin=-0.3, vmax=1
+        )
         for (i, j), value in np.ndenumerate(np.round(correlations, 2) + 0):  # no -0.00
-            if i != j and n <= _LEGIBLE:
+            if i != j and n <= _MAX_WRITTEN:
                 ax.text(
                     j,
                     i,
                     f"{value:.2f}",
-                    color="white" if told[i, j] > 0.5 else "0.2",
-                    **style,
+                    color="white" if agreeing[i, j] > 0.5 else "0.2",
+                    ha="center",
+                    va="center",
+                    fontsize=7,
                 )
         ax.set(xticks=[], xlabel="agreement")
         ax.tick_params(length=0)
         self.ax_.tick_params(labelleft=False)
 
-    def _plot_lines(self, values: Sequence[float], ax: Any) -> None:
-        self.figure_, self.ax_ = look.axes_for(ax, (7.8, 4.2), crowded=True)
-        places = look.place_values(self.ax_, "eta", values, self.chosen)
-        for i, (name, weights) in enumerate(
-            zip(self.names, self.weights.T, strict=True)
-        ):
-            style: dict[str, Any] = {
-                "colour": look.colour_of(i),
-                "label": look.cut(name),
-            }
-            self.lines_.append(look.draw_curve(self.ax_, places, weights, **style))
+    def _plot_lines(self, values: Sequence[float], ax) -> None:
+        self.figure_, self.ax_ = look.get_axes(ax, (7.8, 4.2), has_margins=True)
+        x = look.set_value_ticks(self.ax_, "eta", values, self.chosen)
+        for i, name in enumerate(self.names):
+            line = look.draw_curve(
+                self.ax_,
+                x,
+                self.weights[:, i],
+                colour=look.cluster_colour(i),
+                label=look.shorten(name),
+            )
+            self.lines_.append(line)
         self.ax_.axhline(1 / len(self.names), **look.DASHED)
-        highest = float(np.max(self.weights) or 1)  # all are 0 if none says anything
+        highest = float(np.max(self.weights) or 1)  # all may be 0
         self.ax_.set(ylim=(-0.02 * highest, 1.06 * highest), ylabel="weight")
         look.add_legend(self.ax_, "source")
+
+
+def _check_model(estimator):
+    """Return a fitted fusion with numpy arrays; raise if it is not one."""
+    return look.check_fitted(
+        estimator,
+        "source_names_",
+        expected="a SimilarityFusionNMF",
+        cure="the constructor takes weights of others",
+    )

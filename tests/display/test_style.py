@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from nmfcluster.display.style import COLOURS, colour_of, cut
+from nmfcluster.display.style import COLOURS, cluster_colour, shorten
 
 
 def test_long_names_are_cut():
-    assert cut(30 * "a") == 30 * "a"
-    assert cut(31 * "a") == 29 * "a" + "…"
+    assert shorten(30 * "a") == 30 * "a"
+    assert shorten(31 * "a") == 29 * "a" + "…"
 
 
 def test_colours_do_not_repeat_below_twenty_clusters():
-    colours = [colour_of(i) for i in range(22)]
+    colours = [cluster_colour(i) for i in range(22)]
     assert tuple(colours[:7]) == COLOURS
     assert len(set(colours)) == 21
     assert colours[21] == colours[0]
@@ -41,7 +41,7 @@ XYZ = np.array(
 
 @pytest.mark.parametrize("eye", EYES)
 def test_colour_blind_readers_tell_seven_clusters_apart(eye):
-    colours = [colour_of(i) for i in range(7)]
+    colours = [cluster_colour(i) for i in range(7)]
     rgb = np.array(
         [[int(c[at : at + 2], 16) / 255 for at in (1, 3, 5)] for c in colours]
     )
