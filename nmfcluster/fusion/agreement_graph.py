@@ -55,7 +55,7 @@ class AgreementGraph(FittedSources):
     relative = True
     max_rounds = 5
 
-    def __init__(self, reader: StackReader, objects: Any, sample: Sample) -> None:
+    def __init__(self, reader: StackReader, objects, sample: Sample) -> None:
         is_square = objects.shape[0] == objects.shape[1]
         super().__init__(reader, sample)
         self.evaluated_rows = sample.compared if is_square else sample.fitted
@@ -64,19 +64,20 @@ class AgreementGraph(FittedSources):
         # read the residuals, one source after the other: together sources can be large
         dtypes = []
 
-        def read_residual(source: Any) -> Residual:
+        def read_residual(source) -> Residual:
             dtypes.append(source.dtype)
             return compute_residual(source, is_square)
 
         with np.errstate(over="ignore"):  # a sum that is too large is refused
             if is_square:
-                residuals, _ = reader.compare_fitted(
+                residuals = reader.compare_fitted(
                     objects, sample.compared, read_residual
                 )
             else:  # similarities to what are no objects
-                sources, _ = reader.compare_with_columns(
+                stack = reader.compare_with_columns(
                     objects, sample.fitted, sample.compared
                 )
+                sources = list(stack.filled())
                 for source, label in zip(sources, reader.labels, strict=True):
                     check_above_0(source, label)
                 _clear_self_similarities(sources)
@@ -105,7 +106,7 @@ class AgreementGraph(FittedSources):
         self._votes = vote_shares(self._duplicates)
         self._is_informative = np.array([R.size > 0 for R in residuals])
 
-    def fit(self, config: SolverConfig, eta: float, weights: Any) -> None:
+    def fit(self, config: SolverConfig, eta: float, weights) -> None:
         self._n_clusters = config.n_clusters
         # the weights of informative sources: those of the user, or equal ones of those that agree
         prior = self._vote() if weights is None else weights
@@ -147,7 +148,7 @@ class AgreementGraph(FittedSources):
         ]
         return np.array(losses)
 
-    def mix_new(self, sources: list[Any]) -> Any:
+    def mix_new(self, sources: list[Any]):
         new = [self._residuals[i].residual_of_new(sources[i]) for i in self._order]
         weights = self.weights[self._order]
         graph = fused_rows(new, weights, self._n_neighbors, self._distinct)
@@ -205,7 +206,7 @@ class AgreementGraph(FittedSources):
             "few sources cannot outvote each other. weights= says which to trust."
         )
 
-    def _eigengap(self, graph: Any) -> float:
+    def _eigengap(self, graph) -> float:
         """Return how far k eigenvalues are above the next: how far k clusters stand out."""
         if not self._square:
             graph = both_ways(graph)
@@ -214,7 +215,7 @@ class AgreementGraph(FittedSources):
         values, _ = leading_eigenpairs(Explicit(graph.astype(np.float64)), n_values)
         return float(values[k - 1] - values[k]) if len(values) > k else 0.0
 
-    def _graph_of_source(self, R: Residual) -> Any:
+    def _graph_of_source(self, R: Residual):
         """Return the graph of a source alone, of some of the objects where it is dense.
 
         The first ones are as good as any: their order is random.
@@ -228,7 +229,7 @@ class AgreementGraph(FittedSources):
         n_neighbors = n_neighbors_to_keep([R], weights, self._n_clusters, distinct)
         return fused_graph([[R]], weights, n_neighbors, distinct).A
 
-    def _fuse(self, blocks: Any, weights: np.ndarray) -> FusedGraph:
+    def _fuse(self, blocks, weights: np.ndarray) -> FusedGraph:
         """Return the graph that weighted sources make, of blocks of their residuals."""
         weights = np.asarray(weights, dtype=np.float64)
         n_neighbors = self._count_neighbors(weights)
@@ -245,7 +246,7 @@ class AgreementGraph(FittedSources):
         if self._blocks_of_landmarks is None:
             yield [self._residuals[i] for i in self._order]
             return
-        for sources, _ in self._blocks_of_landmarks():
+        for sources in self._blocks_of_landmarks():
             yield [self._residuals[i].residual_of_new(sources[i]) for i in self._order]
 
 
@@ -319,7 +320,7 @@ def _components(adjacency: np.ndarray) -> np.ndarray:
     return connected_components(sp.csr_array(adjacency), directed=False)[1]
 
 
-def read_source_weights(given: Any, names: tuple[str, ...]) -> np.ndarray | None:
+def read_source_weights(given, names: tuple[str, ...]) -> np.ndarray | None:
     """Return the user's weights of sources, which sum to 1; None if there are none.
 
     Parameters

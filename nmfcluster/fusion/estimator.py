@@ -27,7 +27,7 @@ from nmfcluster.fusion.agreement_graph import AgreementGraph, read_source_weight
 from nmfcluster.fusion.kl_fusion import CrossEntropyFusion, KLFusion
 from nmfcluster.fusion.kl_loss import explained_by_clusters
 from nmfcluster.fusion.model import draw_sample, fusion_nmf
-from nmfcluster.stack.readers import read_objects, takes_similarities
+from nmfcluster.stack.readers import read_objects
 
 _CRITERIA: dict[str, type[AgreementGraph | KLFusion]] = {
     "agreement": AgreementGraph,
@@ -429,7 +429,7 @@ class SimilarityFusionNMF(NMFClusterer):
         names = self._sources_.reader.read_new(self, X).index if is_frame else None
         return memberships if names is None else memberships.set_axis(names)
 
-    def _extend(self, X: Any) -> np.ndarray:
+    def _extend(self, X) -> np.ndarray:
         objects = self._sources_.reader.read_new(self, X)
         return self._sources_.extend(objects, np.arange(len(objects)), self._profile_)
 
@@ -587,7 +587,7 @@ class SimilarityFusionNMF(NMFClusterer):
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity` and `criterion`."""
         tags = super().__sklearn_tags__()
-        is_pairwise = takes_similarities(self.affinity)
+        is_pairwise = self.affinity == "precomputed"
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = is_pairwise
         tags.input_tags.positive_only = is_pairwise and self.criterion != "agreement"

@@ -32,15 +32,16 @@ class KLFusion(FittedSources):
     max_rounds = 100
     subtracts_entropy = True
 
-    def __init__(self, reader: StackReader, objects: Any, sample: Sample) -> None:
+    def __init__(self, reader: StackReader, objects, sample: Sample) -> None:
         super().__init__(reader, sample)
         self.evaluated_rows = sample.fitted
         if sample.symmetric:
-            sources, seen = reader.compare_fitted(objects, sample.compared)
+            sources = reader.compare_fitted(objects, sample.compared)
+            seen = reader.seen
         else:
-            sources, seen = reader.compare_with_columns(
-                objects, sample.fitted, sample.compared
-            )
+            stack = reader.compare_with_columns(objects, sample.fitted, sample.compared)
+            sources = list(stack.filled())
+            seen = stack.seen()
         if not seen.all():
             label = reader.labels[int(seen.all(axis=0).argmin())]
             raise ValueError(
@@ -68,7 +69,7 @@ class KLFusion(FittedSources):
         # sources are summed in an order of their own: sums round alike in any order of them
         self._order = np.lexsort((self._sizes, self._entropies))
 
-    def fit(self, config: SolverConfig, eta: float, weights: Any) -> None:
+    def fit(self, config: SolverConfig, eta: float, weights) -> None:
         n_sources = len(self.own)
         if weights is None:
             weights = np.full(n_sources, 1 / n_sources)
@@ -85,14 +86,14 @@ class KLFusion(FittedSources):
             return np.array(losses) - self._entropies
         return np.array(losses)
 
-    def mix_new(self, sources: list[Any]) -> Any:
+    def mix_new(self, sources: list[Any]):
         return self._weighted_sum(sources, self.weights)
 
     def contributions(self) -> list[Any]:
         scales = self.weights / self._sizes
         return [w * sp.csr_array(S) for w, S in zip(scales, self.own, strict=True)]
 
-    def _weighted_sum(self, sources: list[Any], weights: np.ndarray) -> Any:
+    def _weighted_sum(self, sources: list[Any], weights: np.ndarray):
         """Return the mixture of sources: sparse if all of those with a weight are."""
         scales = (weights / self._sizes).astype(self.dtype)
         terms = [(scales[i], sources[i]) for i in self._order if scales[i] > 0]

@@ -6,7 +6,6 @@ A symmetric matrix P that is scaled to sum to 1 says how often two objects occur
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -123,12 +122,12 @@ class SparsePairs:
 Pairs = DensePairs | SparsePairs
 
 
-def make_pairs(matrix: Any) -> Pairs:
+def make_pairs(matrix) -> Pairs:
     """Return the pairs of a symmetric, nonnegative matrix, {ndarray, csr_array} (n, n)."""
     return SparsePairs(matrix) if sp.issparse(matrix) else DensePairs(matrix)
 
 
-def cross_entropy(S: Any, W: np.ndarray, H: np.ndarray) -> float:
+def cross_entropy(S, W: np.ndarray, H: np.ndarray) -> float:
     """Return ``-sum_ij p_ij log (W H')_ij`` of a matrix scaled to sum to 1, in nats.
 
     Parameters
@@ -195,7 +194,7 @@ def unexplained_share(S: sp.csr_array, W: np.ndarray, H: np.ndarray) -> float:
     return float(1 - p @ np.log(1 - share + share * ratios) / information)
 
 
-def explained_by_clusters(S: Any, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+def explained_by_clusters(S, W: np.ndarray, H: np.ndarray) -> np.ndarray:
     """Return what every cluster explains of the pairs of a matrix, (k,), in nats times its sum.
 
     ``sum_ij s_ij t_ij log(m_ij / (m_i. m_.j))`` for the model ``M = W H'``, scaled to sum to 1,

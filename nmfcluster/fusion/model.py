@@ -81,7 +81,7 @@ def em_step(objective: FusionObjective, W: np.ndarray) -> np.ndarray:
     return _make_positive(H * objective.pairs.ratio_product(W, H))
 
 
-def extrapolate_steps(step: Any, W: np.ndarray) -> list[np.ndarray]:
+def extrapolate_steps(step, W: np.ndarray) -> list[np.ndarray]:
     """Return where three extrapolated steps lead, and where two plain ones do.
 
     SQUAREM [1]_: the second step shows how fast the first one shrinks. Extrapolated, the two jump
@@ -179,7 +179,7 @@ class SpectralStarts:
     n_clusters : int
     """
 
-    def __init__(self, matrix: Any, n_clusters: int) -> None:
+    def __init__(self, matrix, n_clusters: int) -> None:
         self._matrix = matrix
         self._n_clusters = n_clusters
 
@@ -231,7 +231,7 @@ class SpectralStarts:
 
 
 def fit_fusion(
-    matrix: Any,
+    matrix,
     config: SolverConfig,
     *,
     relative: bool,
@@ -397,7 +397,7 @@ class FittedSources:
         self.symmetric = sample.symmetric
         self.n_compared = len(sample.compared)
 
-    def mix(self, weights: np.ndarray) -> Any:
+    def mix(self, weights: np.ndarray):
         """Return the mixture of the sources with these weights."""
         raise NotImplementedError
 
@@ -405,7 +405,7 @@ class FittedSources:
         """Return the loss of every source by a model, (L,)."""
         raise NotImplementedError
 
-    def mix_new(self, sources: list[Any]) -> Any:
+    def mix_new(self, sources: list[Any]):
         """Return the mixture of the similarities of other objects, {ndarray, csr_array} (m, p)."""
         raise NotImplementedError
 
@@ -462,7 +462,7 @@ class FittedSources:
 
     def extend_to_all(
         self,
-        objects: Any,
+        objects,
         order: CanonicalOrder,
         posterior: np.ndarray,
         profile: np.ndarray,
@@ -491,11 +491,23 @@ class FittedSources:
             )
         return rows
 
-    def extend(
-        self, objects: Any, numbers: np.ndarray, profile: np.ndarray
-    ) -> np.ndarray:
-        """Return the similarity of some objects to the clusters that a profile describes."""
-        return self.reader.extend(objects, numbers, profile, self.mix_new)
+    def extend(self, objects, numbers: np.ndarray, profile: np.ndarray) -> np.ndarray:
+        """Return the similarity of some objects to every cluster, (n_numbers, n_clusters).
+
+        It is ``S @ profile`` for the mixture S of the similarities to the fitted objects, for some
+        rows at a time. A profile says what similarity to a fitted object tells of a cluster.
+        """
+        blocks = []
+        for sources in self.reader.compare_in_blocks(objects, numbers):
+            with np.errstate(over="ignore", invalid="ignore"):
+                block = np.asarray(self.mix_new(sources) @ profile)
+            if not np.isfinite(block).all():
+                raise ValueError(
+                    "X must not hold similarities whose sums are too large for their dtype, "
+                    f"{sources[0].dtype}; the largest is {max(map(storage.largest, sources)):.3g}."
+                )
+            blocks.append(block)
+        return np.concatenate(blocks)
 
     def row_column_factors(
         self, W: np.ndarray | None = None

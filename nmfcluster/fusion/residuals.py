@@ -98,7 +98,7 @@ class Residual:
                 np.fill_diagonal(N, 0)
         return _residual_of_scaled(N, self.degrees, self.square)
 
-    def residual_of_new(self, source: Any) -> Residual:
+    def residual_of_new(self, source) -> Residual:
         """Return the residual of the similarities of other objects, (m, n), to these."""
         if sp.issparse(self.stored):
             source = sp.csr_array(source)
@@ -123,7 +123,7 @@ class Residual:
         return stored - self.rows[rows] * self.columns[columns]
 
 
-def compute_residual(source: Any, square: bool) -> Residual:
+def compute_residual(source, square: bool) -> Residual:
     """Return the residual of a source over independence.
 
     Parameters
@@ -151,7 +151,7 @@ def compute_residual(source: Any, square: bool) -> Residual:
     return _residual_of_scaled(N, degrees, square)
 
 
-def _residual_of_scaled(N: Any, degrees: np.ndarray, square: bool) -> Residual:
+def _residual_of_scaled(N, degrees: np.ndarray, square: bool) -> Residual:
     """Return the residual of a source that is divided by the roots of its sums."""
     row_sums = sums_of(N, axis=1)
     if square:
@@ -185,7 +185,7 @@ def _subtract_expected(R: Residual) -> Residual:
     return replace(R, stored=out)
 
 
-def _clean(source: Any, square: bool) -> Any:
+def _clean(source, square: bool):
     """Return a source without negative or negligible entries, or the diagonal if it is square."""
     least = 0.0
     if 0 not in source.shape:
@@ -201,9 +201,7 @@ def _clean(source: Any, square: bool) -> Any:
     return cleaned
 
 
-def _divide_by_roots(
-    S: Any, row_degrees: np.ndarray, column_degrees: np.ndarray
-) -> Any:
+def _divide_by_roots(S, row_degrees: np.ndarray, column_degrees: np.ndarray):
     """Return a source divided by the roots of its sums; an array is written to."""
     row_factors = storage.inverse(np.sqrt(row_degrees))
     column_factors = storage.inverse(np.sqrt(column_degrees))
@@ -216,7 +214,7 @@ def _divide_by_roots(
     return S
 
 
-def sums_of(array: Any, axis: int) -> np.ndarray:
+def sums_of(array, axis: int) -> np.ndarray:
     """Return the sums of a matrix along an axis, in float64."""
     return np.asarray(array.sum(axis=axis, dtype=np.float64)).ravel()
 
@@ -291,7 +289,7 @@ def inner_product(one: Residual, other: Residual) -> float:
     return product - expected
 
 
-def _bilinear_form(u: np.ndarray, stored: Any, v: np.ndarray) -> float:
+def _bilinear_form(u: np.ndarray, stored, v: np.ndarray) -> float:
     return float(u @ (stored @ v.astype(stored.dtype)))
 
 
@@ -356,7 +354,7 @@ def n_neighbors_to_keep(
     residuals: list[Residual],
     weights: np.ndarray,
     n_clusters: int,
-    distinct: Any = slice(None),
+    distinct=slice(None),
 ) -> int | None:
     """Return how many neighbours an object has in the sum of sources; None: all that one has.
 
@@ -385,7 +383,7 @@ def fused_graph(
     blocks: Iterable[list[Residual]],
     weights: np.ndarray,
     n_neighbors: int | None,
-    distinct: Any = slice(None),
+    distinct=slice(None),
 ) -> FusedGraph:
     """Return the graph that weighted sources make.
 
@@ -423,7 +421,7 @@ def fused_rows(
     residuals: list[Residual],
     weights: np.ndarray,
     n_neighbors: int | None,
-    distinct: Any = slice(None),
+    distinct=slice(None),
 ) -> sp.csr_array:
     r"""Return the pairs that sources together call similar, and how much.
 
@@ -471,7 +469,7 @@ def _counting(residuals: list[Residual], weights: np.ndarray) -> list[Any]:
     return [(R, float(w)) for R, w in pairs if w > 0 and R.size > 0]
 
 
-def _contributions(counting: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _contributions(counting, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return what every source adds to some entries of R, (n_counting, n_pairs), in float32."""
     parts = np.zeros((len(counting), len(rows)), dtype=np.float32)
     total_weights = np.zeros(len(rows))
@@ -482,9 +480,7 @@ def _contributions(counting: Any, rows: np.ndarray, columns: np.ndarray) -> np.n
     return parts / roots.astype(np.float32)
 
 
-def _nearest_of_rows(
-    counting: Any, rows: slice, n_neighbors: int, distinct: Any
-) -> sp.csr_array:
+def _nearest_of_rows(counting, rows: slice, n_neighbors: int, distinct) -> sp.csr_array:
     """Return the largest entries of some rows."""
     first = counting[0][0]
     shape = (rows.stop - rows.start, first.stored.shape[1])
@@ -504,7 +500,7 @@ def _nearest_of_rows(
     return storage.near(np.maximum(fused, 0, out=fused), n_neighbors, distinct)
 
 
-def divide_by_degrees(graph: Any, column_degrees: np.ndarray) -> Any:
+def divide_by_degrees(graph, column_degrees: np.ndarray):
     """Return the entries divided by the roots of the degrees of both objects.
 
     Those of rows are their sums, those of columns are given. A degree counts as at least the entry

@@ -33,23 +33,19 @@ class _Stack:
     _as_array: ClassVar[str]  # what an error of numpy.asarray says to take instead
 
     @classmethod
-    def _unchecked(
-        cls, held: Any, names: tuple[str, ...], index: Any = None, columns: Any = None
-    ) -> Self:
+    def _unchecked(cls, held, names: tuple[str, ...], index=None, columns=None) -> Self:
         """Return a stack of what needs no checks."""
         new = cls.__new__(cls)
         new._set(held, names, index, columns)
         return new
 
-    def _set(
-        self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None
-    ) -> None:
+    def _set(self, held, names: tuple[str, ...], index, columns=None) -> None:
         self._held = tuple(held)  # what is kept of every source
         self.names = names
         self.index = index
         self._columns = columns  # names of the samples that these are similar to
 
-    def _cut(self, held: Any, rows: np.ndarray, columns: np.ndarray | None) -> Any:
+    def _cut(self, held, rows: np.ndarray, columns: np.ndarray | None):
         """Return some samples of one source; None: all columns."""
         raise NotImplementedError
 
@@ -146,11 +142,10 @@ class SimilarityStack(_Stack):
             names = sources.names if names is None else read_names(names, n, "source")
             self._set(sources._held, names, sources.index, sources._columns)
         else:
-            self._set(*read_sources(sources, names))
+            held, names, index, columns = read_sources(sources, names)
+            self._set(held, names, index, columns)
 
-    def _set(
-        self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None
-    ) -> None:
+    def _set(self, held, names: tuple[str, ...], index, columns=None) -> None:
         dtype = np.result_type(*(source.values.dtype for source in held))
         cast = [
             one._replace(values=one.values.astype(dtype, copy=False)) for one in held
@@ -293,11 +288,10 @@ class ViewStack(_Stack):
         if isinstance(views, ViewStack):
             self._set(views._held, views.names, views.index)
         else:
-            self._set(*read_views(views))
+            tables, names, index = read_views(views)
+            self._set(tables, names, index)
 
-    def _set(
-        self, held: Any, names: tuple[str, ...], index: Any, columns: Any = None
-    ) -> None:
+    def _set(self, held, names: tuple[str, ...], index, columns=None) -> None:
         super()._set(held, names, index)
         n = held[0].shape[0]
         # as that of the similarities of n samples by L views
@@ -320,11 +314,11 @@ class ViewStack(_Stack):
             parts.append(f"{name}: {counted(width, 'feature')}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    def _cut(self, held: Any, rows: np.ndarray, columns: np.ndarray | None) -> Any:
+    def _cut(self, held, rows: np.ndarray, columns: np.ndarray | None):
         return take_samples(held, rows)
 
 
-def _read_axes(key: Any, owner: str) -> tuple[Any, Any]:
+def _read_axes(key, owner: str) -> tuple[Any, Any]:
     """Return what a key says of rows, and of columns, None for nothing."""
     parts = key if isinstance(key, tuple) else (key,)
     if len(parts) > 1 and parts[-1] is Ellipsis:  # scikit-learn asks for [rows, ...]

@@ -245,7 +245,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                 sources.append(Source.of_seen(block, seen, view.seen))
         return SimilarityStack._unchecked(sources, self.names_)
 
-    def _check_missing(self, X: Any, feature_names: Any) -> None:
+    def _check_missing(self, X, feature_names) -> None:
         """Raise if a sample is NaN in part of a view, of features of these names, or None."""
         if not has_nan(X):
             return
@@ -254,7 +254,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
             numbers = _read_columns(columns, X.shape[1], feature_names, label)
             _read_view(X, numbers, label)
 
-    def _read(self, X: Any, reset: bool) -> Any:
+    def _read(self, X, reset: bool):
         """Return features, in rows: sums of a data frame's columns round otherwise."""
         return read_features(
             self,
@@ -266,7 +266,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         )
 
 
-def _clear_rounding(block: Any) -> Any:
+def _clear_rounding(block):
     """Return similarities as a matrix, without negative entries if these are all rounding."""
     block = as_matrix(block)
     rounding = _ROUNDING * float(np.finfo(block.dtype).eps) * largest(block)
@@ -275,7 +275,7 @@ def _clear_rounding(block: Any) -> Any:
     return block
 
 
-def _read_kernels(kernels: Any) -> list[tuple[str, Any, Any]]:
+def _read_kernels(kernels) -> list[tuple[str, Any, Any]]:
     """Return the name, the kernel and the columns of every source; a column of None is all.
 
     A source without a name is called by its kernel, with a number where there are several such.
@@ -317,9 +317,7 @@ def _read_kernels(kernels: Any) -> list[tuple[str, Any, Any]]:
     ]
 
 
-def _read_columns(
-    columns: Any, width: int, names: Any, label: str
-) -> np.ndarray | None:
+def _read_columns(columns, width: int, names, label: str) -> np.ndarray | None:
     """Return the positions of the columns of a view; None: it has all of them."""
     if columns is None:
         return None
@@ -346,9 +344,7 @@ def _read_columns(
     return chosen
 
 
-def _read_view(
-    X: Any, columns: np.ndarray | None, label: str
-) -> tuple[Any, np.ndarray]:
+def _read_view(X, columns: np.ndarray | None, label: str) -> tuple[Any, np.ndarray]:
     """Return the features of a view, and which samples have any; the others are left out."""
     view = X if columns is None else X[:, columns]
     if not has_nan(view):

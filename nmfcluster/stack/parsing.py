@@ -22,12 +22,12 @@ class Source(NamedTuple):
     columns: np.ndarray  # bool: not NaN throughout in these rows
 
     @classmethod
-    def of_seen(cls, block: Any, rows: np.ndarray, columns: np.ndarray) -> Source:
+    def of_seen(cls, block, rows: np.ndarray, columns: np.ndarray) -> Source:
         """Return the source of similarities of what was seen alone: masks of rows and columns."""
         return cls(embed(block, rows, columns), rows, columns)
 
 
-def read_names(names: Any, n_named: int, kind: str) -> tuple[str, ...]:
+def read_names(names, n_named: int, kind: str) -> tuple[str, ...]:
     """Return the names of sources or views, which must differ; numbered names for None."""
     if names is None:
         return tuple(f"{kind}{i}" for i in range(n_named))
@@ -40,9 +40,7 @@ def read_names(names: Any, n_named: int, kind: str) -> tuple[str, ...]:
     return tuple(str(name) for name in listed)
 
 
-def read_sources(
-    sources: Any, names: Any
-) -> tuple[list[Source], tuple[str, ...], Any, Any]:
+def read_sources(sources, names) -> tuple[list[Source], tuple[str, ...], Any, Any]:
     """Return sources of one shape, their names, and those of their rows and columns."""
     if isinstance(sources, dict) and not sp.issparse(sources):
         if names is None:
@@ -82,7 +80,7 @@ def read_sources(
     return read, names, index, columns
 
 
-def _read_nan(array: Any, label: str) -> Source:
+def _read_nan(array, label: str) -> Source:
     """Tell values from the rows and columns that are NaN."""
     if not has_nan(array):
         rows, columns = (np.ones(length, dtype=bool) for length in array.shape)
@@ -105,7 +103,7 @@ def _read_nan(array: Any, label: str) -> Source:
     return Source(np.where(np.isnan(array), 0, array), rows, columns)
 
 
-def read_views(views: Any) -> tuple[list[Any], tuple[str, ...], Any]:
+def read_views(views) -> tuple[list[Any], tuple[str, ...], Any]:
     """Return tables with the same samples, their names, and those of the samples."""
     if not isinstance(views, dict | list | tuple) or not views:
         wanted = "a dict or a list of at least one table, or a ViewStack"
@@ -145,7 +143,7 @@ def named_in_errors(label: str) -> Iterator[None]:
         raise kind(message if label in message else f"{label}: {message}") from error
 
 
-def check_values(values: Any, label: str, signed: bool = False) -> None:
+def check_values(values, label: str, signed: bool = False) -> None:
     """Raise if an entry is infinite, or negative unless these are `signed`."""
     if not all(values.shape):
         return
@@ -155,11 +153,11 @@ def check_values(values: Any, label: str, signed: bool = False) -> None:
         raise ValueError(f"{label} must not be negative; {_of_negative(values)}.")
 
 
-def _of_negative(values: Any) -> str:
+def _of_negative(values) -> str:
     return f"its smallest entry is {values.min():.3g}: {cure_of_negative(values)}"
 
 
-def cure_of_negative(values: Any) -> str:
+def cure_of_negative(values) -> str:
     """Return what to do about negative similarities."""
     if values.max() <= 0:
         return "negated distances -D need a kernel, numpy.exp(-D / D.mean()) say"
@@ -191,7 +189,7 @@ def check_square(
     check_above_0(values, label)
 
 
-def check_above_0(values: Any, label: str) -> None:
+def check_above_0(values, label: str) -> None:
     """Raise if no entry is above 0."""
     if values.max() <= 0:
         found = _of_negative(values) if storage.largest(values) else "all entries are 0"
@@ -219,7 +217,7 @@ def check_cross(
         )
 
 
-def is_similarity(view: Any) -> bool:
+def is_similarity(view) -> bool:
     """Return whether a table looks like similarities of its rows, but for NaN, to each other."""
     table = view if sp.issparse(view) else np.asarray(view)
     if table.dtype.kind not in "biuf" or table.shape[0] < table.shape[1]:
@@ -236,18 +234,18 @@ def is_similarity(view: Any) -> bool:
 # --- what is NaN, and so is not equal to itself; of a sparse matrix the stored entries count -----
 
 
-def has_nan(array: Any) -> bool:
+def has_nan(array) -> bool:
     """Return whether an entry is NaN."""
     return bool(np.isnan(array.data if sp.issparse(array) else array).any())
 
 
-def first_nan(array: Any) -> tuple[int, int] | None:
+def first_nan(array) -> tuple[int, int] | None:
     """Return the row and the column of a NaN, None where there is none."""
     i, j = (array != array).nonzero()
     return (int(i[0]), int(j[0])) if len(i) else None
 
 
-def find_seen(array: Any) -> tuple[np.ndarray, np.ndarray]:
+def find_seen(array) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows are not NaN throughout, and which columns are not so in these rows."""
     if sp.issparse(array):
         array = sp.csr_array(array)  # whose sums are arrays
@@ -261,7 +259,7 @@ def find_seen(array: Any) -> tuple[np.ndarray, np.ndarray]:
     return rows, columns
 
 
-def with_nan(source: Source, mark: bool = False) -> Any:
+def with_nan(source: Source, mark: bool = False):
     """Return a matrix with NaN in the rows and columns that were not seen.
 
     Parameters
@@ -290,7 +288,7 @@ def with_nan(source: Source, mark: bool = False) -> Any:
     return sp.csr_array(values + marked)
 
 
-def embed(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+def embed(array, rows: np.ndarray, columns: np.ndarray):
     """Return a matrix of zeros that holds another one where two masks cross; itself if all do.
 
     Parameters

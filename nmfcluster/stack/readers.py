@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from nmfcluster._base import read_features, require_nonnegative
 from nmfcluster._utils import validation
 from nmfcluster._utils.order import CanonicalOrder, canonical_order
-from nmfcluster._utils.storage import is_sparse, largest
+from nmfcluster._utils.storage import is_sparse
 from nmfcluster._utils.validation import counted, shown
 from nmfcluster.stack.container import SimilarityStack, ViewStack
 from nmfcluster.stack.kernels import KernelStack
@@ -23,17 +23,13 @@ from nmfcluster.stack.parsing import (
 )
 
 Objects = SimilarityStack | ViewStack
-# the matrix of every source, and which objects each has seen, (n, L)
-Similarities = tuple[list[Any], np.ndarray]
 
 # objects up to which views that name no kernel have a dense one, of 72 MB
 _MAX_DENSE = 3_000
 _BLOCK = 2048  # objects whose similarities are made at a time, which bounds memory
 
 
-def read_objects(
-    estimator: Any, X: Any, similarities: Any, views: Any
-) -> tuple[StackReader, Objects]:
+def read_objects(estimator, X, similarities, views) -> tuple[StackReader, Objects]:
     """Return the objects of a fit, and the reader of others.
 
     Views are known by their type. Otherwise `X` holds similarities if the `affinity` of the
@@ -58,7 +54,7 @@ def read_objects(
             kernels.append(KernelStack([(name, kernel, None)], **options))
         n_features = sum(objects.n_features.values())
         return StackReader(n_features, objects, kernels, signed), objects
-    if similarities is not None or takes_similarities(affinity):
+    if similarities is not None or affinity == "precomputed":
         if similarities is None:
             similarities = _read_stack(estimator, X, True, signed)
         objects = SimilarityStack(similarities)
@@ -76,12 +72,7 @@ def read_objects(
     return StackReader(estimator.n_features_in_, None, kernels, signed), objects
 
 
-def takes_similarities(affinity: Any) -> bool:
-    """Return whether an `affinity` says that similarities are given."""
-    return isinstance(affinity, str) and affinity == "precomputed"
-
-
-def _is_dict(X: Any) -> bool:
+def _is_dict(X) -> bool:
     return isinstance(X, dict) and not is_sparse(X)  # as a matrix by its keys would be
 
 
@@ -110,10 +101,14 @@ class StackReader:
         Of the sources, once the model is fitted.
     signed : bool
         Whether similarities can be negative.
+    seen : ndarray of shape (n_chosen, L), bool
+        Which of the objects that the model is fitted to each source saw.
     """
 
+    seen: np.ndarray
+
     def __init__(
-        self, n_features: int, like: Any, kernels: list[KernelStack], signed: bool
+        self, n_features: int, like, kernels: list[KernelStack], signed: bool
     ) -> None:
         self.n_features = n_features
         self.signed = signed
@@ -128,13 +123,13 @@ class StackReader:
         kind = "the kernel of source" if self._kernels else "source"
         return [f"{kind} {name!r} of X" for name in self.names]
 
-    def read_new(self, estimator: Any, X: Any) -> Objects:
+    def read_new(self, estimator, X) -> Objects:
         """Return other objects, like those of the fit."""
         new: Objects
         if not self._kernels:
             new = self._new_similarities(estimator, X)
         elif self._widths is not None:
-            new = self._new_views(X, self._widths)
+            new = self._new_views(X)
         else:
             new = _read_features(estimator, X, reset=False)
         if not len(new):
@@ -143,7 +138,7 @@ class StackReader:
             )
         return new
 
-    def _new_similarities(self, estimator: Any, X: Any) -> SimilarityStack:
+    def _new_similarities(self, estimator, X) -> SimilarityStack:
         """Return the similarities of new objects to all objects of the fit."""
         stack = _read_stack(estimator, X, False, self.signed)
         if stack.shape[1] != self.n_features:
@@ -164,38 +159,38 @@ class StackReader:
             raise ValueError(f"X must have {wanted}; got {stack.names}.")
         return stack
 
-    def _new_views(self, X: Any, widths: dict[str, int]) -> ViewStack:
+    def _new_views(self, X) -> ViewStack:
         """Return the views of new objects, in the order of those of the fit."""
         views = ViewStack(X)
         if not isinstance(X, ViewStack | dict) and len(views.names) == len(self.names):
             views.names = self.names  # what has no names is taken by position
-        if views.n_features != widths:
-            wanted = f"the views of fit, of as many features, {widths}"
+        if views.n_features != self._widths:
+            wanted = f"the views of fit, of as many features, {self._widths}"
             raise ValueError(f"X must hold {wanted}; got {views.n_features}.")
         tables = [views.views[views.names.index(name)] for name in self.names]
         return ViewStack._unchecked(tables, self.names, views.index)
 
-    def order_of(self, objects: Any) -> CanonicalOrder:
+    def order_of(self, objects) -> CanonicalOrder:
         """Return the order in which objects are fitted."""
-        if not self._kernels:
-            values = objects.filled()
+        if self._kernels:
+            tables = []
+            for kernel, view in zip(self._kernels, objects.views, strict=True):
+                table = validation.read_table(view, ensure_all_finite=False)
+                kernel._check_missing(table, getattr(view, "columns", None))
+                tables.append(table)
+        else:
             seen = objects.seen().astype(np.float64)
-            if objects.shape[0] != objects.shape[1]:  # columns are others
-                return canonical_order(*values, seen)
-            return canonical_order(seen, similarities=values)
-        tables = []
-        for kernel, view in zip(self._kernels, objects.views, strict=True):
-            table = validation.read_table(view, ensure_all_finite=False)
-            kernel._check_missing(table, getattr(view, "columns", None))
-            tables.append(table)
+            if objects.shape[0] == objects.shape[1]:
+                return canonical_order(seen, similarities=objects.filled())
+            tables = [*objects.filled(), seen]  # columns are no objects
         return canonical_order(*tables)
 
     def compare_fitted(
         self,
-        objects: Any,
+        objects,
         chosen: np.ndarray,
         convert: Callable[[Any], Any] | None = None,
-    ) -> Similarities:
+    ) -> list[Any]:
         """Return the similarities of the objects that the model is fitted to.
 
         `chosen` holds their positions in `objects`. The matrix of every source, with 0 for NaN,
@@ -208,11 +203,11 @@ class StackReader:
                 check_square(source, label, chosen, self.signed)
                 values = source.values
                 converted.append(values if convert is None else convert(values))
-        return converted, self._seen
+        return converted
 
     def compare_with_columns(
-        self, objects: Any, numbers: np.ndarray, chosen: np.ndarray
-    ) -> Similarities:
+        self, objects, numbers: np.ndarray, chosen: np.ndarray
+    ) -> SimilarityStack:
         """Return the similarities of some objects to those that are chosen, as `compare` does.
 
         These are columns; how similar they are to each other is not checked.
@@ -222,14 +217,13 @@ class StackReader:
                 pass  # the kernels are fitted
         else:
             self._chosen = chosen
-            self._seen = np.ones((len(chosen), objects.shape[2]), dtype=bool)
+            self.seen = np.ones((len(chosen), objects.shape[2]), dtype=bool)
         return self.compare(objects, numbers)
 
-    def compare(self, objects: Any, numbers: np.ndarray) -> Similarities:
+    def compare(self, objects, numbers: np.ndarray) -> SimilarityStack:
         """Return the similarities of some objects to those that the model is fitted to.
 
-        `numbers` holds their positions. There is a matrix a source, with 0 for NaN, and which of
-        these objects each source saw, of shape (n_numbers, L).
+        `numbers` holds their positions.
         """
         if self._kernels:
             held: list[Any] = []
@@ -240,19 +234,18 @@ class StackReader:
         else:
             stack = objects[np.ix_(numbers, self._chosen)]
         for source, known, label in zip(
-            stack._held, self._seen.T, self.labels, strict=True
+            stack._held, self.seen.T, self.labels, strict=True
         ):
             check_cross(source, known, label, self._chosen, self.signed)
-        return list(stack.filled()), stack.seen()
+        return stack
 
-    def compare_in_blocks(
-        self, objects: Any, numbers: np.ndarray
-    ) -> Iterator[Similarities]:
-        """Yield what `compare` returns, of some objects at a time."""
+    def compare_in_blocks(self, objects, numbers: np.ndarray) -> Iterator[list[Any]]:
+        """Yield the matrices of `compare`, with 0 for NaN, of some objects at a time."""
         for start in range(0, len(numbers), _BLOCK):
-            yield self.compare(objects, numbers[start : start + _BLOCK])
+            stack = self.compare(objects, numbers[start : start + _BLOCK])
+            yield list(stack.filled())
 
-    def _fit_sources(self, objects: Any, chosen: np.ndarray) -> Iterator[Any]:
+    def _fit_sources(self, objects, chosen: np.ndarray) -> Iterator[Any]:
         """Yield the similarities of the chosen objects to each other, of some sources at a time.
 
         What comparisons with these objects need is kept.
@@ -269,34 +262,10 @@ class StackReader:
             self.names += stack.names
             seen.append(stack.seen())
             yield stack
-        self._seen = np.hstack(seen)
-
-    def extend(
-        self,
-        objects: Any,
-        numbers: np.ndarray,
-        profile: np.ndarray,
-        mix: Callable[[list[Any]], Any],
-    ) -> np.ndarray:
-        """Return the similarity of some objects to every cluster, (n_numbers, n_clusters).
-
-        It is ``S @ profile`` for the one S that `mix` makes of the sources of `compare`, for some
-        rows at a time. The `profile` says what similarity to a fitted object tells of a cluster.
-        """
-        blocks = []
-        for sources, _ in self.compare_in_blocks(objects, numbers):
-            with np.errstate(over="ignore", invalid="ignore"):
-                block = np.asarray(mix(sources) @ profile)
-            if not np.isfinite(block).all():
-                raise ValueError(
-                    "X must not hold similarities whose sums are too large for their dtype, "
-                    f"{sources[0].dtype}; the largest is {max(map(largest, sources)):.3g}."
-                )
-            blocks.append(block)
-        return np.concatenate(blocks)
+        self.seen = np.hstack(seen)
 
 
-def _read_stack(estimator: Any, X: Any, reset: bool, signed: bool) -> SimilarityStack:
+def _read_stack(estimator, X, reset: bool, signed: bool) -> SimilarityStack:
     """Return X as a stack; its columns are the objects of a fit."""
     is_list = isinstance(X, list | tuple)
     is_list_of_matrices = is_list and any(getattr(one, "ndim", 0) == 2 for one in X)
@@ -318,17 +287,17 @@ def _read_stack(estimator: Any, X: Any, reset: bool, signed: bool) -> Similarity
     return stack
 
 
-def _read_features(estimator: Any, X: Any, reset: bool) -> ViewStack:
+def _read_features(estimator, X, reset: bool) -> ViewStack:
     """Return checked features as one table; a data frame as it is: kernels can name its columns."""
     read = read_features(estimator, X, reset, ensure_all_finite="allow-nan")
     table = X if hasattr(X, "columns") else read
     return ViewStack._unchecked([table], ("features",))
 
 
-def _read_views(affinity: Any, X: Any) -> ViewStack:
+def _read_views(affinity, X) -> ViewStack:
     """Return the tables of a fit, which must not look like similarities."""
     views = ViewStack(X)
-    if takes_similarities(affinity) and all(map(is_similarity, views.views)):
+    if affinity == "precomputed" and all(map(is_similarity, views.views)):
         raise ValueError(
             f"the views {list(views.names)} are square and symmetric, as similarities are: give "
             "those as a SimilarityStack, or as similarities=. If they are features, name the "
@@ -337,11 +306,11 @@ def _read_views(affinity: Any, X: Any) -> ViewStack:
     return views
 
 
-def _kernels_of_views(affinity: Any, views: ViewStack) -> list[Any]:
+def _kernels_of_views(affinity, views: ViewStack) -> list[Any]:
     """Return the kernel of every view."""
     names = list(views.names)
     kernels = affinity
-    if takes_similarities(affinity):
+    if affinity == "precomputed":
         kernels = "rbf" if len(views) <= _MAX_DENSE else "nearest_neighbors"
     if not isinstance(kernels, list):
         return [kernels] * len(names)

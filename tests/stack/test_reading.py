@@ -26,7 +26,7 @@ from stack.shared import (
 import nmfcluster.stack.readers
 from nmfcluster import KernelStack, SimilarityStack
 from nmfcluster.affinity import make_affinity
-from nmfcluster.stack.readers import read_objects, takes_similarities
+from nmfcluster.stack.readers import read_objects
 
 # --- in scikit-learn -----------------------------------------------------------------------------
 
@@ -84,6 +84,12 @@ def as_it_is(source):
     return source
 
 
+def extend(reader, objects, numbers, profile, mix):
+    """Return the similarity of objects to clusters, of some at a time."""
+    blocks = reader.compare_in_blocks(objects, numbers)
+    return np.concatenate([mix(sources) @ profile for sources in blocks])
+
+
 def mixed(weights):
     """Return a function that makes one matrix of several."""
     return lambda sources: sum(w * S for w, S in zip(weights, sources, strict=True))
@@ -114,22 +120,23 @@ def test_similarities_are_read_in_every_form(form):
     whole = np.stack(S, axis=-1)
     reader, objects = read_objects(estimator, *FORMS[form](S), None)
     assert reader.n_features == objects.shape[0] == 7
-    square, seen = reader.compare_fitted(objects, chosen, as_it_is)
+    square = reader.compare_fitted(objects, chosen, as_it_is)
+    seen = reader.seen
     assert reader.names == ("source0", "source1", "source2")
     assert_array_equal(as_array(square), whole[np.ix_(chosen, chosen)])
     assert seen.all()
     rng = np.random.default_rng(0)
     weights, profile = rng.uniform(size=3), rng.uniform(size=(len(chosen), 2))
     numbers = np.array([5, 1, 1])
-    cross, _ = reader.compare(objects, numbers)
-    assert_array_equal(as_array(cross), whole[np.ix_(numbers, chosen)])
+    cross = reader.compare(objects, numbers)
+    assert_array_equal(cross.toarray(), whole[np.ix_(numbers, chosen)])
     expected = literal_extension(whole[np.ix_(numbers, chosen)], weights, profile)
     assert_allclose(
-        reader.extend(objects, numbers, profile, mixed(weights)), expected, rtol=1e-12
+        extend(reader, objects, numbers, profile, mixed(weights)), expected, rtol=1e-12
     )
     new = reader.read_new(estimator, np.stack(matrices(4, 7, seed=1), axis=-1))
     expected = literal_extension(new.toarray()[:, chosen], weights, profile)
-    rows = reader.extend(new, np.arange(4), profile, mixed(weights))
+    rows = extend(reader, new, np.arange(4), profile, mixed(weights))
     assert_allclose(rows, expected, rtol=1e-12)
 
 
@@ -142,7 +149,8 @@ def test_features_are_read_as_kernels(chosen):
     estimator = OtherPaper([("left", "rbf", [0]), ("right", "linear", [1, 2])])
     reader, objects = read_objects(estimator, X, None, None)
     assert reader.n_features == 4
-    square, seen = reader.compare_fitted(objects, chosen, as_it_is)
+    square = reader.compare_fitted(objects, chosen, as_it_is)
+    seen = reader.seen
     kernels = KernelStack(estimator.affinity)
     expected = kernels.fit_transform(X[chosen])
     assert_array_equal(as_array(square), np.nan_to_num(expected.toarray()))
@@ -155,12 +163,12 @@ def test_features_are_read_as_kernels(chosen):
         kernels.transform(X[numbers]).toarray(), weights, profile
     )
     assert_allclose(
-        reader.extend(objects, numbers, profile, mixed(weights)), expected, rtol=1e-12
+        extend(reader, objects, numbers, profile, mixed(weights)), expected, rtol=1e-12
     )
     others = reader.read_new(estimator, new)
     expected = literal_extension(kernels.transform(new).toarray(), weights, profile)
     assert_allclose(
-        reader.extend(others, np.arange(5), profile, mixed(weights)),
+        extend(reader, others, np.arange(5), profile, mixed(weights)),
         expected,
         rtol=1e-12,
     )
@@ -185,18 +193,18 @@ def test_the_criterion_says_whether_similarities_can_be_negative(form):
     def read(criterion):
         estimator.criterion = criterion
         reader, objects = read_objects(estimator, *given, None)
-        return reader, *reader.compare_fitted(objects, np.arange(9), as_it_is)
+        return reader, reader.compare_fitted(objects, np.arange(9), as_it_is)
 
     cure = (
         ".*criterion='agreement' takes what is negative, or set it to 0, numpy.maximum"
     )
     with pytest.raises(ValueError, match=label + cure):
         read("kl")
-    reader, (square,), _ = read("agreement")
+    reader, (square,) = read("agreement")
     assert reader.signed
     assert_allclose(square, S, atol=1e-12)
     new = reader.read_new(estimator, X[:3] if form == "kernel" else S[:3])
-    (cross,), _ = reader.compare(new, np.arange(3))
+    (cross,) = reader.compare(new, np.arange(3)).filled()
     assert_allclose(cross, S[:3], atol=1e-12)
     reader.signed = False
     with pytest.raises(
@@ -215,7 +223,7 @@ def test_views_are_read_one_after_the_other():
 
     given = {name: features(9) for name in "abc"}
     reader, objects = read_objects(OtherPaper("rbf"), given, None, None)
-    counts, _ = reader.compare_fitted(objects, np.arange(9), count)
+    counts = reader.compare_fitted(objects, np.arange(9), count)
     assert len(counts) == 3
     assert max(counts) <= 2  # the last one is let go when the next one is there
 
@@ -230,7 +238,7 @@ def test_similarities_are_made_for_some_rows_at_a_time(monkeypatch):
 
     reader, objects = read_objects(OtherPaper(kernel), features(), None, None)
     reader.compare_fitted(objects, np.arange(4), as_it_is)
-    rows = reader.extend(objects, np.arange(13), np.ones((4, 1)), mixed([1]))
+    rows = extend(reader, objects, np.arange(13), np.ones((4, 1)), mixed([1]))
     assert asked == [(4, 4), (6, 4), (6, 4), (1, 4)]
     assert_allclose(rows[:, 0], rbf_kernel(features()[:13], features()[:4]).sum(axis=1))
 
@@ -248,8 +256,8 @@ def test_a_reader_does_not_keep_the_objects(affinity):
     )
     reader, objects = read_objects(OtherPaper(affinity), X, None, None)
     gone = weakref.ref(X)
-    sources, _ = reader.compare_fitted(objects, np.arange(3), as_it_is)
-    reader.extend(objects, np.arange(9), np.eye(3), mixed(np.ones(len(sources))))
+    sources = reader.compare_fitted(objects, np.arange(3), as_it_is)
+    extend(reader, objects, np.arange(9), np.eye(3), mixed(np.ones(len(sources))))
     del X, objects, sources
     assert gone() is None
 
@@ -278,8 +286,3 @@ def test_names_and_widths_of_new_similarities_are_those_of_the_fit():
     ]:
         with pytest.raises(ValueError, match=says):
             reader.read_new(estimator, SimilarityStack(sources, names=names))
-
-
-def test_similarities_are_handed_in_by_one_affinity_alone():
-    assert takes_similarities("precomputed")
-    assert not any(map(takes_similarities, ["rbf", ["precomputed"], rbf_kernel]))
