@@ -15,11 +15,11 @@ from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, CallbackSupport, Int
 from nmfcluster._optim.run import WINDOW, SolverConfig, StoppingRule, recent_decrease
 from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils import storage, validation
-from nmfcluster._utils.linalg import shared_blocks
+from nmfcluster._utils.linalg import share_blocks
 from nmfcluster._utils.parallel import one_blas_thread
-from nmfcluster._utils.progress import CALLBACKS, reported
+from nmfcluster._utils.progress import CALLBACKS, reporting
 from nmfcluster._utils.sparse_products import negative_entries
-from nmfcluster._utils.validation import counted, generator_of, warn
+from nmfcluster._utils.validation import format_count, make_rng, warn
 
 
 @contextmanager
@@ -36,10 +36,10 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
         for name in before:
             if name.endswith("_") and not name.endswith("__"):
                 delattr(estimator, name)
-        blocks = shared_blocks(getattr(estimator, "n_jobs", None))
+        blocks = share_blocks(getattr(estimator, "n_jobs", None))
         quiet = np.errstate(under="ignore")
-        with reported(estimator), one_blas_thread(), quiet, blocks:
-            yield generator_of(getattr(estimator, "random_state", None))
+        with reporting(estimator), one_blas_thread(), quiet, blocks:
+            yield make_rng(getattr(estimator, "random_state", None))
     except BaseException:
         callbacks = {
             name: value for name, value in vars(estimator).items() if name in CALLBACKS
@@ -54,9 +54,9 @@ def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> 
     # scikit-learn compares feature names that are all strings
     if not reset and not hasattr(estimator, "feature_names_in_"):
         names = getattr(estimator, "_names_", None)
-        X = validation.columns_in_order_of(names, X, "X", "fit's samples")
+        X = validation.reorder_columns(names, X, "X", "fit's samples")
     check = partial(validate_data, estimator, reset=reset)
-    return validation.read_table(X, check=check, **checks)
+    return validation.read_matrix(X, check=check, **checks)
 
 
 def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:
@@ -77,15 +77,15 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
     It is divided by a power of two where its largest entry is too large, or too small, for sums
     of fourth powers: similarities have no unit.
     """
-    X = validation.in_own_order(X, "X")
+    X = validation.columns_in_row_order(X, "X")
     estimator._names_ = validation.row_names(getattr(X, "columns", None))
     X = read_features(estimator, X, ensure_all_finite="allow-nan")
     if not signed:
         require_nonnegative(estimator, X, "similarities are at least 0")
-    n_missing = storage.missing_pairs(X)
+    n_missing = storage.count_missing_pairs(X)
     if n_missing:
         raise ValueError(
-            f"X contains NaN for {counted(n_missing, 'pair')} of samples. Where it is a "
+            f"X contains NaN for {format_count(n_missing, 'pair')} of samples. Where it is a "
             "consensus_matrix, these were never in one run: raise n_estimators or max_samples, or "
             "give partitions_ with affinity='partitions', which counts the pairs that were seen."
         )
@@ -95,9 +95,9 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
             f"affinity='precomputed', got {X.shape}."
         )
     warn_of_distances(X, "X")
-    if storage.largest(X) == 0:
+    if storage.max_abs(X) == 0:
         raise ValueError("X must hold a similarity above 0; all entries are 0.")
-    return storage.in_range(X)
+    return storage.scale_to_range(X)
 
 
 def warn_of_distances(array: Any, name: str) -> None:
@@ -339,7 +339,7 @@ class NMFClusterer(
             )
         if n_found < self.n_clusters:
             warn(
-                f"{name} found {counted(n_found, 'cluster')}, fewer than "
+                f"{name} found {format_count(n_found, 'cluster')}, fewer than "
                 f"n_clusters={self.n_clusters}.{cure}",
                 ConvergenceWarning,
             )

@@ -36,7 +36,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # with the names imported as themselves, what is handed on as it is; the rest is made here
 __all__ = ["CallbackSupport", "take_samples", "validate_parameter_constraints"]
 
-MOST = 2**31 - 1  # of anything that is counted: more never ends
+MAX_COUNT = 2**31 - 1  # of anything that is counted: more never ends
 
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
@@ -45,7 +45,7 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
 
 
 @cache
-def functions_of(library: str) -> Any:
+def array_functions(library: str) -> Any:
     """Return the functions of a library by the array API standard; to look for them takes long."""
     with config_context(array_api_dispatch=True):
         return get_namespace(sys.modules[library].asarray(0.0))[0]
@@ -64,7 +64,7 @@ class Interval(_Interval):
 
     def __init__(self, kind: Any, left: Any, right: Any, *, closed: str) -> None:
         if kind is Integral and left is not None and right is None:
-            right, closed = MOST, "both" if closed == "left" else "right"
+            right, closed = MAX_COUNT, "both" if closed == "left" else "right"
         super().__init__(kind, left, right, closed=closed)
 
     def is_satisfied_by(self, val: Any) -> bool:
@@ -78,12 +78,15 @@ class Interval(_Interval):
 
 #: what the parameters may be that are the same everywhere
 COUNT = Interval(Integral, 1, None, closed="left")
-SHARE = Interval(Real, 0, 1, closed="neither")
+FRACTION = Interval(Real, 0, 1, closed="neither")
 _SEEDS = Interval(Integral, 0, 2**32 - 1, closed="both")
 RANDOM_STATE = [_SEEDS, np.random.RandomState, np.random.Generator, None]
-_JOBS = 2**16  # threads or processes: more than any machine starts
+_MAX_JOBS = 2**16  # threads or processes: more than any machine starts
 N_JOBS = [
-    *(Interval(Integral, *ends, closed="both") for ends in ((1, _JOBS), (-_JOBS, -1))),
+    *(
+        Interval(Integral, *ends, closed="both")
+        for ends in ((1, _MAX_JOBS), (-_MAX_JOBS, -1))
+    ),
     None,
 ]
 
@@ -98,7 +101,7 @@ class TakesSparse:
         return tags
 
 
-def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
+def with_current_config(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that another process calls with scikit-learn's settings of this one.
 
     Those, and the filters of warnings, are what scikit-learn's own `Parallel` hands over.

@@ -19,12 +19,12 @@ from sklearn.metrics import euclidean_distances
 from nmfcluster import _compat
 from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, Interval, StrOptions
 from nmfcluster._utils import sparse_products, storage
-from nmfcluster._utils.storage import divided, divided_number, exponent_beyond
+from nmfcluster._utils.storage import divide_by_power, divide_number, scaling_exponent
 from nmfcluster._utils.validation import (
     check_number,
-    in_own_order,
-    read_table,
-    require_size,
+    check_shape,
+    columns_in_row_order,
+    read_matrix,
 )
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
@@ -78,8 +78,8 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
            [1., 1., 0., 3.],
            [3., 3., 3., 0.]])
     """
-    X = read_table(X, accept_sparse=False)
-    Y = X if Y is None else read_table(Y, "Y", accept_sparse=False)
+    X = read_matrix(X, accept_sparse=False)
+    Y = X if Y is None else read_matrix(Y, "Y", accept_sparse=False)
     if scale is not None:
         check_number(scale, "scale", 0, np.inf, closed="neither")
     if X.shape[1] != Y.shape[1] or len(Y) < 2:
@@ -87,12 +87,12 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
         raise ValueError(
             f"Y must hold at least 2 samples, with as many features as X; {got}."
         )
-    exponent = max(exponent_beyond(X, 2), exponent_beyond(Y, 2), key=abs)
-    near, far = divided(X, exponent), divided(Y, exponent)
+    exponent = max(scaling_exponent(X, 2), scaling_exponent(Y, 2), key=abs)
+    near, far = divide_by_power(X, exponent), divide_by_power(Y, exponent)
     # the heights of single linkage are the longest steps of shortest trees
     steps = squareform(cophenet(single(pdist(far))))
     usual = float(np.median(steps[np.triu_indices(len(Y), 1)])) or 1.0
-    unit = usual if scale is None else divided_number(scale, exponent)
+    unit = usual if scale is None else divide_number(scale, exponent)
     if X is not Y and not np.array_equal(X, Y):
         first = euclidean_distances(
             near, far
@@ -140,7 +140,7 @@ class NewSamples:
         if self.scale is None:
             return block
         sums = storage.row_sums(block) if self.counts is None else block @ self.counts
-        return sparse_products.scaled(
+        return sparse_products.scale_rows_columns(
             block, inverse_root(sums.astype(block.dtype)), self.scale
         )
 
@@ -165,15 +165,15 @@ def like_fit(exponent: int | None, width: int, X: Any) -> Any:
 
     None: they are no features of a known kind. There must be as many columns, the `width`.
     """
-    X = read_table(X)
-    require_size(X, "X", width)
+    X = read_matrix(X)
+    check_shape(X, "X", width)
     if exponent is None:
         return X
-    divided = storage.divided(X, exponent)
-    if storage.exponent_beyond(divided, 2) > 0:
+    divided = storage.divide_by_power(X, exponent)
+    if storage.scaling_exponent(divided, 2) > 0:
         why = "so far from those of fit that distances to them cannot be held"
         raise ValueError(
-            f"X must not hold values as large as {storage.largest(X):.3g}, {why}."
+            f"X must not hold values as large as {storage.max_abs(X):.3g}, {why}."
         )
     return divided
 
@@ -189,7 +189,7 @@ def _block_product(
 
 def inverse_root(values: np.ndarray) -> np.ndarray:
     """Return 1 / sqrt(values), and 0 where a value is not above 0."""
-    return storage.inverse(np.sqrt(values.clip(0)))
+    return storage.safe_inverse(np.sqrt(values.clip(0)))
 
 
 __all__ = ["make_affinity", "path_kernel"]
@@ -352,16 +352,16 @@ def make_affinity(
     }
     given = {name: value for name, value in locals().items() if name in allowed}
     _compat.validate_parameter_constraints(allowed, given, caller_name="make_affinity")
-    X = read_table(in_own_order(X, "X") if affinity == "precomputed" else X)
+    X = read_matrix(columns_in_row_order(X, "X") if affinity == "precomputed" else X)
     name = affinity if isinstance(affinity, str) else "callable"
     if name == "auto":
         name = "nearest_neighbors" if few_enough(X) else "landmarks"
     exponent, onto = None, None
     if name in _POWERS:
-        exponent = storage.exponent_beyond(X, _POWERS[name])
+        exponent = storage.scaling_exponent(X, _POWERS[name])
         if exponent and gamma:
-            gamma = storage.divided_number(gamma, -2 * exponent)
-        X = X.copy() if exponent == 0 else storage.divided(X, exponent)
+            gamma = storage.divide_number(gamma, -2 * exponent)
+        X = X.copy() if exponent == 0 else storage.divide_by_power(X, exponent)
     # the similarity, and how that of new samples is made
     W: Similarity
     between: Callable[[Any], Any]
@@ -433,7 +433,7 @@ def _is_to_normalize(name: str, X: Any, W: Similarity, n_clusters: int | None) -
         return False  # rows of landmarks sum to 1
     if isinstance(W, Explicit):
         return W.is_nonnegative()
-    return float(X.min()) >= 0 and storage.largest(X) > 0
+    return float(X.min()) >= 0 and storage.max_abs(X) > 0
 
 
 def in_proportion(counts: np.ndarray | None) -> np.ndarray | None:
@@ -472,7 +472,9 @@ def _linear(X_fit: Any, scale: np.ndarray | None, X: Any) -> np.ndarray:
     products = storage.as_dense(X @ X_fit.T)
     if scale is None:
         return products
-    return sparse_products.scaled(products, inverse_root(Factored(X).diagonal()), scale)
+    return sparse_products.scale_rows_columns(
+        products, inverse_root(Factored(X).diagonal()), scale
+    )
 
 
 def _linear_onto(X_fit: Any, scale: np.ndarray | None, P: np.ndarray) -> Products:
@@ -514,4 +516,4 @@ def _called(affinity: Callable[[Any, Any], Any], X_fit: Any, X: Any) -> Any:
         got = getattr(W, "shape", type(W).__name__)
         wanted = f"a dense or sparse array of shape {shape}"
         raise ValueError(f"affinity must return {wanted}, got {got}.")
-    return read_table(W, "what affinity returns")
+    return read_matrix(W, "what affinity returns")

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._utils.sampling import n_not_whole
-from nmfcluster._utils.storage import row_blocks, stacked
-from nmfcluster._utils.validation import shown
+from nmfcluster._utils.sampling import count_non_integers
+from nmfcluster._utils.storage import row_blocks, vstack
+from nmfcluster._utils.validation import format_value
 from nmfcluster.consensus import NMFConsensus
 from nmfcluster.meta import NMFMetaCluster
 
@@ -93,7 +93,9 @@ def programs(
         None if batch_key is None else _column(adata.obs, batch_key, "obs").to_numpy()
     )
     if "loss" not in parameters:
-        parameters["loss"] = "frobenius" if n_not_whole(X) else "kullback-leibler"
+        parameters["loss"] = (
+            "frobenius" if count_non_integers(X) else "kullback-leibler"
+        )
     model = NMFMetaCluster(n_clusters, **parameters).fit(X, groups=groups)
     model._row_names_, model._column_names_ = adata.obs_names, adata.var_names[used]
     how = {"layer": layer, "batch_key": batch_key, **model.get_params()}
@@ -193,7 +195,9 @@ def _check_annotated(adata: Any, name: str) -> None:
             if hasattr(adata, "mod")
             else "an AnnData"
         )
-        raise TypeError(f"{name} needs an AnnData, got {shown(adata)}: give {cure}.")
+        raise TypeError(
+            f"{name} needs an AnnData, got {format_value(adata)}: give {cure}."
+        )
 
 
 def _column(held: Any, key: str, where: str) -> Any:
@@ -209,9 +213,7 @@ def _table(adata: Any, layer: str | None, used: np.ndarray) -> Any:
     if source is None:
         raise ValueError("adata has no X: name a layer.")
     rows = row_blocks(adata.n_obs, _ROWS) if adata.isbacked else [slice(None)]
-    return stacked(
-        [source[its] if used.all() else source[its][:, used] for its in rows]
-    )
+    return vstack([source[its] if used.all() else source[its][:, used] for its in rows])
 
 
 def _told(how: dict[str, Any]) -> dict[str, Any]:

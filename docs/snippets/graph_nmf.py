@@ -167,8 +167,8 @@ class GraphNMF(NMFClusterer):
             mass = np.maximum(memberships.sum(axis=0), np.finfo(X.dtype).tiny)
             self._profile_ = memberships / mass
             self.core_ = best.core[np.ix_(clusters, clusters)]
-            self.labels_ = labels[order.places]
-            self.membership_ = memberships[order.places]
+            self.labels_ = labels[order.ranks]
+            self.membership_ = memberships[order.ranks]
             self.loss_ = best.loss
             self.loss_curves_ = best.loss_curves
             self.loss_curve_ = self.loss_curves_[0]

@@ -28,7 +28,7 @@ from nmfcluster._cli.output import (
 )
 from nmfcluster._cli.parser import COMMANDS
 from nmfcluster._utils.storage import is_sparse
-from nmfcluster._utils.validation import counted, warn
+from nmfcluster._utils.validation import format_count, warn
 from nmfcluster.anndata import keep_programs
 from nmfcluster.model_selection import choose_n_clusters
 
@@ -82,7 +82,7 @@ def _cluster(options: argparse.Namespace) -> Result:
         pairs = _read_pairs(options, table)
         model, chosen = _fit(estimator, table.X, options, constraints=pairs)
         satisfied = np.concatenate(pairs.satisfied(model.labels_))
-        n_pairs = counted(len(satisfied), "pair")
+        n_pairs = format_count(len(satisfied), "pair")
         comment = f"; {int(satisfied.sum())} of {n_pairs} satisfied"
     else:
         model, chosen = _fit(estimator, table.X, options)

@@ -17,7 +17,7 @@ from scipy.io import mmread
 
 from nmfcluster._base import warn_of_distances
 from nmfcluster._utils.storage import is_sparse
-from nmfcluster._utils.validation import check_stored, counted, warn
+from nmfcluster._utils.validation import check_sparse_indices, format_count, warn
 
 # What pip installs for a module.
 _CURES = {"pandas": '"nmfcluster[cli]"', "anndata": "anndata", "h5py": "anndata"}
@@ -45,7 +45,7 @@ class FileTable(NamedTuple):
         names = "rows without names"
         if self.rows is not None:
             names = f"names from {self.rows_from}"
-        return f"{counted(n_rows, 'row')}, {counted(n_columns, 'column')}, {names}"
+        return f"{format_count(n_rows, 'row')}, {format_count(n_columns, 'column')}, {names}"
 
     def transposed(self) -> Self:
         """Return the table whose rows are the columns of this one."""
@@ -190,7 +190,7 @@ def read_file(
             table = _read_text(path, names, has_titles)
         X = table.X
         if is_sparse(X):
-            check_stored(X, "it")
+            check_sparse_indices(X, "it")
             # The ends of rows, the values and their columns, once it is stored by rows.
             size = 8 * X.shape[0] + X.nnz * (X.dtype.itemsize + 4)
             _check_size(size, max_bytes)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmfcluster._cli.files import FileTable, is_number
-from nmfcluster._utils.validation import counted
+from nmfcluster._utils.validation import format_count
 
 Columns = Iterable[tuple[Any, Any]]  # titles, two of which may be the same, and values
 _PLOT = '"nmfcluster[plot]"'  # in quotes, for shells that read brackets
@@ -37,7 +37,7 @@ class Result(NamedTuple):
         if self.chosen is not None:  # its text, without its name
             choice = f" (choose_n_clusters: {str(self.chosen).partition('(')[2]}"
         counts = ", ".join(map(str, sizes))
-        n_clusters = counted(len(sizes), "cluster")
+        n_clusters = format_count(len(sizes), "cluster")
         return f"{n_clusters} of {counts} rows{choice}{self.comment}"
 
 

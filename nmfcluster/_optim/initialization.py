@@ -8,7 +8,7 @@ import scipy.linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from nmfcluster._utils import storage
-from nmfcluster._utils.validation import generator_of
+from nmfcluster._utils.validation import make_rng
 from nmfcluster.similarity import Explicit, Similarity
 
 # Number of rows of an eigenproblem up to which a dense solver is faster.
@@ -54,7 +54,7 @@ def random_start(
     -------
     ndarray of shape (n, n_clusters)
     """
-    H = generator_of(seed).uniform(size=(len(mass), n_clusters))
+    H = make_rng(seed).uniform(size=(len(mass), n_clusters))
     return (H * np.sqrt(mass)[:, None]).astype(dtype)
 
 
@@ -156,7 +156,7 @@ def _eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarra
 def _eigenpairs_of_gram(V: Any, n_components: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the leading eigenpairs of VV' from those of the smaller V'V, which has the same."""
     n_small = min(n_components, V.shape[1])
-    gram = storage.as_float64(storage.stored_as_fits(V.T @ V))
+    gram = storage.as_float64(storage.choose_storage(V.T @ V))
     values, vectors = _eigenpairs(Explicit(gram), n_small)
     n_missing = n_components - n_small
     values = np.pad(values, (0, n_missing))

@@ -4,7 +4,7 @@ import numpy as np
 
 from nmfcluster._optim.run import Steps, keep_starts
 from nmfcluster._optim.symmetric import SymmetricObjective
-from nmfcluster._utils.linalg import dots, gram, mapped, times
+from nmfcluster._utils.linalg import gram, inner_products, map_rows, matmul_rows
 
 # Smallest entry of the first core, relative to its positive part.
 _SMALLEST_SHARE = 0.1
@@ -22,7 +22,7 @@ def _root_of_ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray
 
 
 def _divide_columns(rows: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    return mapped(lambda block: block / lengths, rows)
+    return map_rows(lambda block: block / lengths, rows)
 
 
 def _column_lengths(Q: np.ndarray) -> np.ndarray:
@@ -62,13 +62,15 @@ def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps
     while True:
         G = gram(Q, Q)
         B = gram(Q, AQ)
-        loss = objective.constant - 2 * dots(S, B) + dots(S @ G, G @ S)
+        loss = (
+            objective.constant - 2 * inner_products(S, B) + inner_products(S @ G, G @ S)
+        )
         keep = yield (Q, S), loss
         Q, S, AQ = keep_starts(keep, Q, S, AQ)
         # Eq. 20: Q
-        AQS = times(AQ, S)
-        ratio = mapped(_root_of_ratio, AQS, times(Q, gram(Q, AQS)))
-        Q = mapped(np.multiply, Q, ratio)
+        AQS = matmul_rows(AQ, S)
+        ratio = map_rows(_root_of_ratio, AQS, matmul_rows(Q, gram(Q, AQS)))
+        Q = map_rows(np.multiply, Q, ratio)
         # Eq. 21: S
         AQ = A @ Q
         G = gram(Q, Q)
@@ -77,7 +79,7 @@ def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps
 
 def _fit(G: np.ndarray, PG: np.ndarray, NG: np.ndarray) -> np.ndarray:
     """Return ``G'AG`` of every start, from PG and NG with A = P - N."""
-    return gram(G, mapped(np.subtract, PG, NG))
+    return gram(G, map_rows(np.subtract, PG, NG))
 
 
 def multiplicative_gsg(objective: SymmetricObjective, G: np.ndarray) -> Steps:
@@ -115,8 +117,8 @@ def multiplicative_gsg(objective: SymmetricObjective, G: np.ndarray) -> Steps:
         G: np.ndarray, S: np.ndarray, PG: np.ndarray, NG: np.ndarray
     ) -> np.ndarray:
         SK = S @ gram(G, G)
-        fit = dots(S, _fit(G, PG, NG))
-        return objective.constant - 2 * fit + dots(SK, SK.mT)
+        fit = inner_products(S, _fit(G, PG, NG))
+        return objective.constant - 2 * fit + inner_products(SK, SK.mT)
 
     G = G / _column_lengths(G)
     PG, NG = products(G)
@@ -130,10 +132,10 @@ def multiplicative_gsg(objective: SymmetricObjective, G: np.ndarray) -> Steps:
         S = S * _ratio(gram(G, PG), gram(G, NG) + K @ S @ K)
         # Update G, by a smaller power where the loss would rise.
         loss = losses(G, S, PG, NG)
-        denominator = mapped(np.add, times(NG, S), times(G, S @ K @ S))
-        root = mapped(_root_of_ratio, times(PG, S), denominator)
+        denominator = map_rows(np.add, matmul_rows(NG, S), matmul_rows(G, S @ K @ S))
+        root = map_rows(_root_of_ratio, matmul_rows(PG, S), denominator)
         old = G
-        G = mapped(np.multiply, old, root)
+        G = map_rows(np.multiply, old, root)
         PG, NG = products(G)
         is_worse = losses(G, S, PG, NG) > loss
         if is_worse.any():

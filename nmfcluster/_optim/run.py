@@ -21,12 +21,12 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_memory
 
-from nmfcluster._utils.array_api import beside, namespace, of_starts, to_numpy
-from nmfcluster._utils.linalg import handling_of_errors
-from nmfcluster._utils.parallel import on_cluster, one_blas_thread, shared_out
+from nmfcluster._utils.array_api import asarray_like, namespace, take_starts, to_numpy
+from nmfcluster._utils.linalg import error_state
+from nmfcluster._utils.parallel import one_blas_thread, run_calls, uses_cluster
 from nmfcluster._utils.progress import stage
-from nmfcluster._utils.sparse_products import content
-from nmfcluster._utils.validation import counted, shown, warn
+from nmfcluster._utils.sparse_products import csr_arrays
+from nmfcluster._utils.validation import format_count, format_value, warn
 
 Factors = tuple[np.ndarray, ...]
 Steps = Generator[tuple[Factors, np.ndarray], np.ndarray | None, None]
@@ -312,7 +312,9 @@ def run_starts(
     recall = None
     if memory is not None and pruning is None:  # a pruned run depends on all others
         recall = Recall(memory, objective, config.solver, stop)
-    with stage(f"{task}, {counted(len(starts), 'start')}", len(batches)) as progress:
+    with stage(
+        f"{task}, {format_count(len(starts), 'start')}", len(batches)
+    ) as progress:
         ended: list[Solution] = []
         run = partial(_run_batch, objective, config, recall)
         # The first batch runs before the rest, which must beat it. A batch that runs alone runs
@@ -322,13 +324,13 @@ def run_starts(
             n_alone += 1
         for batch in batches[:n_alone]:
             ended += run(pruning, None, batch)
-            progress.one_more()
+            progress.batch_done()
         rest = batches[n_alone:]
-        if rest and on_cluster():
-            common = (run, pruning, rest, handling_of_errors())
+        if rest and uses_cluster():
+            common = (run, pruning, rest, error_state())
             numbers = [(number,) for number in range(len(rest))]
-            results = shared_out(
-                _run_remotely, common, numbers, config.n_jobs, progress.one_more
+            results = run_calls(
+                _run_remotely, common, numbers, config.n_jobs, progress.batch_done
             )
         elif rest:
             results = _run_in_threads(run, pruning, rest, config.n_jobs, progress)
@@ -340,7 +342,7 @@ def run_starts(
         pruned = [solution for solution in ended if solution.pruned]
         ordered = best_first(finished, rank) + pruned
         best = ordered[0]
-        n_updates = counted(best.n_iter, "update")
+        n_updates = format_count(best.n_iter, "update")
         progress.outcome = f"best loss {best.loss:.6g} after {n_updates}"
     return ordered
 
@@ -373,10 +375,10 @@ def _run_in_threads(
 
     def run_and_report(batch: Sequence[Start]) -> list[Solution]:
         solutions = run(copy(pruning), failed.is_set, batch)
-        progress.one_more()
+        progress.batch_done()
         return solutions
 
-    work = np.errstate(**handling_of_errors())(run_and_report)
+    work = np.errstate(**error_state())(run_and_report)
     try:
         parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
         return list(parallel(delayed(work)(batch) for batch in batches))
@@ -505,12 +507,12 @@ def keep_starts(keep: np.ndarray | None, *arrays: np.ndarray) -> tuple[np.ndarra
     """Return the arrays restricted to the starts that go on."""
     if keep is None:
         return arrays
-    return tuple(of_starts(array, keep) for array in arrays)
+    return tuple(take_starts(array, keep) for array in arrays)
 
 
 def per_start(values: np.ndarray, like: np.ndarray) -> np.ndarray:
     """Return one value a start so that it multiplies (n_starts, n, k) without promoting it."""
-    return beside(values[:, None, None], like, like.dtype)
+    return asarray_like(values[:, None, None], like, like.dtype)
 
 
 def best_first(solutions: Sequence[Solution], rank: Rank = loss_of) -> list[Solution]:
@@ -550,7 +552,7 @@ def memory_of(memory: Any) -> Any:
     except (OSError, ValueError) as error:
         wanted = "a folder that can be written to"
         raise ValueError(
-            f"memory must be {wanted}, got {shown(memory)}: {error}."
+            f"memory must be {wanted}, got {format_value(memory)}: {error}."
         ) from None
 
 
@@ -600,4 +602,4 @@ def _content_of(value: Any) -> Any:
         return _content_of(value.func), [_content_of(part) for part in value.args]
     if callable(value):
         return value.__module__, value.__qualname__
-    return content(value)
+    return csr_arrays(value)

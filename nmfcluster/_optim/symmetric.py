@@ -22,8 +22,14 @@ from nmfcluster._optim.run import (
     run_starts,
 )
 from nmfcluster._utils import linalg
-from nmfcluster._utils.linalg import dots, gram, mapped, nonnegative_rows, times
-from nmfcluster._utils.sampling import some_with
+from nmfcluster._utils.linalg import (
+    approximate_nnls_rows,
+    gram,
+    inner_products,
+    map_rows,
+    matmul_rows,
+)
+from nmfcluster._utils.sampling import draw_preferring
 from nmfcluster.similarity import Similarity
 
 # The constant a of <D, C'(H) D> <= a ||H||^2 ||D||^2, with C(H) = HH'H. A single row attains it.
@@ -80,13 +86,15 @@ class SymmetricObjective:
         """Return the losses of a batch of factors, AH, which may be known, and C(H)."""
         if AH is None:
             AH = self.A @ H
-        C = times(H, gram(H, H))
-        return Point(self.constant - 2 * dots(H, AH) + dots(H, C), H, AH, C)
+        C = matmul_rows(H, gram(H, H))
+        return Point(
+            self.constant - 2 * inner_products(H, AH) + inner_products(H, C), H, AH, C
+        )
 
     def rescaled(self, at: Point) -> Point:
         """Return each start times the number that minimises its loss; overwrite AH and C."""
-        fit = dots(at.H, at.AH)
-        size = dots(at.H, at.C)
+        fit = inner_products(at.H, at.AH)
+        size = inner_products(at.H, at.C)
         is_usable = (fit > 0) & (size > 0)
         square = np.divide(fit, size, out=np.ones_like(fit), where=is_usable)
         root = per_start(np.sqrt(square), at.H)
@@ -159,8 +167,8 @@ def _extrapolate(
 ) -> Point:
     """Return the point ahead of `now` on the line of the last step, by a share of the step."""
     share = per_start(share, now.H)
-    Y = linalg.beyond(before.H, now.H, share)
-    AY = linalg.beyond(before.AH, now.AH, share)  # A is linear: AY comes from AH
+    Y = linalg.extrapolate(before.H, now.H, share)
+    AY = linalg.extrapolate(before.AH, now.AH, share)  # A is linear: AY comes from AH
     return objective.evaluate(Y, AY)
 
 
@@ -193,9 +201,9 @@ def _descend(
     inverse_step = inverse_step.copy()
     fell_back = np.full(len(now.H), base is now)
     Y = base.H
-    gradient = mapped(np.subtract, base.C, base.AH)
+    gradient = map_rows(np.subtract, base.C, base.AH)
     level = base.loss
-    norm = dots(Y, Y)
+    norm = inner_products(Y, Y)
     new: Point | None = None
     trying = np.arange(len(Y))
     while len(trying):
@@ -225,7 +233,7 @@ def _descend(
             Y[rising] = now.H[rising]
             gradient[rising] = now.C[rising] - now.AH[rising]
             level[rising] = now.loss[rising]
-            norm[rising] = dots(now.H[rising], now.H[rising])
+            norm[rising] = inner_products(now.H[rising], now.H[rising])
         trying = trying[~accepted]
     assert new is not None
     return new, inverse_step, fell_back
@@ -241,9 +249,9 @@ def _proximal_step(
     """Return r V, V = [a ||H||^2 H - gradient / inverse_step]_+ and a r^3 ||V||^2 = 1."""
     step = per_start(-1 / inverse_step, H)
     V = linalg.rectified_sum(step, gradient, per_start(a * norm, H), H)
-    size = dots(V, V)
+    size = inner_products(V, V)
     r = np.cbrt(1 / (a * np.where(size > 0, size, 1)))  # V = 0 leads to 0
-    return linalg.scaled(V, per_start(r, H))
+    return linalg.scale_rows(V, per_start(r, H))
 
 
 @dataclass(frozen=True)
@@ -400,7 +408,7 @@ def _polishing(config: SolverConfig, problem: Problem) -> SolverConfig:
 
 def fitted_factor(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h``, nearly, and none of them 0."""
-    H = nonnegative_rows(
+    H = approximate_nnls_rows(
         B, G, max_sweeps=20, resolution=1e-3
     )  # rough: it is improved afterwards
     return np.add(H, _LIFT * H.mean(), out=H)
@@ -455,7 +463,7 @@ class SimilarityProblem(Problem):
         """Return the problem of `size` rows; None for a sparse graph, which would fall apart."""
         if not self.init_similarity.can_be_thinned:
             return None
-        rows = np.sort(some_with(self.wanted, size, rng))
+        rows = np.sort(draw_preferring(self.wanted, size, rng))
         return SimilarityProblem(
             self.objective.A.take(rows),
             mass=self.mass[rows],

@@ -3,7 +3,7 @@
 from typing import Any
 
 import nmfcluster._utils.validation as by_index
-from nmfcluster._utils.validation import shown, warn
+from nmfcluster._utils.validation import format_value, warn
 
 
 def align_similarities(
@@ -35,10 +35,10 @@ def align_similarities(
     # tables of some of the samples each
     are_square = all(map(_is_square, own, tables))
     if are_square and any(set(index) != set(own[0]) for index in own):
-        union = union_of(own, names)
+        union = union_of_names(own, names)
         for i, name in enumerate(names):
             masks[i] = union.isin(own[i])
-            table = by_index.in_own_order(tables[i], name)
+            table = by_index.columns_in_row_order(tables[i], name)
             order = own[i].get_indexer(union[masks[i]])
             if (order[1:] < order[:-1]).any():
                 table = table.iloc[order, order]
@@ -52,7 +52,7 @@ def align_similarities(
     frames.sort(key=lambda i: own[i] is None)
     leading = frames[0]
     owner = names[leading]
-    first = by_index.in_own_order(tables[leading], owner)
+    first = by_index.columns_in_row_order(tables[leading], owner)
     ordered[leading] = first
     is_numbered = own[leading] is not None and first.index.dtype.kind in "iu"
     for i in frames[1:]:
@@ -62,10 +62,10 @@ def align_similarities(
                 f"numbers that name the samples of {owner}: text, S.index.astype(str), is a name."
             )
         table = tables[i]
-        order = by_index.order_of(first.index, rows[i], names[i], owner)
+        order = by_index.row_order(first.index, rows[i], names[i], owner)
         if order is not None:
             table = table.iloc[order]
-        ordered[i] = by_index.columns_in_order_of(first.columns, table, names[i], owner)
+        ordered[i] = by_index.reorder_columns(first.columns, table, names[i], owner)
     return ordered, masks, own[leading], first.columns
 
 
@@ -103,7 +103,7 @@ def align_samples(tables: list[Any], names: list[str]) -> tuple[list[Any], Any]:
     union = None
     n = tables[0].shape[0]
     if named:
-        union = union_of([own[i] for i in named], [names[i] for i in named])
+        union = union_of_names([own[i] for i in named], [names[i] for i in named])
         n = len(union)
     same = all(own[i].equals(union) for i in named)
     aligned = []
@@ -120,7 +120,7 @@ def align_samples(tables: list[Any], names: list[str]) -> tuple[list[Any], Any]:
     return aligned, union
 
 
-def union_of(indices: list[Any], names: list[str], noun: str = "sample") -> Any:
+def union_of_names(indices: list[Any], names: list[str], noun: str = "sample") -> Any:
     """Return all names in several indices, each of which must share some with the others."""
     for i, (index, name) in enumerate(zip(indices, names, strict=True)):
         if not index.is_unique:
@@ -128,9 +128,11 @@ def union_of(indices: list[Any], names: list[str], noun: str = "sample") -> Any:
             raise ValueError(f"{name} has the {noun} {twice!r} twice in its index.")
         others = [other for j, other in enumerate(indices) if j != i]
         if others and all(set(index).isdisjoint(other) for other in others):
+            own_names = format_value(list(index[:3]))
+            other_names = format_value(list(others[0][:3]))
             raise ValueError(
                 f"{name} has no {noun} in common with the others, by their index: "
-                f"{shown(list(index[:3]))} in it, {shown(list(others[0][:3]))} in another. Tables "
+                f"{own_names} in it, {other_names} in another. Tables "
                 f"with different names of {noun}s belong together by those that they share."
             )
     union = indices[0]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._compat import functions_of, to_host
+from nmfcluster._compat import array_functions, to_host
 from nmfcluster._utils.storage import row_blocks
 
 _LIBRARIES = ("torch", "cupy", "array_api_strict")
@@ -34,7 +34,7 @@ def library_of(array: Any) -> str:
 
 def namespace(array: Any) -> Any:
     """Return the functions for an array: numpy, or those of its library by the standard."""
-    return np if isinstance(array, np.ndarray) else functions_of(library_of(array))
+    return np if isinstance(array, np.ndarray) else array_functions(library_of(array))
 
 
 def to_numpy(array: Any) -> Any:
@@ -57,14 +57,14 @@ def to_numpy(array: Any) -> Any:
         raise TypeError(f"{told}, dense or sparse with two dimensions.") from error
 
 
-def on_host(model: Any) -> Any:
+def with_numpy_arrays(model: Any) -> Any:
     """Return a model with fitted arrays of numpy."""
     twin = copy(model)
-    replace_arrays(twin, to_numpy)
+    map_fitted_arrays(twin, to_numpy)
     return twin
 
 
-def replace_arrays(model: Any, function: Callable[[Any], Any]) -> None:
+def map_fitted_arrays(model: Any, function: Callable[[Any], Any]) -> None:
     """Replace the fitted arrays of a model by a function of them."""
     for name, value in vars(model).copy().items():
         if name.endswith("_") and (isinstance(value, np.ndarray) or library_of(value)):
@@ -93,25 +93,27 @@ class Device:
         return cls(library, array.device) if library else None
 
     def moved(self, array: Any) -> Any:
-        """Return a copy of an array of numpy that is there, a CSR matrix as `Stored`."""
+        """Return a copy of an array of numpy that is there, a CSR matrix as `SparseTensor`."""
         if sp.issparse(array):
-            return Stored.of(array, self)
-        return functions_of(self.library).asarray(array, device=self.device, copy=True)
+            return SparseTensor.of(array, self)
+        return array_functions(self.library).asarray(
+            array, device=self.device, copy=True
+        )
 
 
-def moved(array: Any, there: Device | None) -> Any:
+def to_device(array: Any, there: Device | None) -> Any:
     """Return an array that is there; as it is for numpy, which has no device, and None as None."""
     return array if there is None or array is None else there.moved(array)
 
 
-def beside(values: np.ndarray, F: Any, dtype: Any = None) -> Any:
+def asarray_like(values: np.ndarray, F: Any, dtype: Any = None) -> Any:
     """Return values of numpy where F is, in their own type or another."""
     if isinstance(F, np.ndarray):
         return values if dtype is None else values.astype(dtype, copy=False)
     return namespace(F).asarray(values, dtype=dtype, device=F.device)
 
 
-def at_a_time(F: Any, in_cache: int) -> int:
+def chunk_size(F: Any, in_cache: int) -> int:
     """Return how many entries are formed at a time where F is: as a cache holds, or many."""
     return (
         in_cache
@@ -120,26 +122,26 @@ def at_a_time(F: Any, in_cache: int) -> int:
     )
 
 
-def into(out: Any, function: Callable[..., Any], *arrays: Any) -> Any:
+def call_with_out(out: Any, function: Callable[..., Any], *arrays: Any) -> Any:
     """Return a function of arrays, which numpy writes into one of them."""
     return (
         function(*arrays, out=out) if isinstance(out, np.ndarray) else function(*arrays)
     )
 
 
-def of_starts(F: Any, mask: np.ndarray) -> Any:
+def take_starts(F: Any, mask: np.ndarray) -> Any:
     """Return F for some of the starts, its first axis."""
     if isinstance(F, np.ndarray):
         return F[mask]
-    return namespace(F).take(F, beside(np.flatnonzero(mask), F), axis=0)
+    return namespace(F).take(F, asarray_like(np.flatnonzero(mask), F), axis=0)
 
 
-def upright(F: Any) -> Any:
+def contiguous_transpose(F: Any) -> Any:
     """Return the transpose of a matrix; numpy's in C order."""
     return np.ascontiguousarray(F.T) if isinstance(F, np.ndarray) else F.T
 
 
-def put(F: Any, mask: np.ndarray, values: Any) -> None:
+def put_starts(F: Any, mask: np.ndarray, values: Any) -> None:
     """Set F for some of the starts."""
     if isinstance(F, np.ndarray):
         F[mask] = values
@@ -148,13 +150,13 @@ def put(F: Any, mask: np.ndarray, values: Any) -> None:
         F[start, ...] = values[i, ...]
 
 
-def sums_of(F: Any, axis: int | tuple[int, ...]) -> np.ndarray:
+def sum_to_numpy(F: Any, axis: int | tuple[int, ...]) -> np.ndarray:
     """Return sums over axes, numpy's in float64."""
     xp = namespace(F)
     return np.asarray(to_numpy(xp.sum(F, axis=axis, dtype=xp.float64)))
 
 
-def dots(X: Any, Y: Any) -> np.ndarray:
+def einsum_inner_products(X: Any, Y: Any) -> np.ndarray:
     """Return <X_s, Y_s> for every start s, accumulated in float64.
 
     That of `blocks` shares long arrays out to threads, and sums float64 by BLAS: its last bit is
@@ -167,7 +169,7 @@ def dots(X: Any, Y: Any) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Stored:
+class SparseTensor:
     """A sparse table of torch, which knows its entries in the order of rows and of columns.
 
     Attributes
@@ -193,7 +195,7 @@ class Stored:
     turned: bool = False
 
     @classmethod
-    def of(cls, X: Any, there: Device) -> Stored:
+    def of(cls, X: Any, there: Device) -> SparseTensor:
         """Return a CSR matrix as a table of torch."""
         if there.library != "torch":
             told = f"X must be dense and hold no NaN where it is an array of {there.library}"
@@ -207,7 +209,7 @@ class Stored:
         return cls(X.shape, data, (rows, columns), tuple(ends), by_column)
 
     @property
-    def T(self) -> Stored:  # noqa: N802 - as arrays have it
+    def T(self) -> SparseTensor:  # noqa: N802 - as arrays have it
         """The transpose."""
         return replace(self, shape=self.shape[::-1], turned=not self.turned)
 
@@ -224,6 +226,6 @@ class Stored:
         rows, columns = self.places
         across, W = H.T.contiguous(), W.contiguous()
         for stored in row_blocks(
-            len(rows), max(1, at_a_time(W, _GATHERED) // H.shape[0])
+            len(rows), max(1, chunk_size(W, _GATHERED) // H.shape[0])
         ):
             yield stored, (W[rows[stored]] * across[columns[stored]]).sum(axis=1)

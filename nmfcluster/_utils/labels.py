@@ -7,15 +7,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._utils.array_api import to_numpy
-from nmfcluster._utils.storage import equal_rows, index_dtype, row_blocks
-from nmfcluster._utils.validation import check_opened, counted
+from nmfcluster._utils.storage import csr_of_equal_rows, index_dtype, row_blocks
+from nmfcluster._utils.validation import check_container, format_count
 
-NEVER = 1e-12  # weight of the partitions that saw a pair, or others: less is rounding
-_NO_TEXT = "backslashreplace"  # what becomes of bytes that are not UTF-8
-ROWS = 16_384  # handled at a time, so that a block of a wide table stays in cache
+MIN_SEEN_WEIGHT = (
+    1e-12  # weight of the partitions that saw a pair, or others: less is rounding
+)
+_DECODE_ERRORS = "backslashreplace"  # what becomes of bytes that are not UTF-8
+LABEL_BLOCK_ROWS = (
+    16_384  # handled at a time, so that a block of a wide table stays in cache
+)
 
 
-def columns_of(table: Any, name: str) -> list[np.ndarray]:
+def partition_columns(table: Any, name: str) -> list[np.ndarray]:
     """Return the partitions in `table`, one 1-d array each.
 
     Parameters
@@ -30,13 +34,13 @@ def columns_of(table: Any, name: str) -> list[np.ndarray]:
     -------
     list of ndarray of shape (n_samples,)
     """
-    check_opened(table, name, "one table of labels")
+    check_container(table, name, "one table of labels")
     if hasattr(table, "iloc"):  # by position: names may repeat
         columns = [np.asarray(table.iloc[:, t]) for t in range(table.shape[1])]
     elif hasattr(table, "columns") and hasattr(table, "__getitem__"):
         columns = [np.asarray(table[column]) for column in table.columns]
     elif isinstance(table, Sequence) and not isinstance(table, str | bytes):
-        columns = [as_vector(vector) for vector in table]
+        columns = [as_label_vector(vector) for vector in table]
         if wrong := [column.shape for column in columns if column.ndim != 1]:
             wanted = "one label vector per partition, each of shape (n_samples,)"
             got = f"got one of shape {wrong[0]}"
@@ -54,12 +58,12 @@ def columns_of(table: Any, name: str) -> list[np.ndarray]:
     lengths = set(map(len, columns))
     if len(lengths) != 1 or lengths == {0}:
         wanted = "at least one partition, all of one length above 0"
-        got = f"{counted(len(columns), 'partition')} of lengths {sorted(lengths)}"
+        got = f"{format_count(len(columns), 'partition')} of lengths {sorted(lengths)}"
         raise ValueError(f"{name} must hold {wanted}, got {got}.")
     return columns
 
 
-def as_vector(vector: Any) -> np.ndarray:
+def as_label_vector(vector: Any) -> np.ndarray:
     """Return labels as an array; strings beside numbers or NaN stay what they are."""
     array = np.asarray(to_numpy(vector))
     if array.dtype.kind in "US" and not hasattr(vector, "dtype"):
@@ -67,7 +71,7 @@ def as_vector(vector: Any) -> np.ndarray:
     return array
 
 
-def encode(
+def encode_labels(
     table: Any, name: str, categories: list[np.ndarray] | None = None
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the labels of every partition as numbers from 0; -1 stands for "not seen".
@@ -90,16 +94,18 @@ def encode(
     categories : list of ndarray
         ``categories[t][c]`` is the label that code c of partition t stands for.
     """
-    columns = columns_of(table, name)
+    columns = partition_columns(table, name)
     if categories is not None and len(categories) != len(columns):
-        given = counted(len(columns), "partition")
+        given = format_count(len(columns), "partition")
         raise ValueError(f"{name} has {given}, in fit it had {len(categories)}.")
     codes = np.full((len(columns), len(columns[0])), -1, dtype=np.int32)
     all_known = []
     for t, column in enumerate(columns):
         values, seen = clean_labels(np.ascontiguousarray(column), f"{name}[:, {t}]")
         if categories is None:
-            known, codes[t, slice(None) if seen.all() else seen] = _numbered(values)
+            known, codes[t, slice(None) if seen.all() else seen] = _number_labels(
+                values
+            )
         else:
             known = categories[t]
             if (
@@ -110,12 +116,12 @@ def encode(
                 raise TypeError(
                     f"{name}[:, {t}] holds labels of another kind than those of fit."
                 )
-            codes[t, seen] = places_of(values, known)
+            codes[t, seen] = label_positions(values, known)
         all_known.append(known)
     return np.ascontiguousarray(codes.T), all_known
 
 
-def _numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _number_labels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct labels, in order, and the place of each label among them."""
     if values.dtype == object or values.max(initial=0) > 4 * len(values):
         return np.unique(values, return_inverse=True)
@@ -128,7 +134,7 @@ def _numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels that are there, comparable with each other, and where they are."""
     if column.dtype.kind == "S":
-        column = np.char.decode(column, errors=_NO_TEXT)
+        column = np.char.decode(column, errors=_DECODE_ERRORS)
     elif column.dtype.kind == "T":  # NumPy's strings of any length
         column = column.astype(object)
     if column.dtype.kind == "O":
@@ -139,7 +145,7 @@ def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]
             column = np.where(seen, column, np.nan).astype(float)
         elif kinds in ({str}, {bytes}):
             texts = [
-                v.decode(errors=_NO_TEXT) if isinstance(v, bytes) else str(v)
+                v.decode(errors=_DECODE_ERRORS) if isinstance(v, bytes) else str(v)
                 for v in values
             ]
             return np.array(texts, dtype=object), seen
@@ -193,7 +199,7 @@ def is_missing(value: Any) -> bool:
         return False
 
 
-def places_of(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+def label_positions(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Return where labels are among those that are known, in increasing order; -1: nowhere."""
     if not len(known):
         return np.full(len(values), -1)
@@ -201,7 +207,7 @@ def places_of(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     return np.where(known[places] == values, places, -1)
 
 
-def narrow(labels: np.ndarray) -> np.ndarray:
+def to_smallest_int(labels: np.ndarray) -> np.ndarray:
     """Return labels in the smallest signed type that holds them, and -1."""
     lowest = min(int(labels.min(initial=0)), -int(labels.max(initial=0)) - 1)
     return labels.astype(np.min_scalar_type(lowest), copy=False)
@@ -225,7 +231,7 @@ def indicator(codes: np.ndarray, n_clusters: np.ndarray) -> sp.csr_array:
     offsets = np.concatenate([[0], np.cumsum(n_clusters)]).astype(np.int32)
     columns, seen = codes + offsets[:-1], codes >= 0
     if seen.all():
-        return equal_rows(np.ones(columns.shape), columns, int(offsets[-1]))
+        return csr_of_equal_rows(np.ones(columns.shape), columns, int(offsets[-1]))
     columns, ends = columns[seen], np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
     ends = ends.astype(index_dtype(len(columns)))
     shape = (len(codes), int(offsets[-1]))
@@ -281,15 +287,17 @@ def tuple_indicator(
     occurs = np.zeros(bases[-1], dtype=bool)
     number_type = index_dtype(int(bases[-1]))
     tuples = np.empty((n_rows, len(groups)), dtype=number_type)
-    for block in row_blocks(n_rows, ROWS):  # exact: the numbers are far below 2^53
+    for block in row_blocks(
+        n_rows, LABEL_BLOCK_ROWS
+    ):  # exact: the numbers are far below 2^53
         tuples[block] = (
             codes[block if rows is None else rows[block]] + 1.0
         ) @ radix + bases[:-1]
         occurs[tuples[block]] = True
     number = np.cumsum(occurs, dtype=number_type) - 1
-    for block in row_blocks(n_rows, ROWS):
+    for block in row_blocks(n_rows, LABEL_BLOCK_ROWS):
         tuples[block] = number[tuples[block]]
-    J = equal_rows(np.ones(tuples.shape), tuples, int(occurs.sum()))
+    J = csr_of_equal_rows(np.ones(tuples.shape), tuples, int(occurs.sum()))
     # say of each which clusters it stands for
     kept, offsets = np.flatnonzero(occurs), np.concatenate([[0], np.cumsum(n_clusters)])
     members_of, columns = [], []
@@ -306,8 +314,8 @@ def tuple_indicator(
     )
 
 
-def over_seen(
-    together: np.ndarray, seen: np.ndarray, never: float = NEVER
+def share_of_seen(
+    together: np.ndarray, seen: np.ndarray, never: float = MIN_SEEN_WEIGHT
 ) -> np.ndarray:
     """Return the shares ``together / seen``; NaN where the weight that was seen is `never`."""
     return np.divide(
@@ -360,21 +368,21 @@ def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     counts : ndarray of shape (n_distinct,), int
         Size of every group.
     """
-    keys = row_keys(codes)
+    keys = hash_label_rows(codes)
     wanted: dict[str, Any] = {
         "return_index": True,
         "return_inverse": True,
         "return_counts": True,
     }
     _, first, groups, counts = np.unique(keys, **wanted)
-    for rows in row_blocks(len(codes), ROWS):
+    for rows in row_blocks(len(codes), LABEL_BLOCK_ROWS):
         if not np.array_equal(codes[rows], codes[first[groups[rows]]]):
             _, first, groups, counts = np.unique(codes, axis=0, **wanted)
             break
     return first, groups.ravel(), counts
 
 
-def row_keys(codes: np.ndarray, seed: int = 0) -> np.ndarray:
+def hash_label_rows(codes: np.ndarray, seed: int = 0) -> np.ndarray:
     """Return a number for every row of a table of integers, (n_samples,), uint64."""
     # random odd multipliers: two different rows share a key with a chance of about 2^-63
     factors = np.random.default_rng(seed).integers(
@@ -382,6 +390,6 @@ def row_keys(codes: np.ndarray, seed: int = 0) -> np.ndarray:
     )
     factors = 2 * factors + np.uint64(1)
     keys = np.empty(len(codes), dtype=np.uint64)
-    for block in row_blocks(len(codes), ROWS):
+    for block in row_blocks(len(codes), LABEL_BLOCK_ROWS):
         keys[block] = codes[block].astype(np.uint64) @ factors
     return keys

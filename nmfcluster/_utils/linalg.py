@@ -20,19 +20,19 @@ from joblib import effective_n_jobs
 from scipy.optimize import nnls
 
 from nmfcluster._utils import array_api
-from nmfcluster._utils.array_api import at_a_time, beside, namespace
+from nmfcluster._utils.array_api import asarray_like, chunk_size, namespace
 from nmfcluster._utils.storage import is_sparse, row_blocks, rows_of
 
 T = TypeVar("T")
 
-ROWS = 32_768  # of a block: with ten columns it stays in a cache of 2 MiB
+BLOCK_ROWS = 32_768  # of a block: with ten columns it stays in a cache of 2 MiB
 
 # a thread that the caller starts does not have it: where starts share the cores, blocks do not
 _pool: ContextVar[Executor | None] = ContextVar("pool", default=None)
 
 
 @contextmanager
-def shared_blocks(n_jobs: int | None) -> Iterator[None]:
+def share_blocks(n_jobs: int | None) -> Iterator[None]:
     """Let `n_jobs` threads share the blocks that the calling thread works on in this context."""
     n_threads = effective_n_jobs(
         n_jobs
@@ -49,7 +49,7 @@ def shared_blocks(n_jobs: int | None) -> Iterator[None]:
             _pool.reset(before)
 
 
-def by_rows(work: Callable[[slice], T], n_rows: int) -> Iterator[T]:
+def map_blocks(work: Callable[[slice], T], n_rows: int) -> Iterator[T]:
     """Return what some work makes of every block of rows, in their order.
 
     Parameters
@@ -63,26 +63,26 @@ def by_rows(work: Callable[[slice], T], n_rows: int) -> Iterator[T]:
     iterator
     """
     if (
-        0 < n_rows <= ROWS
+        0 < n_rows <= BLOCK_ROWS
     ):  # by the way of many blocks a fit of small factors takes a tenth longer
         return map(work, (slice(0, n_rows),))
-    blocks, pool = row_blocks(n_rows, ROWS), _pool.get()
+    blocks, pool = row_blocks(n_rows, BLOCK_ROWS), _pool.get()
     if pool is None:
         return map(work, blocks)
-    return pool.map(np.errstate(**handling_of_errors())(work), blocks)
+    return pool.map(np.errstate(**error_state())(work), blocks)
 
 
-def handling_of_errors() -> dict[str, Any]:
+def error_state() -> dict[str, Any]:
     """Return how numpy handles errors in this thread: others do not know of it."""
     return {"call": np.geterrcall(), **np.geterr()}
 
 
-def summed(work: Callable[[slice], np.ndarray], n_rows: int) -> np.ndarray:
+def sum_blocks(work: Callable[[slice], np.ndarray], n_rows: int) -> np.ndarray:
     """Return the sum of what some work makes of every block of rows, added in their order."""
-    return reduce(np.add, by_rows(work, n_rows))
+    return reduce(np.add, map_blocks(work, n_rows))
 
 
-def filled(
+def fill_blocks(
     out: np.ndarray, work: Callable[[slice], np.ndarray], axis: int = 0
 ) -> np.ndarray:
     """Fill an array with what some work makes of every block of its rows, along an axis."""
@@ -90,12 +90,12 @@ def filled(
     def fill(block: slice) -> None:
         out[(slice(None),) * axis + (block,)] = work(block)
 
-    for _ in by_rows(fill, out.shape[axis]):
+    for _ in map_blocks(fill, out.shape[axis]):
         pass
     return out
 
 
-def mapped(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
+def map_rows(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
     """Return a function of arrays that acts on each of their rows alone.
 
     Parameters
@@ -108,53 +108,55 @@ def mapped(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarr
     -------
     ndarray of shape (n_starts, n, k) and the dtype of the first
     """
-    if arrays[0].shape[1] <= ROWS:
+    if arrays[0].shape[1] <= BLOCK_ROWS:
         return function(*arrays)
     out = np.empty_like(arrays[0])
-    return filled(
+    return fill_blocks(
         out, lambda block: function(*(array[:, block] for array in arrays)), axis=1
     )
 
 
 def gram(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Return ``X'Y`` of every start, (n_starts, k, k), for X and Y of shape (n_starts, n, k)."""
-    if X.shape[1] <= ROWS:
+    if X.shape[1] <= BLOCK_ROWS:
         return X.mT @ Y
-    return summed(lambda block: X[:, block].mT @ Y[:, block], X.shape[1])
+    return sum_blocks(lambda block: X[:, block].mT @ Y[:, block], X.shape[1])
 
 
-def dots(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+def inner_products(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Return <X_s, Y_s> for every start s, accumulated in float64."""
     if not isinstance(X, np.ndarray):
-        return array_api.dots(X, Y)
-    if X.shape[1] > ROWS:
-        return summed(lambda block: dots(X[:, block], Y[:, block]), X.shape[1])
+        return array_api.einsum_inner_products(X, Y)
+    if X.shape[1] > BLOCK_ROWS:
+        return sum_blocks(
+            lambda block: inner_products(X[:, block], Y[:, block]), X.shape[1]
+        )
     if X.dtype == np.float64:
         return np.array(list(map(np.vdot, X, Y)))
     pairs = zip(X, Y, strict=True)
     return np.array([np.einsum("ij,ij->", x, y, dtype=np.float64) for x, y in pairs])
 
 
-def times(X: np.ndarray, M: np.ndarray) -> np.ndarray:
+def matmul_rows(X: np.ndarray, M: np.ndarray) -> np.ndarray:
     """Return the rows of every start, X of shape (n_starts, n, k), times its (k, k) matrix."""
-    return mapped(lambda rows: rows @ M, X)
+    return map_rows(lambda rows: rows @ M, X)
 
 
-def scaled(X: np.ndarray, values: np.ndarray) -> np.ndarray:
+def scale_rows(X: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Multiply X of shape (n_starts, n, k) in place by values that each of its rows has."""
-    if X.shape[1] <= ROWS:
+    if X.shape[1] <= BLOCK_ROWS:
         return np.multiply(X, values, out=X)
-    return filled(X, lambda block: X[:, block] * values, axis=1)
+    return fill_blocks(X, lambda block: X[:, block] * values, axis=1)
 
 
-def beyond(start: np.ndarray, end: np.ndarray, share: np.ndarray) -> np.ndarray:
+def extrapolate(start: np.ndarray, end: np.ndarray, share: np.ndarray) -> np.ndarray:
     """Return what lies behind the end of a step, by a share of the step: end + share (end - start).
 
     Arrays are of shape (n_starts, n, k), shares of shape (n_starts, 1, 1). It is one pass over
     large arrays, as in the next two functions, and no array is held for a part of the sum.
     """
-    if end.shape[1] > ROWS:
-        return mapped(lambda start, end: beyond(start, end, share), start, end)
+    if end.shape[1] > BLOCK_ROWS:
+        return map_rows(lambda start, end: extrapolate(start, end, share), start, end)
     step = end - start
     step *= share
     step += end
@@ -165,8 +167,8 @@ def rectified_sum(
     a: np.ndarray, X: np.ndarray, b: np.ndarray, Y: np.ndarray
 ) -> np.ndarray:
     """Return the positive part of a X + b Y, for numbers a and b of every start."""
-    if X.shape[1] > ROWS:
-        return mapped(lambda X, Y: rectified_sum(a, X, b, Y), X, Y)
+    if X.shape[1] > BLOCK_ROWS:
+        return map_rows(lambda X, Y: rectified_sum(a, X, b, Y), X, Y)
     V = X * a
     V += b * Y
     return np.maximum(V, 0, out=V)
@@ -176,13 +178,15 @@ def products_of_step(
     start: np.ndarray, end: np.ndarray, slope: np.ndarray
 ) -> np.ndarray:
     """Return <D, D>, <start, D> and <slope, D> of every start, (3, n_starts), D = end - start."""
-    if start.shape[1] > ROWS:
+    if start.shape[1] > BLOCK_ROWS:
         arrays = (start, end, slope)
-        return summed(
+        return sum_blocks(
             lambda b: products_of_step(*(A[:, b] for A in arrays)), start.shape[1]
         )
     D = end - start
-    return np.stack([dots(D, D), dots(start, D), dots(slope, D)])
+    return np.stack(
+        [inner_products(D, D), inner_products(start, D), inner_products(slope, D)]
+    )
 
 
 class RowBlocks:
@@ -196,9 +200,9 @@ class RowBlocks:
     def __init__(self, array: Any) -> None:
         self._array, self.n_rows = array, array.shape[0]
         self._parts = {0: array}
-        if self.n_rows > ROWS:
+        if self.n_rows > BLOCK_ROWS:
             self._parts = {
-                b.start: rows_of(array, b) for b in row_blocks(self.n_rows, ROWS)
+                b.start: rows_of(array, b) for b in row_blocks(self.n_rows, BLOCK_ROWS)
             }
 
     def __reduce__(self) -> tuple[type[RowBlocks], tuple[Any]]:
@@ -209,7 +213,7 @@ class RowBlocks:
         if len(self._parts) == 1 or is_sparse(H):
             return self._array @ H
         out = np.empty((self.n_rows, H.shape[1]), dtype=H.dtype)
-        return filled(out, lambda block: self._parts[block.start] @ H)
+        return fill_blocks(out, lambda block: self._parts[block.start] @ H)
 
     def transposed_product(
         self, H: np.ndarray, scale: np.ndarray | None = None
@@ -224,7 +228,7 @@ class RowBlocks:
             rows = H[block] if scale is None else scale[block] * H[block]
             return self._turned[block.start] @ rows
 
-        return summed(of_block, self.n_rows)
+        return sum_blocks(of_block, self.n_rows)
 
     @cached_property
     def _turned(self) -> dict[int, Any]:
@@ -238,17 +242,17 @@ class RowBlocks:
         return RowBlocks(self._array.T.tocsr()) if wide else None
 
 
-_CACHED = (
+_SWEPT_ENTRIES = (
     2**18
 )  # entries of F and N, of starts that are swept side by side: a cache of 2 MiB
-_ENTRIES = 2**20  # of small systems that are solved at a time: 8 MiB
-_SURE = 1e-12  # times the largest |b| of a row: a slope below may be rounding
+_SOLVED_ENTRIES = 2**20  # of small systems that are solved at a time: 8 MiB
+_SLOPE_TOL = 1e-12  # times the largest |b| of a row: a slope below may be rounding
 _PATIENCE = (
     3  # rounds in which entries change sides before fewer of them are on the wrong one
 )
 
 
-def descend(
+def coordinate_descent(
     F: Any,
     N: Any,
     G: Any,
@@ -272,15 +276,17 @@ def descend(
     column_by_column : bool, default=False
         Whether a column adds up the same whatever is beside it, as in no product of matrices.
     """
-    size = max(1, at_a_time(F, _CACHED) // max(1, 2 * F.shape[1] * F.shape[2]))
+    size = max(1, chunk_size(F, _SWEPT_ENTRIES) // max(1, 2 * F.shape[1] * F.shape[2]))
     for part in row_blocks(F.shape[0], size):
         some = F[part, ...]
-        rows = _rows(some, *_per_diagonal(N[part, ...], G[part, ...]), n_fixed)
+        rows = _rows(
+            some, *_scale_to_unit_diagonal(N[part, ...], G[part, ...]), n_fixed
+        )
         for _ in range(sweeps):
             _sweep(some, rows, column_by_column)
 
 
-def _per_diagonal(N: Any, G: Any) -> tuple[Any, Any]:
+def _scale_to_unit_diagonal(N: Any, G: Any) -> tuple[Any, Any]:
     """Return N and G with rows over the diagonal of G, which becomes 0.
 
     Where it was 0 it becomes -1, and the rest of the row 0: a sweep leaves such a row as it is.
@@ -290,7 +296,9 @@ def _per_diagonal(N: Any, G: Any) -> tuple[Any, Any]:
     usable = diagonal > float(xp.finfo(G.dtype).smallest_normal)
     inverse = xp.where(usable, 1 / xp.where(usable, diagonal, 1), 0)[..., None]
     stay = xp.where(usable, 0 * diagonal, -1)[..., None]
-    return N * inverse, xp.where(beside(np.eye(k, dtype=bool), G), stay, G * inverse)
+    return N * inverse, xp.where(
+        asarray_like(np.eye(k, dtype=bool), G), stay, G * inverse
+    )
 
 
 def _rows(F: Any, N: Any, G: Any, n_fixed: int = 0) -> list[tuple[Any, ...]]:
@@ -311,7 +319,7 @@ def _sweep(F: Any, rows: list[tuple[Any, ...]], column_by_column: bool = False) 
             f[...] = xp.clip(n - new, min=0)
 
 
-def nonnegative_rows(
+def approximate_nnls_rows(
     B: np.ndarray, G: np.ndarray, max_sweeps: int = 100, resolution: float = 1e-6
 ) -> np.ndarray:
     """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h`` for every row b of B.
@@ -335,7 +343,7 @@ def nonnegative_rows(
     """
     H = np.empty_like(B)
     for block in row_blocks(len(B), 8192):  # so many columns of F and N stay in cache
-        N, unit = _per_diagonal(B[block].T[None], G[None])
+        N, unit = _scale_to_unit_diagonal(B[block].T[None], G[None])
         F = np.maximum(N, 0) / len(G)
         rows = _rows(F, N, unit)
         for _ in range(max_sweeps):
@@ -347,7 +355,7 @@ def nonnegative_rows(
     return H
 
 
-def exact_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
+def nnls_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h``, to rounding.
 
     Block principal pivoting [1]_: some entries of a row are taken to be above 0 and solved for;
@@ -374,14 +382,14 @@ def exact_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     # the diagonal becomes 1, and a little more: a system of equal columns is not singular
     unit = G / scale[..., None] / scale[..., None, :] + 1e-14 * np.eye(B.shape[1])
     H = np.empty_like(B)
-    for block in row_blocks(len(B), max(1, _ENTRIES // B.shape[1] ** 2)):
+    for block in row_blocks(len(B), max(1, _SOLVED_ENTRIES // B.shape[1] ** 2)):
         system, by = (unit, scale) if G.ndim == 2 else (unit[block], scale[block])
-        H[block] = _pivoted(B[block] / by, system) / by
+        H[block] = _pivot(B[block] / by, system) / by
     return H
 
 
-def _pivoted(B: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """Return the rows of `exact_rows` for G of unit diagonal, in float64."""
+def _pivot(B: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Return the rows of `nnls_rows` for G of unit diagonal, in float64."""
     n, k = B.shape
     H, todo, circling = np.empty((n, k)), np.arange(n), []
     free = B > 0  # the entries that are solved for
@@ -389,10 +397,10 @@ def _pivoted(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     while len(todo):
         # solve for the free entries of all rows that are not done
         systems = _of_rows(G, todo)
-        solved = _solved(B[todo], systems, free[todo])
+        solved = _solve_free(B[todo], systems, free[todo])
         H[todo] = np.maximum(solved, 0)
         # find the entries on the wrong side: free ones below 0, others that would rise from it
-        allowed = _SURE * np.abs(B[todo]).max(axis=1, keepdims=True)
+        allowed = _SLOPE_TOL * np.abs(B[todo]).max(axis=1, keepdims=True)
         back = solved @ G if G.ndim == 2 else np.einsum("nc,ncd->nd", solved, systems)
         wrong = np.where(free[todo], solved < 0, B[todo] - back > allowed)
         # count the rounds in which they have not become fewer
@@ -405,7 +413,7 @@ def _pivoted(B: np.ndarray, G: np.ndarray) -> np.ndarray:
         todo = todo[(count > 0) & (patience[todo] >= 0)]
     rest = np.concatenate(circling) if circling else todo
     if len(rest):
-        H[rest] = _one_by_one(B[rest], _of_rows(G, rest))
+        H[rest] = _active_set(B[rest], _of_rows(G, rest))
     return H
 
 
@@ -414,14 +422,14 @@ def _of_rows(G: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return G if G.ndim == 2 else G[rows]
 
 
-def _one_by_one(B: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """Return the rows of `_pivoted` by an active set method, which changes one entry at a time.
+def _active_set(B: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Return the rows of `_pivot` by an active set method, which changes one entry at a time.
 
     It is needed where columns are nearly equal: exchanges of many entries then go in circles.
     """
     if G.ndim == 3:
         return np.concatenate(
-            [_one_by_one(b[None], g) for b, g in zip(B, G, strict=True)]
+            [_active_set(b[None], g) for b, g in zip(B, G, strict=True)]
         )
     values, vectors = np.linalg.eigh(G)
     roots = np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
@@ -430,7 +438,7 @@ def _one_by_one(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     return np.array([nnls(A, y, maxiter=100 * len(G))[0] for y in targets])
 
 
-def _solved(B: np.ndarray, G: np.ndarray, free: np.ndarray) -> np.ndarray:
+def _solve_free(B: np.ndarray, G: np.ndarray, free: np.ndarray) -> np.ndarray:
     """Return the rows that solve ``Gh = b`` in the free entries; the others are 0."""
     system = np.where(free[:, :, None] & free[:, None, :], G, 0)
     np.einsum("ncc->nc", system)[~free] = 1

@@ -13,17 +13,19 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._utils.storage import (
-    cut,
     is_sparse,
     row_blocks,
     rows_of,
+    submatrix,
     without_diagonal,
 )
 
-_ENTRIES = 2**15  # of a table that are mixed at a time: 256 KiB, which stay in cache
+_HASHED_ENTRIES = (
+    2**15
+)  # of a table that are mixed at a time: 256 KiB, which stay in cache
 
 
-def _mixed(keys: np.ndarray) -> np.ndarray:
+def _mix(keys: np.ndarray) -> np.ndarray:
     """Scramble numbers of 64 bits, in place: the last step of the generator SplitMix64."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         keys ^= keys >> np.uint64(shift)
@@ -32,37 +34,37 @@ def _mixed(keys: np.ndarray) -> np.ndarray:
     return keys
 
 
-def _bits(values: np.ndarray) -> np.ndarray:
+def _canonical_bits(values: np.ndarray) -> np.ndarray:
     """Return what float64 stores of numbers: a copy, alike for all that are NaN, and for 0, -0."""
     numbers = values.astype(np.float64) + 0.0
     numbers[np.isnan(numbers)] = np.nan
     return numbers.view(np.uint64)
 
 
-def _of_entries(values: np.ndarray, of_columns: np.ndarray) -> np.ndarray:
+def _hash_entries(values: np.ndarray, of_columns: np.ndarray) -> np.ndarray:
     """Return a key of every entry, 0 where it is 0."""
-    keys = _mixed(_bits(values) ^ of_columns)
+    keys = _mix(_canonical_bits(values) ^ of_columns)
     keys[values == 0] = 0
     return keys
 
 
-def _sums(table: Any, of_columns: np.ndarray) -> np.ndarray:
+def _sum_hashes(table: Any, of_columns: np.ndarray) -> np.ndarray:
     """Return a key of every row: the sum of those of its nonzero entries, modulo 2^64."""
     keys = np.empty(table.shape[0], dtype=np.uint64)
     stored = len(table.data) if is_sparse(table) else table.size
     width = -(-stored // max(len(keys), 1))  # of a row on average
-    for block in row_blocks(len(keys), max(1, _ENTRIES // max(width, 1))):
+    for block in row_blocks(len(keys), max(1, _HASHED_ENTRIES // max(width, 1))):
         rows = rows_of(table, block)
         if is_sparse(rows):
             ends = np.zeros(len(rows.data) + 1, dtype=np.uint64)
-            np.cumsum(_of_entries(rows.data, of_columns[rows.indices]), out=ends[1:])
+            np.cumsum(_hash_entries(rows.data, of_columns[rows.indices]), out=ends[1:])
             keys[block] = np.diff(ends[rows.indptr])
         else:
-            keys[block] = _of_entries(rows, of_columns).sum(axis=1)
+            keys[block] = _hash_entries(rows, of_columns).sum(axis=1)
     return keys
 
 
-def row_keys(X: Any) -> np.ndarray:
+def hash_rows(X: Any) -> np.ndarray:
     """Return a key of every row, which depends on the numbers it holds and their columns.
 
     It is the same for dense and sparse tables of these numbers, in float32 and float64.
@@ -76,10 +78,10 @@ def row_keys(X: Any) -> np.ndarray:
     -------
     ndarray of shape (n,), uint64
     """
-    return _sums(X, _mixed(np.arange(1, X.shape[1] + 1, dtype=np.uint64)))
+    return _sum_hashes(X, _mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64)))
 
 
-def refined_keys(keys: np.ndarray, *matrices: Any) -> np.ndarray:
+def refine_hashes(keys: np.ndarray, *matrices: Any) -> np.ndarray:
     """Return keys that also depend on the entries of samples in symmetric matrices.
 
     Two samples keep one key where their entries are the same in some order, and so are the entries
@@ -103,8 +105,8 @@ def refined_keys(keys: np.ndarray, *matrices: Any) -> np.ndarray:
             break
         refined = keys.copy()
         for number, matrix in enumerate(matrices, start=1):
-            of_columns = _mixed(keys + np.uint64(number))
-            refined = _mixed(refined ^ _bits(matrix.diagonal())) + _sums(
+            of_columns = _mix(keys + np.uint64(number))
+            refined = _mix(refined ^ _canonical_bits(matrix.diagonal())) + _sum_hashes(
                 matrix, of_columns
             )
         n_before, n_distinct = n_distinct, len(np.unique(refined))
@@ -132,21 +134,24 @@ class CanonicalOrder:
     first: np.ndarray
 
     @cached_property
-    def places(self) -> np.ndarray:
-        """Where samples went: results in canonical order are ``results[places]`` in the user's."""
-        places = np.empty_like(self.samples)
-        places[self.samples] = np.arange(
-            len(places)
+    def ranks(self) -> np.ndarray:
+        """Place of every sample in canonical order.
+
+        Results in canonical order are ``results[ranks]`` in the user's.
+        """
+        ranks = np.empty_like(self.samples)
+        ranks[self.samples] = np.arange(
+            len(ranks)
         )  # an argsort takes ten times as long
-        return places
+        return ranks
 
     @cached_property
-    def back(self) -> np.ndarray:
-        """Where the results of samples are, (n,): those in canonical order are ``results[back]``.
+    def first_ranks(self) -> np.ndarray:
+        """Place of the result of every sample, (n,), among those in canonical order.
 
         Equal samples have that of the first of them.
         """
-        return self.first[self.places]
+        return self.first[self.ranks]
 
     @cached_property
     def distinct(self) -> np.ndarray:
@@ -159,9 +164,9 @@ class CanonicalOrder:
         return np.bincount(self._group)
 
     @cached_property
-    def among_distinct(self) -> np.ndarray:
+    def distinct_inverse(self) -> np.ndarray:
         """Which of the distinct ones every sample equals, (n,), in the user's order."""
-        return self._group[self.places]
+        return self._group[self.ranks]
 
     @cached_property
     def _firsts(self) -> np.ndarray:
@@ -179,9 +184,9 @@ class CanonicalOrder:
         np.maximum.at(out, self._group, values)
         return out[self._group]
 
-    def of_both(self, S: Any) -> Any:
+    def permute(self, S: Any) -> Any:
         """Return a matrix with its rows and its columns, the same samples, in canonical order."""
-        return cut(S, self.samples, self.samples)
+        return submatrix(S, self.samples, self.samples)
 
 
 def canonical_order(
@@ -209,34 +214,34 @@ def canonical_order(
         These tell equal rows apart, too; what counts 0 times changes the order of no other.
     """
     n = (*tables, *similarities)[0].shape[0]
-    tables, by_table = _sorted(tables, off_diagonal=False)
-    similarities, by_similarity = _sorted(similarities, off_diagonal=True)
+    tables, by_table = _sort_arrays(tables, off_diagonal=False)
+    similarities, by_similarity = _sort_arrays(similarities, off_diagonal=True)
     by = by_similarity if similarities else by_table
     by_size = np.lexsort(by[::-1])
     differ = np.any([np.diff(extreme[by_size]) != 0 for extreme in by], axis=0)
     if weights is None and differ.all():  # as of most that is measured
-        return CanonicalOrder(by_size[_shuffled(n)], np.arange(n))
+        return CanonicalOrder(by_size[_fixed_permutation(n)], np.arange(n))
     keys = np.zeros(n, dtype=np.uint64)
     for table in tables:
-        keys = _mixed(keys) + row_keys(table)
-    by.append(refined_keys(keys, *similarities))
+        keys = _mix(keys) + hash_rows(table)
+    by.append(refine_hashes(keys, *similarities))
     linked = sum((np.diff(matrix.indptr) for matrix in links), np.zeros(n))
     if linked.any():
-        by.append(refined_keys(by[-1], *links))
-    by += map(row_keys, similarities)
+        by.append(refine_hashes(by[-1], *links))
+    by += map(hash_rows, similarities)
     if weights is not None:
         by = [weights == 0, *by, weights]
     in_order = np.lexsort(by[::-1])
     new = linked[in_order] > 0
     new[1:] |= np.any([key[in_order[1:]] != key[in_order[:-1]] for key in by], axis=0)
     group = np.cumsum(new) - new[0]
-    place = np.argsort(_shuffled(int(group[-1]) + 1))[group]
+    place = np.argsort(_fixed_permutation(int(group[-1]) + 1))[group]
     by_place = np.argsort(place, kind="stable")
     _, first, group = np.unique(place[by_place], return_index=True, return_inverse=True)
     return CanonicalOrder(in_order[by_place], first[group])
 
 
-def _sorted(
+def _sort_arrays(
     arrays: Sequence[Any], off_diagonal: bool
 ) -> tuple[tuple[Any, ...], list[np.ndarray]]:
     """Return arrays in an order of their own, and the extremes of the rows of the first.
@@ -254,12 +259,14 @@ def _sorted(
         for number, array in enumerate(arrays):
             stored = np.diff(array.indptr) if is_sparse(array) else np.zeros(1)
             of_rows = (*_extremes(array, off_diagonal), stored)
-            keys[number] += tuple(int(_mixed(_bits(part)).sum()) for part in of_rows)
+            keys[number] += tuple(
+                int(_mix(_canonical_bits(part)).sum()) for part in of_rows
+            )
     order = sorted(range(len(arrays)), key=keys.__getitem__)
     return tuple(arrays[i] for i in order), _extremes(arrays[order[0]], off_diagonal)
 
 
-def _shuffled(n: int) -> np.ndarray:
+def _fixed_permutation(n: int) -> np.ndarray:
     return np.random.default_rng(0).permutation(n)
 
 
@@ -285,7 +292,7 @@ def _extremes(array: Any, off_diagonal: bool = False) -> list[np.ndarray]:
             row[some] = extreme.reduceat(array.data, array.indptr[some])
             row[all_but_some] = extreme(row, 0)[all_but_some]
         return list(np.nan_to_num(found))
-    for block in row_blocks(n, max(1, _ENTRIES // max(width, 1))):
+    for block in row_blocks(n, max(1, _HASHED_ENTRIES // max(width, 1))):
         rows = array[block]
         if off_diagonal:
             rows = np.maximum(rows, array[:, block].T)

@@ -21,11 +21,11 @@ from nmfcluster._compat import (
     blas_threads,
     one_openmp_thread,
     set_blas_threads,
-    with_settings,
+    with_current_config,
 )
 from nmfcluster._utils.validation import warn
 
-Each = Callable[[], None]  # is called whenever a call has ended
+ProgressCallback = Callable[[], None]  # is called whenever a call has ended
 
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
@@ -59,7 +59,7 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-def attempted(task: Callable[..., Any], *arguments: Any) -> Any:
+def try_on_one_thread(task: Callable[..., Any], *arguments: Any) -> Any:
     """Return what a task returns that uses one thread, or the error that it raises."""
     try:
         with one_thread():
@@ -102,7 +102,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_forked)
 
 
-def on_cluster() -> bool:
+def uses_cluster() -> bool:
     """Tell whether joblib is told to use a cluster, and this is not a task that runs there.
 
     Any backend counts that is not joblib's own and shares no memory: those of Dask and Ray.
@@ -117,12 +117,12 @@ def on_cluster() -> bool:
     return not hasattr(getattr(utils, "thread_state", None), "execution_state")
 
 
-def shared_out(
+def run_calls(
     function: Callable[..., Any],
     common: Sequence[Any],
     calls: Sequence[tuple[Any, ...]],
     n_jobs: int | None,
-    each: Each | None = None,
+    each: ProgressCallback | None = None,
 ) -> list[Any]:
     """Return ``function(*common, *call)`` for every call, in their order.
 
@@ -165,7 +165,7 @@ def shared_out(
     """
     backend, _ = get_active_backend()
     of_dask = hasattr(getattr(backend, "client", None), "scatter")
-    if not on_cluster() or not of_dask or backend.effective_n_jobs(n_jobs) == 1:
+    if not uses_cluster() or not of_dask or backend.effective_n_jobs(n_jobs) == 1:
         results = []
         told = each is not None and getattr(backend, "supports_return_generator", False)
         one_by_one = {"return_as": "generator"} if told else {}
@@ -175,7 +175,7 @@ def shared_out(
             if each is not None:
                 each()
         return results
-    shared = Parcel((with_settings(function), *common))
+    shared = Parcel((with_current_config(function), *common))
     for is_last in (False, True):
         try:
             results = _by_client(backend, shared, calls)

@@ -21,7 +21,7 @@ _fitted: ContextVar[Any] = ContextVar(
 
 
 @contextmanager
-def reported(estimator: Any) -> Iterator[None]:
+def reporting(estimator: Any) -> Iterator[None]:
     """Let stages of this context be those of the fit of an estimator, and tell its callbacks."""
     before = _fitted.set(estimator)
     try:
@@ -35,13 +35,13 @@ def reported(estimator: Any) -> Iterator[None]:
         _fitted.reset(before)
 
 
-def say(line: str, speaker: str | None = None) -> None:
+def log_line(line: str, speaker: str | None = None) -> None:
     """Write a line to the log, in the name of the estimator that is fitted, or of a function."""
     if _log.isEnabledFor(logging.INFO):
         _log.info("%s: %s", speaker or type(_fitted.get()).__name__, line)
 
 
-class Told:
+class Stage:
     """What is told of a stage: that one batch more has ended, from any thread, and its outcome.
 
     Parameters
@@ -68,12 +68,12 @@ class Told:
             self._context.call_on_fit_task_begin(estimator=self._estimator)
 
     @property
-    def heard(self) -> Callable[[], None] | None:
-        """`one_more` if anybody takes notice of single batches."""
+    def callback(self) -> Callable[[], None] | None:
+        """`batch_done` if anybody takes notice of single batches."""
         some_one = self._context is not None or _log.isEnabledFor(logging.INFO)
-        return self.one_more if some_one else None
+        return self.batch_done if some_one else None
 
-    def one_more(self) -> None:
+    def batch_done(self) -> None:
         """Tell that a batch has ended."""
         with self._lock:
             self._n_done += 1
@@ -81,7 +81,7 @@ class Told:
                 name = type(
                     self._estimator
                 ).__name__  # a thread does not know whom it works for
-                say(f"{self._task}: {self._n_done} of {self._n_batches}", name)
+                log_line(f"{self._task}: {self._n_done} of {self._n_batches}", name)
             if self._context is not None:
                 batch = self._context.subcontext(task_name="batch")
                 batch.call_on_fit_task_begin(estimator=self._estimator)
@@ -91,7 +91,7 @@ class Told:
 
 
 @contextmanager
-def stage(task: str, n_batches: int | None = None) -> Iterator[Told]:
+def stage(task: str, n_batches: int | None = None) -> Iterator[Stage]:
     """Tell that a stage of the fit that runs begins, and that it has ended, and when.
 
     Parameters
@@ -99,16 +99,16 @@ def stage(task: str, n_batches: int | None = None) -> Iterator[Told]:
     task : str
         What the stage is called.
     n_batches : int, default=None
-        How many parts it has, whose ends are told by `Told.one_more`; by default it is one.
+        How many parts it has, whose ends are told by `Told.batch_done`; by default it is one.
 
     Yields
     ------
     Told
     """
-    say(f"{task} ...")
-    began, told = perf_counter(), Told(task, n_batches or 1)
+    log_line(f"{task} ...")
+    began, told = perf_counter(), Stage(task, n_batches or 1)
     yield told
     if n_batches is None:
-        told.one_more()
+        told.batch_done()
     outcome = f"{told.outcome}, " if told.outcome else ""
-    say(f"{task}: {outcome}{perf_counter() - began:.2f} s")
+    log_line(f"{task}: {outcome}{perf_counter() - began:.2f} s")

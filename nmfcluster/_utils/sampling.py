@@ -11,20 +11,22 @@ import numpy as np
 from nmfcluster._utils.storage import (
     as_dense,
     as_float64,
-    filled_with,
     is_sparse,
     row_blocks,
+    with_nonzero_data,
 )
 
-_ENTRIES = 2**20  # of a table that are drawn at a time: 8 MiB of counts
+_DRAWN_ENTRIES = 2**20  # of a table that are drawn at a time: 8 MiB of counts
 
 
-def some_positions(size: int, most: int, rng: np.random.Generator) -> np.ndarray:
+def draw_positions(size: int, most: int, rng: np.random.Generator) -> np.ndarray:
     """Return at most so many positions of a table, drawn at random, in order."""
     return np.arange(size) if size <= most else np.sort(rng.permutation(size)[:most])
 
 
-def some_with(wanted: np.ndarray, most: int, rng: np.random.RandomState) -> np.ndarray:
+def draw_preferring(
+    wanted: np.ndarray, most: int, rng: np.random.RandomState
+) -> np.ndarray:
     """Return at most so many positions, drawn at random: wanted ones first, up to half of these.
 
     Parameters
@@ -58,11 +60,11 @@ def poisson_counts(X: Any, rng: np.random.Generator) -> Any:
         A sparse one stores no zeros.
     """
     if is_sparse(X):
-        return filled_with(X, rng.poisson(X.data).astype(X.dtype))
+        return with_nonzero_data(X, rng.poisson(X.data).astype(X.dtype))
     return rng.poisson(X).astype(X.dtype)
 
 
-def thinned(
+def thin_counts(
     X: Any, n_parts: int, rng: np.random.Generator, dispersion: float = 0.0
 ) -> list[Any]:
     r"""Return tables of counts that sum to X; each has the same share of every count, on average.
@@ -96,18 +98,18 @@ def thinned(
     values = X.data if is_sparse(X) else X.ravel()
     shared = [np.zeros_like(values) for _ in range(n_parts)]
     places = np.flatnonzero(values)  # a sparse table may store zeros
-    for block in row_blocks(len(places), _ENTRIES):
+    for block in row_blocks(len(places), _DRAWN_ENTRIES):
         where = places[block]
-        counts = _shared_out(values[where], n_parts, rng, dispersion)
+        counts = _split_counts(values[where], n_parts, rng, dispersion)
         for part, share in zip(shared, counts, strict=True):
             part[where] = share
     return [
-        filled_with(X, part) if is_sparse(X) else part.reshape(X.shape)
+        with_nonzero_data(X, part) if is_sparse(X) else part.reshape(X.shape)
         for part in shared
     ]
 
 
-def _shared_out(
+def _split_counts(
     counts: np.ndarray, n_parts: int, rng: np.random.Generator, dispersion: float
 ) -> Iterator[np.ndarray]:
     """Yield parts of counts, one after the other; each takes its share of what is left."""
@@ -125,13 +127,13 @@ def _shared_out(
     yield left * unit
 
 
-def n_not_whole(X: Any) -> int:
+def count_non_integers(X: Any) -> int:
     """Return how many entries of a table are no whole numbers."""
     values = X.data if is_sparse(X) else X
     return int(np.count_nonzero(values != np.rint(values)))
 
 
-_SIDE = (
+_MAX_SIDE = (
     1000  # rows, and columns, of a large table that are looked at: a million entries
 )
 
@@ -160,7 +162,7 @@ def overdispersion(
     float
         0 where counts vary no more than Poisson numbers.
     """
-    rows, columns = (some_positions(size, _SIDE, rng) for size in X.shape)
+    rows, columns = (draw_positions(size, _MAX_SIDE, rng) for size in X.shape)
     part = as_float64(as_dense(X[rows][:, columns]))
     W_part, H_part = as_float64(W)[rows], as_float64(H)[:, columns]
     means = W_part @ H_part

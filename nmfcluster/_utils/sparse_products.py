@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._utils.array_api import Stored, namespace
-from nmfcluster._utils.storage import filled_with, is_sparse, row_blocks
+from nmfcluster._utils.array_api import SparseTensor, namespace
+from nmfcluster._utils.storage import is_sparse, row_blocks, with_nonzero_data
 
-_ENTRIES = (
+_FORMED_ENTRIES = (
     2**18
 )  # of a product that are formed at a time: they stay in a cache of 2 MiB
-_STORED = (
+_GATHERED_ENTRIES = (
     2**13
 )  # stored entries whose rows and columns of the factors are multiplied at a time
 _BLAS_FROM = 0.02  # share of stored entries from which all of a block is formed faster
 
 
-def products_at(
+def iter_products(
     places: Any, W: np.ndarray, H: np.ndarray
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield the entries of WH where a CSR matrix stores one, some rows at a time.
@@ -38,7 +38,7 @@ def products_at(
     means : ndarray
         What WH has there.
     """
-    if isinstance(places, Stored):
+    if isinstance(places, SparseTensor):
         yield from places.products_at(W, H)
         return
     whole = places.nnz >= _BLAS_FROM * places.shape[0] * places.shape[1]
@@ -60,9 +60,11 @@ def _blocks(places: Any, whole: bool) -> Iterator[slice]:
     """Return blocks of rows of a CSR matrix, with about as many entries, all or stored, each."""
     n, p = places.shape
     if whole:
-        return row_blocks(n, max(1, _ENTRIES // max(1, p)))
+        return row_blocks(n, max(1, _FORMED_ENTRIES // max(1, p)))
     wanted = (
-        np.searchsorted(places.indptr, np.arange(0, places.nnz, _STORED), side="right")
+        np.searchsorted(
+            places.indptr, np.arange(0, places.nnz, _GATHERED_ENTRIES), side="right"
+        )
         - 1
     )
     return (slice(*ends) for ends in pairwise(np.unique([0, *wanted, n]).tolist()))
@@ -71,14 +73,14 @@ def _blocks(places: Any, whole: bool) -> Iterator[slice]:
 def product_at(places: Any, W: np.ndarray, H: np.ndarray) -> Any:
     """Return the entries of WH where a CSR matrix stores one, as such a matrix."""
     values = namespace(W).empty_like(places.data, dtype=W.dtype)
-    for stored, means in products_at(places, W, H):
+    for stored, means in iter_products(places, W, H):
         values[stored] = means
-    return holding(places, values)
+    return with_data(places, values)
 
 
-def holding(places: Any, values: np.ndarray) -> Any:
+def with_data(places: Any, values: np.ndarray) -> Any:
     """Return a CSR matrix with other values in the same places, zeros among them."""
-    if isinstance(places, Stored):
+    if isinstance(places, SparseTensor):
         return replace(places, data=values)
     return type(places)((values, places.indices, places.indptr), shape=places.shape)
 
@@ -89,14 +91,14 @@ def sparse_if_few(array: Any, share: float) -> Any:
     return sp.csr_array(array) if few else array
 
 
-def in_dtype(array: Any, dtype: Any) -> Any:
+def astype(array: Any, dtype: Any) -> Any:
     """Return an array, or a CSR matrix in the same places, in another type."""
     if not sp.issparse(array) or array.dtype == dtype:
         return array.astype(dtype, copy=False)
-    return holding(array, array.data.astype(dtype))
+    return with_data(array, array.data.astype(dtype))
 
 
-def scaled(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+def scale_rows_columns(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     """Return an array, or a CSR matrix in the same places, times factors of rows and columns."""
     rows, columns = (
         np.asarray(factors, dtype=array.dtype) for factors in (rows, columns)
@@ -106,10 +108,10 @@ def scaled(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     values = columns.take(array.indices)
     values *= array.data
     values *= np.repeat(rows, np.diff(array.indptr))
-    return holding(array, values)
+    return with_data(array, values)
 
 
-def centred(X: Any) -> tuple[Any, np.ndarray]:
+def center_columns(X: Any) -> tuple[Any, np.ndarray]:
     """Return a table to take products of, and the means of its columns that it still has.
 
     A dense one has none left: products of what is far from 0 would lose digits. A sparse one stays.
@@ -118,7 +120,7 @@ def centred(X: Any) -> tuple[Any, np.ndarray]:
     return (X, mean) if sp.issparse(X) else (X - mean, np.zeros_like(mean))
 
 
-def content(value: Any) -> Any:
+def csr_arrays(value: Any) -> Any:
     """Return the arrays that a CSR matrix is made of, and anything else as it is."""
     if not sp.issparse(value):
         return value
@@ -149,7 +151,7 @@ def split_missing(X: Any) -> tuple[Any, Any]:
         return X, None
     if sp.issparse(X):
         unknown = np.isnan(X.data)
-        return filled_with(X, np.where(unknown, 0, X.data)), filled_with(
+        return with_nonzero_data(X, np.where(unknown, 0, X.data)), with_nonzero_data(
             X, unknown.astype(X.dtype)
         )
     unknown = np.isnan(X)

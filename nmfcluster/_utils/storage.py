@@ -16,9 +16,11 @@ _EXPONENTS = {
     np.float64: 200,
     np.float32: 30,
 }  # of 2: fourth powers and their sums are held
-_NEARLY = 0.99  # of the distances: some samples may be at the same place
-_FEW = 0.1  # share of entries up to which products with a sparse matrix are faster
-_ASYMMETRY = 1e-6  # relative: what averaging in float32 may leave
+_DISTANCE_SHARE = 0.99  # of the distances: some samples may be at the same place
+_SPARSE_SHARE = (
+    0.1  # share of entries up to which products with a sparse matrix are faster
+)
+_SYMMETRY_TOL = 1e-6  # relative: what averaging in float32 may leave
 
 
 def as_float(array: Any) -> Any:
@@ -49,7 +51,7 @@ def sum_of_squares(array: Any) -> float:
     return float(np.einsum("i,i->", values, values, dtype=np.float64))
 
 
-def dot(a: Any, b: Any) -> float:
+def inner_product(a: Any, b: Any) -> float:
     """Return the sum of the products of equal entries, accumulated in float64."""
     if sp.issparse(a):
         return total(a.multiply(b))
@@ -85,7 +87,7 @@ def rows_of(array: Any, rows: slice) -> Any:
     return part
 
 
-def cut(array: Any, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
+def submatrix(array: Any, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
     """Return some rows and columns of a matrix, or all columns, in a new matrix of its kind."""
     if not sp.issparse(array):
         return array[rows] if columns is None else array[np.ix_(rows, columns)]
@@ -94,7 +96,7 @@ def cut(array: Any, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
     return part
 
 
-def row_dots(a: Any, b: Any) -> np.ndarray:
+def row_inner_products(a: Any, b: Any) -> np.ndarray:
     """Return the inner product of every row of a with the same row of b."""
     if sp.issparse(b):
         a, b = b, a
@@ -132,12 +134,12 @@ def without_diagonal(array: Any) -> Any:
     return array
 
 
-def largest(array: Any) -> float:
+def max_abs(array: Any) -> float:
     """Return the largest absolute value of an entry, without a copy of the array."""
     return max(float(array.max()), -float(array.min()))
 
 
-def in_range(array: Any) -> Any:
+def scale_to_range(array: Any) -> Any:
     """Return the array, divided by a power of two where its fourth powers cannot be held.
 
     Fits multiply up to four entries. A power of two changes no digit of the results; it is even,
@@ -147,11 +149,11 @@ def in_range(array: Any) -> Any:
     return (
         array
         if abs(exponent) <= _EXPONENTS[array.dtype.type]
-        else divided(array, exponent)
+        else divide_by_power(array, exponent)
     )
 
 
-def exponent_beyond(array: Any, power: int) -> int:
+def scaling_exponent(array: Any, power: int) -> int:
     """Return by what power of two an array is divided so that sums of its powers can be held.
 
     Parameters
@@ -165,7 +167,7 @@ def exponent_beyond(array: Any, power: int) -> int:
     int
         0 where they can be held as they are.
     """
-    info, size = np.finfo(array.dtype), largest(array)
+    info, size = np.finfo(array.dtype), max_abs(array)
     most = (float(info.max) / array.shape[0] ** 2 / array.shape[1] ** 2) ** (1 / power)
     least = (float(info.tiny) / float(info.eps) ** 2) ** (
         1 / power
@@ -173,16 +175,16 @@ def exponent_beyond(array: Any, power: int) -> int:
     return 0 if size == 0 or least <= size <= most else _even_exponent(array)
 
 
-def divided(array: Any, exponent: int) -> Any:
+def divide_by_power(array: Any, exponent: int) -> Any:
     """Return an array divided by a power of two: no digit of it changes."""
     if exponent == 0:
         return array
     if sp.issparse(array):
-        return filled_with(array, np.ldexp(array.data, -exponent))
+        return with_nonzero_data(array, np.ldexp(array.data, -exponent))
     return np.ldexp(array, -exponent)
 
 
-def divided_number(value: float, exponent: int) -> float:
+def divide_number(value: float, exponent: int) -> float:
     """Return a number above 0 divided by a power of two; still above 0, and finite."""
     info = np.finfo(np.float64)
     with np.errstate(over="ignore", under="ignore"):
@@ -190,7 +192,7 @@ def divided_number(value: float, exponent: int) -> float:
 
 
 def _even_exponent(array: Any) -> int:
-    return int(np.frexp(largest(array))[1]) // 2 * 2
+    return int(np.frexp(max_abs(array))[1]) // 2 * 2
 
 
 def require_symmetric(array: Any, name: str) -> None:
@@ -205,8 +207,8 @@ def require_symmetric(array: Any, name: str) -> None:
     with np.errstate(
         invalid="ignore"
     ):  # infinity less itself, which is refused elsewhere
-        difference, size = asymmetry(array), largest(array)
-    if difference > _ASYMMETRY * size:
+        difference, size = asymmetry(array), max_abs(array)
+    if difference > _SYMMETRY_TOL * size:
         must = f"{name} must be symmetric: two entries that should be equal differ"
         cure = "A directed graph of neighbours S becomes symmetric as 0.5 * (S + S.T)"
         raise ValueError(
@@ -214,7 +216,7 @@ def require_symmetric(array: Any, name: str) -> None:
         )
 
 
-def missing_pairs(array: Any) -> int:
+def count_missing_pairs(array: Any) -> int:
     """Return for how many pairs a matrix, which is square if it is right, holds NaN."""
     if not np.isnan(total(array)):
         return 0
@@ -228,7 +230,9 @@ def looks_like_distances(array: Any) -> bool:
     """Return whether a square matrix is 0 on its diagonal and above 0 nearly everywhere else."""
     if sp.issparse(array) or len(array) < 3 or np.diagonal(array).any():
         return False
-    return bool(np.count_nonzero(array > 0) >= _NEARLY * (array.size - len(array)))
+    return bool(
+        np.count_nonzero(array > 0) >= _DISTANCE_SHARE * (array.size - len(array))
+    )
 
 
 def row_sums(array: Any) -> np.ndarray:
@@ -236,7 +240,7 @@ def row_sums(array: Any) -> np.ndarray:
     return np.asarray(array.sum(axis=1)).ravel()
 
 
-def inverse(values: np.ndarray) -> np.ndarray:
+def safe_inverse(values: np.ndarray) -> np.ndarray:
     """Return 1 / values, and 0 where a value is not above 0."""
     return np.divide(1, values, out=np.zeros_like(values), where=values > 0)
 
@@ -262,7 +266,7 @@ def group_indicator(groups: np.ndarray, dtype: Any = np.float64) -> sp.csr_array
             f"group {int(np.argmin(sizes))} is empty; groups are numbered from 0."
         )
     values = (1 / np.sqrt(sizes)).astype(dtype)[groups]
-    return equal_rows(values[:, None], groups[:, None], len(sizes))
+    return csr_of_equal_rows(values[:, None], groups[:, None], len(sizes))
 
 
 def as_dense(array: Any) -> np.ndarray:
@@ -270,7 +274,7 @@ def as_dense(array: Any) -> np.ndarray:
     return array.toarray() if sp.issparse(array) else array
 
 
-def dense_with(array: Any, value: float) -> np.ndarray:
+def fill_unstored(array: Any, value: float) -> np.ndarray:
     """Return a matrix as an array, with a value where a sparse one stores nothing."""
     if not sp.issparse(array):
         return np.asarray(array)
@@ -280,20 +284,23 @@ def dense_with(array: Any, value: float) -> np.ndarray:
     return dense
 
 
-def stored_as_fits(array: Any) -> Any:
+def choose_storage(array: Any) -> Any:
     """Return a matrix as CSR if it is sparse and holds few entries, else as an array."""
-    if sp.issparse(array) and array.nnz <= _FEW * array.shape[0] * array.shape[1]:
+    if (
+        sp.issparse(array)
+        and array.nnz <= _SPARSE_SHARE * array.shape[0] * array.shape[1]
+    ):
         return array.tocsr()
     return as_dense(array)
 
 
-def writable(array: Any) -> Any:
+def as_writable(array: Any) -> Any:
     """Return a sparse matrix whose parts can be written to; a dense array as it is."""
     parts = (array.data, array.indices, array.indptr) if sp.issparse(array) else ()
     return array if all(part.flags.writeable for part in parts) else array.copy()
 
 
-def stored_like(array: Any, reference: Any) -> Any:
+def match_storage(array: Any, reference: Any) -> Any:
     """Return a dense array where `reference` is one, and else the array as it is."""
     return array if sp.issparse(reference) else as_dense(array)
 
@@ -326,10 +333,12 @@ def knn_weights(
     weights = np.exp(
         -np.minimum(distances**2 / (own[:, None] * others[nearest]), farthest)
     )
-    return equal_rows(weights, nearest, len(others))
+    return csr_of_equal_rows(weights, nearest, len(others))
 
 
-def equal_rows(values: np.ndarray, columns: np.ndarray, n_columns: int) -> sp.csr_array:
+def csr_of_equal_rows(
+    values: np.ndarray, columns: np.ndarray, n_columns: int
+) -> sp.csr_array:
     """Return the sparse matrix with as many entries in every row, (m, n_columns).
 
     Its indices have 32 bits where they can: scikit-learn takes no others.
@@ -354,7 +363,7 @@ def stored_entries(array: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
 
 
-def filled_with(array: Any, values: np.ndarray) -> sp.csr_array:
+def with_nonzero_data(array: Any, values: np.ndarray) -> sp.csr_array:
     """Return a CSR matrix with other values in the places of those stored; zeros are dropped."""
     filled = sp.csr_array(
         (values, array.indices, array.indptr), shape=array.shape, copy=True
@@ -370,7 +379,7 @@ def hstack(arrays: list[Any]) -> Any:
     )
 
 
-def blocks_of(same: Any, cross: Any) -> Any:
+def two_by_two_blocks(same: Any, cross: Any) -> Any:
     """Return the symmetric matrix [[same, cross], [cross, same]]."""
     blocks = [[same, cross], [cross, same]]
     return (
@@ -443,10 +452,12 @@ def as_matrix(value: Any) -> Any:
     return array
 
 
-_LEAST = 1e-12  # of the largest entry: less is no similarity
+_MIN_SIMILARITY = 1e-12  # of the largest entry: less is no similarity
 
 
-def near(rows: np.ndarray, n_neighbors: int, among: Any = slice(None)) -> sp.csr_array:
+def nearest_similarities(
+    rows: np.ndarray, n_neighbors: int, among: Any = slice(None)
+) -> sp.csr_array:
     """Return the similarities of every row that are not below the K-th largest, sparse.
 
     Parameters
@@ -463,7 +474,7 @@ def near(rows: np.ndarray, n_neighbors: int, among: Any = slice(None)) -> sp.csr
     csr_array of shape (r, n)
         More than K of a row where several are as large as its K-th.
     """
-    kept, counted = rows > _LEAST * largest(rows), rows[:, among]
+    kept, counted = rows > _MIN_SIMILARITY * max_abs(rows), rows[:, among]
     if n_neighbors < counted.shape[1]:
         kept &= (
             rows >= np.partition(counted, -n_neighbors, axis=1)[:, -n_neighbors, None]
@@ -471,7 +482,7 @@ def near(rows: np.ndarray, n_neighbors: int, among: Any = slice(None)) -> sp.csr
     return sp.csr_array(np.where(kept, rows, 0))
 
 
-def stacked(blocks: list[Any]) -> Any:
+def vstack(blocks: list[Any]) -> Any:
     """Return blocks of rows as one matrix, CSR if they are sparse."""
     sparse = sp.issparse(blocks[0])
     return (
@@ -481,12 +492,12 @@ def stacked(blocks: list[Any]) -> Any:
     )
 
 
-def both_ways(array: sp.csr_array) -> sp.csr_array:
+def bipartite_graph(array: sp.csr_array) -> sp.csr_array:
     """Return ``[[0, S], [S', 0]]``: the graph of the rows and the columns of S, (n + p, n + p)."""
     return sp.csr_array(sp.block_array([[None, array], [array.T, None]]))
 
 
-def highest_edges(
+def maximum_spanning_edges(
     heights: np.ndarray, nearest: np.ndarray
 ) -> list[tuple[int, int, float]]:
     """Return the edges of a tree that joins all that a graph joins, as high as possible.

@@ -25,7 +25,7 @@ import sklearn
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state, get_tags
 
-from nmfcluster._compat import MOST, Interval, take_samples
+from nmfcluster._compat import MAX_COUNT, Interval, take_samples
 from nmfcluster._utils import storage
 from nmfcluster._utils.array_api import to_numpy
 from nmfcluster._utils.storage import FLOATS
@@ -39,24 +39,26 @@ _FOLDERS = (
 )
 _NOT_THE_USER = tuple(f"{folder}/" for folder in _FOLDERS)
 
-_LARGEST = 1e8  # of what data are made by: their counts, of up to three such, are 64-bit integers
+# Largest number by which data are generated: counts, products of up to three such
+# numbers, are 64-bit integers.
+_MAX_NUMBER = 1e8
 
-#: what determines all that is drawn, see `generator_of`
+#: what determines all that is drawn, see `make_rng`
 Seed = int | np.random.RandomState | np.random.Generator | None
 
 #: what is said of pairs where one of these parameters is "precomputed"
-_PAIRS = {
+_PAIRWISE_PARAMETERS = {
     **dict.fromkeys(("metric", "dissimilarity"), "distances"),
     **dict.fromkeys(("affinity", "kernel"), "similarities"),
 }
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value and its type as an error message shows them."""
     return f"{reprlib.repr(value)} ({type(value).__name__})"
 
 
-def kind_of(value: Any) -> str:
+def type_name(value: Any) -> str:
     """Return the name of the type of a value; of a class, which should be an instance, its own."""
     return (
         f"the class {value.__name__}"
@@ -65,7 +67,7 @@ def kind_of(value: Any) -> str:
     )
 
 
-def counted(n: int, noun: str) -> str:
+def format_count(n: int, noun: str) -> str:
     """Return a number of things: "1 sample", "2 samples", "3 entries"."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{n} {noun if n == 1 else plural}"
@@ -90,25 +92,27 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 def check_count(value: Any, name: str, least: int | None = None) -> None:
     """Raise unless a value is an int, at least `least`, and no more than can be counted."""
     if not isinstance(value, Integral) or isinstance(value, bool | np.timedelta64):
-        raise TypeError(f"{name} must be an int, got {shown(value)}.")
-    if int(value) > MOST:
-        raise ValueError(f"{name} must be at most {MOST}, got {shown(value)}.")
+        raise TypeError(f"{name} must be an int, got {format_value(value)}.")
+    if int(value) > MAX_COUNT:
+        raise ValueError(
+            f"{name} must be at most {MAX_COUNT}, got {format_value(value)}."
+        )
     if least is not None and value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}.")
 
 
 def check_number(
-    value: Any, name: str, low: float, high: float = _LARGEST, closed: str = "left"
+    value: Any, name: str, low: float, high: float = _MAX_NUMBER, closed: str = "left"
 ) -> None:
     """Raise unless a value is a number of a range, which is closed at the left, or as told."""
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number, got {shown(value)}.")
+        raise TypeError(f"{name} must be a number, got {format_value(value)}.")
     allowed = Interval(Real, low, high, closed=closed)
     if not allowed.is_satisfied_by(value):
         raise ValueError(f"{name} must be {allowed}, got {value}.")
 
 
-def generator_of(random_state: Any) -> np.random.RandomState:
+def make_rng(random_state: Any) -> np.random.RandomState:
     """Return the generator of a seed; raise an error that names the parameter.
 
     That of a Generator, which scikit-learn does not take, is made of a number drawn from it.
@@ -120,7 +124,7 @@ def generator_of(random_state: Any) -> np.random.RandomState:
     except (TypeError, ValueError) as error:
         allowed = "an int from 0 to 2**32 - 1, a RandomState, a Generator or None"
         raise ValueError(
-            f"random_state must be {allowed}, got {shown(random_state)}."
+            f"random_state must be {allowed}, got {format_value(random_state)}."
         ) from error
 
 
@@ -162,7 +166,7 @@ def pairwise_input(estimator: Any, X: Any = None) -> str | None:
         table and X.ndim == 2 and X.shape[0] == X.shape[1] and X.dtype.kind in "biuf"
     )
     if kind is None and not (
-        square and storage.asymmetry(X * 1.0) <= 1e-6 * storage.largest(X)
+        square and storage.asymmetry(X * 1.0) <= 1e-6 * storage.max_abs(X)
     ):
         return None
     return "distances" if square and storage.looks_like_distances(X) else "similarities"
@@ -170,7 +174,7 @@ def pairwise_input(estimator: Any, X: Any = None) -> str | None:
 
 def _wanted_pairs(step: Any) -> str | None:
     """Return what `pairwise_input` does of a single step; "pairs" where it does not say of what."""
-    for name, kind in _PAIRS.items():
+    for name, kind in _PAIRWISE_PARAMETERS.items():
         value = getattr(step, name, None)
         if isinstance(value, str) and value.startswith("precomputed"):
             return (
@@ -180,7 +184,7 @@ def _wanted_pairs(step: Any) -> str | None:
     return "pairs" if has_tags and get_tags(step).input_tags.pairwise else None
 
 
-def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
+def axis_positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
     """Return the positions, from 0, that a key names on an axis.
 
     Parameters
@@ -218,22 +222,24 @@ def positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
         hint = f" For one {noun} say [{key}]." if isinstance(key, Integral) else ""
         allowed = "a list or an array of integers, a mask or a slice"
         raise TypeError(
-            f"{noun}s of {owner} must be named by {allowed}, got {shown(key)}.{hint}"
+            f"{noun}s of {owner} must be named by {allowed}, got {format_value(key)}.{hint}"
         )
     if named.dtype.kind == "b":
         if len(named) != n:
-            must = f"a mask of the {noun}s of {owner} must have {counted(n, 'entry')}"
+            must = (
+                f"a mask of the {noun}s of {owner} must have {format_count(n, 'entry')}"
+            )
             raise ValueError(f"{must}, got {len(named)}.")
         return np.flatnonzero(named)
     if (bad := (named >= n) | (named < -n)).any():
         raise ValueError(
-            f"{noun} {named[bad][0]} is not there: {owner} has {counted(n, noun)}."
+            f"{noun} {named[bad][0]} is not there: {owner} has {format_count(n, noun)}."
         )
     named = named.astype(np.intp)  # a smaller type could not hold the sum
     return np.where(named < 0, named + n, named)
 
 
-def normalised_weights(weights: Any, n_partitions: int) -> np.ndarray:
+def normalize_weights(weights: Any, n_partitions: int) -> np.ndarray:
     """Return nonnegative weights of partitions, scaled to sum to 1; equal ones for None."""
     if weights is None:
         return np.full(n_partitions, 1 / n_partitions)
@@ -241,7 +247,7 @@ def normalised_weights(weights: Any, n_partitions: int) -> np.ndarray:
         read = np.asarray(list(weights), dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(
-            f"weights must be one number a partition, got {shown(weights)}."
+            f"weights must be one number a partition, got {format_value(weights)}."
         ) from None
     finite = read.shape == (n_partitions,) and np.isfinite(read).all()
     if not finite or (read < 0).any() or read.sum() <= 0:
@@ -249,22 +255,22 @@ def normalised_weights(weights: Any, n_partitions: int) -> np.ndarray:
             f"{n_partitions} nonnegative numbers, one a partition, finite and not all 0"
         )
         raise ValueError(
-            f"weights must be {wanted}; got {shown(weights)} of shape {read.shape}."
+            f"weights must be {wanted}; got {format_value(weights)} of shape {read.shape}."
         )
     return read / read.sum()
 
 
-_GATHERED = (
+_MAX_DASK_BYTES = (
     2**30
 )  # bytes of a Dask collection that are gathered with a warning: as most hold
-_NUMBERS = "biuf"  # kinds of numpy's types
-_SEVERAL = (
+_NUMERIC_KINDS = "biuf"  # kinds of numpy's types
+_SEVERAL_TABLES = (
     "Several tables of the same samples are put side by side with numpy.hstack, or are views of "
     "SimilarityFusionNMF"
 )
 
 
-def read_table(X: Any, name: str = "X", check: Any = None, **options: Any) -> Any:
+def read_matrix(X: Any, name: str = "X", check: Any = None, **options: Any) -> Any:
     """Return a table of numbers as floats, dense or CSR: all that is handed in is read by this.
 
     Parameters
@@ -286,17 +292,19 @@ def read_table(X: Any, name: str = "X", check: Any = None, **options: Any) -> An
             raise
         cure = "leave out what holds it, or put in numbers, as SimpleImputer does in a pipeline"
         raise ValueError(f"Input {name} contains NaN: {cure}.") from None
-    return canonical(read)
+    return canonical_csr(read)
 
 
-def require_size(
+def check_shape(
     X: Any, name: str, n_columns: int | None, n_rows: int | None = None
 ) -> None:
     """Raise unless a table that was read has as many columns, and as many rows; None: any."""
     rows, columns = (*X.shape, 1)[:2]  # texts by themselves are one column
     for got, wanted, noun in ((columns, n_columns, "column"), (rows, n_rows, "row")):
         if wanted not in (None, got):
-            raise ValueError(f"{name} must have {counted(wanted, noun)}, got {got}.")
+            raise ValueError(
+                f"{name} must have {format_count(wanted, noun)}, got {got}."
+            )
 
 
 def check_readable(X: Any, name: str = "X") -> Any:
@@ -320,19 +328,19 @@ def check_readable(X: Any, name: str = "X") -> Any:
     """
     if X is None:
         raise ValueError(f"{name} must be one table of numbers, got None.")
-    check_opened(X, name, "one table of numbers")
+    check_container(X, name, "one table of numbers")
     if (
         isinstance(X, list | tuple)
         and X
         and all(len(getattr(x, "shape", ())) == 2 for x in X)
     ):
-        got = f"{_called(X)} tables. {_SEVERAL}"
+        got = f"{_describe_container(X)} tables. {_SEVERAL_TABLES}"
         raise TypeError(f"{name} must be one table of numbers, got {got}.")
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         check_columns_differ(X, name)
         for column, dtype in zip(X.columns, X.dtypes, strict=True):
             if (
-                getattr(dtype, "kind", "O") not in _NUMBERS
+                getattr(dtype, "kind", "O") not in _NUMERIC_KINDS
             ):  # to take a column out takes longer
                 _check_numbers(np.asarray(X[column]), f"column {column!r} of {name}")
         return X
@@ -354,11 +362,11 @@ def check_readable(X: Any, name: str = "X") -> Any:
 def _check_numbers(array: np.ndarray, name: str) -> None:
     """Raise if an array holds what is no real number."""
     kind = array.dtype.kind
-    if kind in _NUMBERS:
+    if kind in _NUMERIC_KINDS:
         return
     wrong = [value for value in array.ravel() if kind != "O" or not _is_number(value)]
     if wrong:
-        text = f"{name} must hold real numbers, got {shown(wrong[0])} of dtype {array.dtype}"
+        text = f"{name} must hold real numbers, got {format_value(wrong[0])} of dtype {array.dtype}"
         if isinstance(wrong[0], dict | list | tuple | set):
             raise TypeError(
                 f"{text}: an argument must be a string of a number, or a number."
@@ -375,16 +383,17 @@ def _check_gathered(X: Any, name: str) -> None:
         "predict and transform for models fitted to a part"
     )
     # a data frame does not know its size, nor some arrays theirs
-    if hasattr(X, "chunks") and X.nbytes > _GATHERED:
+    if hasattr(X, "chunks") and X.nbytes > _MAX_DASK_BYTES:
+        allowed = f"{_MAX_DASK_BYTES / 2**20:.0f} MiB"
         raise ValueError(
             f"{name} must be in memory, got a Dask collection of {X.nbytes / 2**20:.3g} MiB, more "
-            f"than the {_GATHERED / 2**20:.0f} MiB that are gathered without being asked for: "
+            f"than the {allowed} that are gathered without being asked for: "
             f"{cure}. {name}.compute() gathers it."
         )
     warn(f"{name} is a Dask collection, which is gathered into memory: {cure}.")
 
 
-def canonical(X: Any) -> Any:
+def canonical_csr(X: Any) -> Any:
     """Return a CSR matrix with every entry once and indices of 32 bits where these suffice.
 
     scikit-learn's k-means takes entries that are stored in parts for several, and no wide indices.
@@ -401,7 +410,7 @@ def canonical(X: Any) -> Any:
     return X
 
 
-def check_opened(X: Any, name: str, wanted: str) -> None:
+def check_container(X: Any, name: str, wanted: str) -> None:
     """Raise if a container has to be opened before numpy can read it, or hides some entries.
 
     Parameters
@@ -412,11 +421,11 @@ def check_opened(X: Any, name: str, wanted: str) -> None:
     wanted : str
         What it should be.
     """
-    check_stored(X, name)
+    check_sparse_indices(X, name)
     if hasattr(X, "__dask_graph__"):
         _check_gathered(X, name)
     if isinstance(X, type | str | bytes):
-        raise TypeError(f"{name} must be {wanted}, got {shown(X)}.")
+        raise TypeError(f"{name} must be {wanted}, got {format_value(X)}.")
     annotated = hasattr(X, "obs") and hasattr(X, "to_df")
     closed = (isinstance(X, dict) and not sp.issparse(X)) or type(
         X
@@ -429,18 +438,20 @@ def check_opened(X: Any, name: str, wanted: str) -> None:
         cure = (
             "adata.X or adata.to_df(), or see nmfcluster.anndata" if annotated else cure
         )
+        got = _describe_container(X)
         raise TypeError(
-            f"{name} must be {wanted}, got {_called(X)}: give {cure}. {_SEVERAL}."
+            f"{name} must be {wanted}, got {got}: give {cure}. {_SEVERAL_TABLES}."
         )
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        n_masked = format_count(np.ma.count_masked(X), "masked entry")
         raise ValueError(
-            f"{name} is a masked array with {counted(np.ma.count_masked(X), 'masked entry')}, and "
+            f"{name} is a masked array with {n_masked}, and "
             "masks are not read: leave out these samples, or put in numbers, as SimpleImputer does "
             "for features; -1 in a table of labels says that a label is missing."
         )
 
 
-def check_stored(X: Any, name: str) -> None:
+def check_sparse_indices(X: Any, name: str) -> None:
     """Raise if a sparse matrix has an entry outside of its shape.
 
     SciPy looks at the lengths of its parts alone, and scikit-learn at their types: a conversion
@@ -460,7 +471,7 @@ def check_stored(X: Any, name: str) -> None:
         ) from error
 
 
-def _called(X: Any) -> str:
+def _describe_container(X: Any) -> str:
     """Return what an error message calls a container: its library, its type and its length."""
     if isinstance(X, dict | list | tuple):
         return f"a {type(X).__name__} of {len(X)}"
@@ -509,7 +520,7 @@ def sample_names(table: Any) -> Any:
     return None if index is None or _is_default(index) else index
 
 
-def order_of(
+def row_order(
     own: Any, other: Any, name: str, owner: str = "X", noun: str = "sample"
 ) -> np.ndarray | None:
     """Return the rows of another table in the order of a table's rows, or None if they are.
@@ -559,7 +570,7 @@ def _is_default(index: Any) -> bool:
     )
 
 
-def in_order_of(own: Any, table: Any, name: str) -> Any:
+def reorder_samples(own: Any, table: Any, name: str) -> Any:
     """Return what is said of samples, in one table or in a list, in the order of their names.
 
     Parameters
@@ -573,10 +584,10 @@ def in_order_of(own: Any, table: Any, name: str) -> Any:
     """
     if isinstance(table, list | tuple):
         return [
-            part if row_names(part) is None else in_order_of(own, part, name)
+            part if row_names(part) is None else reorder_samples(own, part, name)
             for part in table
         ]
-    order = order_of(own, row_names(table), name)
+    order = row_order(own, row_names(table), name)
     return table if order is None else take_samples(table, order)
 
 
@@ -589,10 +600,10 @@ def read_weights(
     """
     if given is None:
         return None
-    name, given = "sample_weight", in_order_of(rows, given, "sample_weight")
+    name, given = "sample_weight", reorder_samples(rows, given, "sample_weight")
     # a number alone has no length, which is refused below
     alone = {"ensure_2d": False, "ensure_min_samples": 0, "accept_sparse": False}
-    weights = read_table(
+    weights = read_matrix(
         given, name, dtype=np.float64, ensure_non_negative=True, **alone
     )
     if weights.shape != (n_samples,):
@@ -600,20 +611,20 @@ def read_weights(
             f"{name} must be of shape ({n_samples},), got {weights.shape}."
         )
     if (counting := np.count_nonzero(weights)) < least:
-        needed = f"for at least {counted(least, 'sample')}"
+        needed = f"for at least {format_count(least, 'sample')}"
         raise ValueError(f"{name} must be above zero {needed}, it is for {counting}.")
     return np.asarray(weights)
 
 
-def columns_in_order_of(own: Any, table: Any, name: str, owner: str) -> Any:
+def reorder_columns(own: Any, table: Any, name: str, owner: str) -> Any:
     """Return a data frame with its columns in the order of the names that `owner` has."""
-    order = order_of(own, column_names(table), name, owner, "column")
+    order = row_order(own, column_names(table), name, owner, "column")
     return table if order is None else take_samples(table, order, axis=1)
 
 
-def in_own_order(table: Any, name: str) -> Any:
+def columns_in_row_order(table: Any, name: str) -> Any:
     """Return a data frame with its columns in the order of its rows, where it is square by them."""
     own, columns = row_names(table), column_names(table)
     if own is None or columns is None or not own.is_unique or set(own) != set(columns):
         return table
-    return columns_in_order_of(own, table, name, "its rows")
+    return reorder_columns(own, table, name, "its rows")

@@ -20,10 +20,10 @@ from nmfcluster._optim.multiplicative import multiplicative_trinmf
 from nmfcluster._optim.symmetric import bregman_nmf, factorize
 from nmfcluster._utils.storage import require_symmetric
 from nmfcluster._utils.validation import (
-    in_order_of,
+    axis_positions,
     pairwise_input,
-    positions,
     read_weights,
+    reorder_samples,
     row_names,
     warn,
 )
@@ -359,7 +359,7 @@ class NMFConsensus(NMFClusterer):
             table = LabelTable(X, "X", np.dtype(np.float64), names)
             self._check_orientation(len(table), len(table.n_clusters))
         elif partitions is not None:
-            partitions = in_order_of(names, partitions, "partitions")
+            partitions = reorder_samples(names, partitions, "partitions")
             X = read_features(self, X)
             if soft:
                 return Memberships(partitions, "partitions", X)
@@ -492,7 +492,7 @@ class NMFConsensus(NMFClusterer):
             If `indices` are not integers in the range of the samples.
         """
         check_is_fitted(self)
-        chosen = positions(indices, len(self.labels_), "sample", "the model")
+        chosen = axis_positions(indices, len(self.labels_), "sample", "the model")
         return self._source_.matrix(chosen, self.weights_)
 
     def __sklearn_tags__(self) -> Any:

@@ -8,13 +8,13 @@ import scipy.linalg
 
 from nmfcluster._base import read_features, read_similarity
 from nmfcluster._utils import storage
-from nmfcluster._utils.sampling import some_with
+from nmfcluster._utils.sampling import draw_preferring
 from nmfcluster._utils.validation import (
     check_count,
-    counted,
-    generator_of,
+    format_count,
+    format_value,
+    make_rng,
     row_names,
-    shown,
 )
 from nmfcluster.affinity import make_affinity
 from nmfcluster.constraints.container import PairwiseConstraints
@@ -130,13 +130,13 @@ def next_pairs(
     """
     check_count(n_pairs, "n_pairs", 1)
     n_pairs = int(n_pairs)
-    rng = generator_of(random_state)
+    rng = make_rng(random_state)
     known, X = _read(model, X)
     excluded = read_pairs(exclude, "exclude", range(len(known))).pairs
     P = model.membership_
     groups = _groups_of(known)
     # the covariance of all samples or of some, and the groups that stand for clusters
-    drawn = np.sort(some_with(groups.known[groups.of], MOST, rng))
+    drawn = np.sort(draw_preferring(groups.known[groups.of], MOST, rng))
     C = covariance(_similarity(model, X, drawn))
     mass = _mass(C, model.labels_, drawn, P)
     anchors = _anchors(groups, P, model.labels_, mass)
@@ -170,7 +170,7 @@ def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
     known = getattr(model, "constraints_", None)
     if not isinstance(known, PairwiseConstraints):
         raise TypeError(
-            f"model must be a fitted SSNMFClusterer, got {shown(model)}: fit it first."
+            f"model must be a fitted SSNMFClusterer, got {format_value(model)}: fit it first."
         )
     fit_names = row_names(known)
     names = row_names(X)
@@ -182,7 +182,7 @@ def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
         X = read_features(model, X, reset=False)
     if X.shape[0] != len(known):
         raise ValueError(
-            f"X must be the data of the fit, of {counted(len(known), 'sample')}, "
+            f"X must be the data of the fit, of {format_count(len(known), 'sample')}, "
             f"got shape {X.shape}: give what model.fit was given."
         )
     if fit_names is not None and names is not None and not fit_names.equals(names):
@@ -282,7 +282,7 @@ def _probabilities(groups: _Groups, P: np.ndarray, anchors: list[int]) -> np.nda
     for j, anchor in enumerate(anchors):
         p[list(groups.apart[anchor]), j] = 0
         p[anchor, j:] = 0  # of two anchors the later is asked about
-    return p * storage.inverse(p.sum(axis=1))[:, None]
+    return p * storage.safe_inverse(p.sum(axis=1))[:, None]
 
 
 def most_informative(

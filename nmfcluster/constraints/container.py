@@ -8,7 +8,12 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._utils.validation import check_count, counted, positions, row_names
+from nmfcluster._utils.validation import (
+    axis_positions,
+    check_count,
+    format_count,
+    row_names,
+)
 from nmfcluster.constraints.graph import (
     Both,
     adjacency,
@@ -359,7 +364,7 @@ class PairwiseConstraints:
         )
 
     def __getitem__(self, key: Any) -> Self:
-        samples = positions(key, self.n_samples, "sample", "PairwiseConstraints")
+        samples = axis_positions(key, self.n_samples, "sample", "PairwiseConstraints")
         must, cannot = self._links
         links = links_among(samples, must), links_among(samples, cannot)
         names = None if self.index is None else self.index[samples]
@@ -405,8 +410,8 @@ class PairwiseConstraints:
     __hash__ = None  # type: ignore[assignment]  # as for arrays
 
     def __repr__(self) -> str:
-        must = counted(len(self.must_link), "pair")
-        cannot = counted(len(self.cannot_link), "pair")
+        must = format_count(len(self.must_link), "pair")
+        cannot = format_count(len(self.cannot_link), "pair")
         return (
             f"{type(self).__name__}(n_samples={len(self)}, must_link: {must}, "
             f"cannot_link: {cannot})"

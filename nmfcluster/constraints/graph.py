@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spanning_tree
 
 from nmfcluster._utils.storage import index_dtype
-from nmfcluster._utils.validation import Seed, check_count, generator_of
+from nmfcluster._utils.validation import Seed, check_count, make_rng
 
 _MOST_NAMED = 20  # samples that a message names; more would make it unreadable
 
@@ -173,7 +173,7 @@ def links_of_labels(codes: np.ndarray, n_pairs: int | None, random_state: Seed) 
     if n_pairs is None:
         numbers = np.arange(total)
     else:
-        rng = generator_of(random_state)
+        rng = make_rng(random_state)
         check_count(n_pairs, "n_pairs", 0)
         if n_pairs > total:
             raise ValueError(

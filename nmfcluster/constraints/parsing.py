@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._utils.labels import as_vector, clean_labels
+from nmfcluster._utils.labels import as_label_vector, clean_labels
 from nmfcluster._utils.validation import (
     check_count,
-    check_stored,
-    counted,
+    check_sparse_indices,
+    format_count,
+    format_value,
     row_names,
-    shown,
 )
 from nmfcluster.constraints.graph import NO_LINKS, Both, Links, distinct_pairs
 
@@ -96,8 +96,10 @@ def read_signed_pairs(value: Any, samples: Samples, hard: Any) -> Both:
         flags = np.asarray(hard, dtype=object)
         fits = flags.shape in ((), signed.shape)
         if not fits or not set(map(type, flags.flat)) <= _BOOLS:
-            form = f"None, a bool, or one for each of {counted(len(signed), 'pair')}"
-            raise ValueError(f"hard must be {form}; got {shown(hard)}.")
+            form = (
+                f"None, a bool, or one for each of {format_count(len(signed), 'pair')}"
+            )
+            raise ValueError(f"hard must be {form}; got {format_value(hard)}.")
         hard = flags.astype(bool)
     weights = np.abs(signed)
     links = Links(pairs, weights, _are_hard(weights, hard))
@@ -119,7 +121,7 @@ def _read_columns(value: Any, name: str, samples: Samples) -> list[np.ndarray]:
                 f"{name} given as a sparse matrix must have shape ({n}, {n}), got {value.shape}. "
                 "Cross-validation does not split it: pass PairwiseConstraints."
             )
-        check_stored(value, name)
+        check_sparse_indices(value, name)
         columns = list(sp.find(value * 1))  # numbers, where it holds bools
     else:
         columns = _columns_of_rows(value, name)
@@ -140,7 +142,7 @@ def _columns_of_rows(value: Any, name: str) -> list[np.ndarray]:
     elif hasattr(value, "iter_rows"):  # of polars
         rows = list(value.iter_rows())
     elif isinstance(value, _NO_SEQUENCES) or not isinstance(value, Iterable):
-        raise TypeError(f"{form}, got {shown(value)}.")
+        raise TypeError(f"{form}, got {format_value(value)}.")
     else:
         rows = list(value)
     # types are checked once each; a set has no order: which of three is the weight?
@@ -151,7 +153,9 @@ def _columns_of_rows(value: Any, name: str) -> list[np.ndarray]:
     }
     for row in rows:
         if type(row) not in allowed or len(row) not in lengths:
-            got = f"shape {value.shape}" if hasattr(value, "shape") else shown(row)
+            got = (
+                f"shape {value.shape}" if hasattr(value, "shape") else format_value(row)
+            )
             raise ValueError(f"{form}, got {got}.")
     if not rows:
         return [np.empty(0, dtype=object)] * lengths[0]
@@ -187,13 +191,17 @@ def _positions_of_ids(
     try:
         return np.array([samples[one] for one in ids], dtype=np.intp)
     except KeyError as error:
-        unknown = f"{error.args[0]!r} is not among the {counted(len(samples), 'id')}"
+        unknown = (
+            f"{error.args[0]!r} is not among the {format_count(len(samples), 'id')}"
+        )
         raise ValueError(
             f"{name} must name samples by their ids, but {unknown}."
         ) from None
     except TypeError:
         odd = next((one for one in ids if not isinstance(one, Hashable)), ids[0])
-        raise TypeError(f"{name} must hold hashable ids, got {shown(odd)}.") from None
+        raise TypeError(
+            f"{name} must hold hashable ids, got {format_value(odd)}."
+        ) from None
 
 
 def _as_numbers(column: np.ndarray, name: str, hint: str = "") -> np.ndarray:
@@ -205,11 +213,13 @@ def _as_numbers(column: np.ndarray, name: str, hint: str = "") -> np.ndarray:
     for value in column:
         if type(value) in odd:
             hint = hint if isinstance(value, str) else ""
-            raise TypeError(f"{name} must hold numbers, got {shown(value)}.{hint}")
+            raise TypeError(
+                f"{name} must hold numbers, got {format_value(value)}.{hint}"
+            )
     try:
         return column.astype(np.float64)
     except OverflowError:
-        huge = shown(max(column, key=abs))
+        huge = format_value(max(column, key=abs))
         raise ValueError(
             f"{name} holds a number too large for a float, {huge}."
         ) from None
@@ -227,7 +237,9 @@ def _signed_weights(kinds: np.ndarray) -> np.ndarray:
     bad = ~(np.abs(signed) > 0)
     if bad.any():
         form = "must or cannot, 1 or -1, or ML or CL, or a weight with such a sign"
-        raise ValueError(f"pairs: the kind must be {form}, got {shown(kinds[bad][0])}.")
+        raise ValueError(
+            f"pairs: the kind must be {form}, got {format_value(kinds[bad][0])}."
+        )
     return signed
 
 
@@ -306,7 +318,7 @@ def read_ids(n_samples: Any, ids: Any) -> tuple[Samples, Any]:
         form = (
             "a sequence of hashable ids, one a sample, or a pandas Index or DataFrame"
         )
-        raise TypeError(f"ids must be {form}; got {shown(ids)}.") from None
+        raise TypeError(f"ids must be {form}; got {format_value(ids)}.") from None
     index = row_names(ids)
     return position, np.fromiter(position, dtype=object) if index is None else index
 
@@ -326,12 +338,14 @@ def read_groups(groups: Any, samples: Samples, apart: Any) -> np.ndarray:
     ndarray of shape (n_samples,), int
     """
     if type(apart) not in _BOOLS:
-        raise TypeError(f"apart must be a bool, got {shown(apart)}.")
+        raise TypeError(f"apart must be a bool, got {format_value(apart)}.")
     codes = np.full(len(samples), -1, dtype=np.intp)
     if isinstance(groups, Mapping):
         groups = groups.values()
     if isinstance(groups, str | bytes) or not isinstance(groups, Iterable):
-        raise TypeError(f"groups must be a sequence of groups, got {shown(groups)}.")
+        raise TypeError(
+            f"groups must be a sequence of groups, got {format_value(groups)}."
+        )
     for number, members in enumerate(groups):
         try:
             names = np.fromiter(members, dtype=object)
@@ -340,7 +354,7 @@ def read_groups(groups: Any, samples: Samples, apart: Any) -> np.ndarray:
                 raise TypeError
         except TypeError:
             form = "groups must hold sequences of samples, by index or by id"
-            raise TypeError(f"{form}, got the group {shown(members)}.") from None
+            raise TypeError(f"{form}, got the group {format_value(members)}.") from None
         own = _positions(names, "groups", samples)
         taken = own[codes[own] >= 0]
         if len(taken):
@@ -358,9 +372,9 @@ def read_labels(labels: Any) -> np.ndarray:
     column = np.asarray(None)
     with suppress(TypeError, ValueError):
         if not sp.issparse(labels):
-            column = as_vector(labels)
+            column = as_label_vector(labels)
     if column.ndim != 1:
-        got = f"shape {column.shape}" if column.ndim else shown(labels)
+        got = f"shape {column.shape}" if column.ndim else format_value(labels)
         raise ValueError(f"labels must have shape (n_samples,), got {got}.")
     values, seen = clean_labels(column, "labels")
     codes = np.full(len(column), -1, dtype=np.intp)

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from nmfcluster._utils.validation import check_count, read_table
+from nmfcluster._utils.validation import check_count, read_matrix
 
 
 def labels_of_sizes(
@@ -51,7 +51,7 @@ def labels_of_sizes(
     array([0, 1, 0, 1])
     """
     P = getattr(membership, "membership_", membership)
-    P = read_table(P, "membership", dtype=np.float64, accept_sparse=False)
+    P = read_matrix(P, "membership", dtype=np.float64, accept_sparse=False)
     n, k = P.shape
     most = n if max_size is None else max_size
     check_count(min_size, "min_size", 0)

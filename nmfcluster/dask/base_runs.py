@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from nmfcluster._compat import validate_parameter_constraints
-from nmfcluster._utils.linalg import ROWS
+from nmfcluster._utils.linalg import BLOCK_ROWS
 from nmfcluster._utils.storage import row_blocks
-from nmfcluster._utils.validation import Seed, generator_of, read_table, require_size
+from nmfcluster._utils.validation import Seed, check_shape, make_rng, read_matrix
 from nmfcluster.dask.tables import by_blocks, read_rows, rows_at
 from nmfcluster.partitions import base_runs
 
@@ -28,8 +28,10 @@ class Labeller(NamedTuple):
         """Return the labels of a block of rows."""
         n_partitions = len(self.partitions.estimators)
         labels = np.empty((len(block), n_partitions), dtype=self.dtype)
-        for rows in row_blocks(len(block), ROWS):  # predicted labels take 8 bytes each
-            X = read_table(block[rows], accept_sparse=False)
+        for rows in row_blocks(
+            len(block), BLOCK_ROWS
+        ):  # predicted labels take 8 bytes each
+            X = read_matrix(block[rows], accept_sparse=False)
             predicted = self.partitions.predict(X, self.X_train)
             largest = predicted.max()
             if largest > np.iinfo(self.dtype).max:
@@ -72,7 +74,7 @@ class BlockPartitions:
         dask.array.Array of shape (n_new, n_estimators), int
         """
         X = read_rows(X)
-        require_size(X, "X", self._labeller.partitions.n_features)
+        check_shape(X, "X", self._labeller.partitions.n_features)
         return self._labeller.of_rows(X)
 
 
@@ -151,7 +153,7 @@ def base_partitions(
     validate_parameter_constraints(
         base_runs.ALLOWED, parameters, caller_name="base_partitions"
     )
-    rng = generator_of(random_state)
+    rng = make_rng(random_state)
     X = read_rows(X)
     if isinstance(max_samples, Integral):
         max_samples = min(int(max_samples), X.shape[0])
@@ -171,7 +173,7 @@ def base_partitions(
     samples = [all_samples if run.samples is None else run.samples for run in runs]
     # hold the samples that some run is fitted to: runs take theirs from among these
     drawn = np.unique(np.concatenate(samples))
-    rows = read_table(rows_at(X, drawn), accept_sparse=False)
+    rows = read_matrix(rows_at(X, drawn), accept_sparse=False)
     runs = [
         run._replace(samples=np.searchsorted(drawn, chosen))
         for run, chosen in zip(runs, samples, strict=True)

@@ -13,9 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmfcluster._utils.labels import ROWS, distinct_rows, narrow, places_of, row_keys
+from nmfcluster._utils.labels import (
+    LABEL_BLOCK_ROWS,
+    distinct_rows,
+    hash_label_rows,
+    label_positions,
+    to_smallest_int,
+)
 from nmfcluster._utils.storage import row_blocks
-from nmfcluster._utils.validation import shown
+from nmfcluster._utils.validation import format_value
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.inputs import LabelTable
 
@@ -59,7 +65,9 @@ def clean_block(block, first: int = 0) -> np.ndarray:
         wrong = block > np.uint64(2**63 - 1)
     if wrong.any():
         row, t = (int(i) for i in np.argwhere(wrong)[0])
-        got = f"{shown(block[row, t].item())} in row {first + row}, partition {t}"
+        got = (
+            f"{format_value(block[row, t].item())} in row {first + row}, partition {t}"
+        )
         must = (
             "X must hold integers as labels, NaN or -1 where not seen, up to 2**63 - 1"
         )
@@ -119,7 +127,7 @@ class TableSummary:
         """
         block = clean_block(block, first)
         parts = []
-        for rows in row_blocks(len(block), ROWS):
+        for rows in row_blocks(len(block), LABEL_BLOCK_ROWS):
             parts.append(cls._of_part(block[rows], first + rows.start, weights))
         return cls.merged(parts, most)
 
@@ -128,7 +136,7 @@ class TableSummary:
         cls, part: np.ndarray, first: int, weights: np.ndarray
     ) -> TableSummary:
         positions, _, counts = distinct_rows(part)
-        rows = narrow(part[positions])
+        rows = to_smallest_int(part[positions])
         clusters = []
         for column in rows.T:
             labels = _merge_labels([Counted(column, counts)])
@@ -266,7 +274,7 @@ class BlockedTable:
             new = block >= self.n_clusters
         else:
             columns = [
-                places_of(column, labels)
+                label_positions(column, labels)
                 for column, labels in zip(block.T, self.known, strict=True)
             ]
             codes = np.stack(columns, axis=1).astype(np.int32)
@@ -277,7 +285,7 @@ class BlockedTable:
 
     def distinct(self, block) -> Iterator[tuple[Ensemble, np.ndarray]]:
         """Yield the distinct rows of a block, some rows at a time, and the one of every row."""
-        for rows in row_blocks(len(block), ROWS):
+        for rows in row_blocks(len(block), LABEL_BLOCK_ROWS):
             codes = self.codes(block[rows])
             positions, groups, counts = distinct_rows(codes)
             yield self.ensemble(codes[positions], counts), groups
@@ -312,7 +320,7 @@ class KnownRows:
         self, table: BlockedTable, codes: np.ndarray, values: dict[str, np.ndarray]
     ) -> None:
         for seed in count():  # until no two rows have one key: mostly at once
-            keys, order = np.unique(row_keys(codes, seed), return_index=True)
+            keys, order = np.unique(hash_label_rows(codes, seed), return_index=True)
             if len(keys) == len(codes):
                 break
         self._table = table
@@ -329,7 +337,7 @@ class KnownRows:
         RuntimeError
             If one is not among them: the table is not what it was when it was read before.
         """
-        places = places_of(row_keys(codes, self._seed), self._keys)
+        places = label_positions(hash_label_rows(codes, self._seed), self._keys)
         if (places < 0).any():
             raise changed("a label row is new")
         return self._order[places]
@@ -338,7 +346,7 @@ class KnownRows:
         """Return the values of the rows of a block."""
         block = np.asarray(block)
         parts = []
-        for rows in row_blocks(len(block), ROWS):
+        for rows in row_blocks(len(block), LABEL_BLOCK_ROWS):
             codes = self._table.codes(block[rows])
             parts.append(self._values[name][self.positions(codes)])
         return np.concatenate(parts)

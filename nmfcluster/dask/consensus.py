@@ -19,7 +19,7 @@ import nmfcluster.dask.passes as passes
 from nmfcluster._base import fitting
 from nmfcluster._compat import COUNT, fit_context
 from nmfcluster._optim.symmetric import bregman_nmf, factorize
-from nmfcluster._utils.validation import counted, normalised_weights, warn
+from nmfcluster._utils.validation import format_count, normalize_weights, warn
 from nmfcluster.dask.models import predict, transform
 from nmfcluster.dask.tables import (
     by_blocks,
@@ -194,7 +194,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         """
         X = read_rows(X)
         with fitting(self) as rng:
-            weights = normalised_weights(self.weights, X.shape[1])
+            weights = normalize_weights(self.weights, X.shape[1])
             parameters = {name: getattr(self, name) for name in _SHARED}
             local = consensus.NMFConsensus(affinity="partitions", **parameters)
             local._check_n_clusters(X.shape[0])
@@ -262,7 +262,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         if n_found < self.n_clusters:
             few = f"fewer than n_clusters={self.n_clusters}"
             warn(
-                f"NMFConsensus found {counted(n_found, 'cluster')}, {few}.",
+                f"NMFConsensus found {format_count(n_found, 'cluster')}, {few}.",
                 ConvergenceWarning,
             )
 
@@ -371,7 +371,7 @@ def _summarise(X: da.Array, weights: np.ndarray, most: int) -> blocks.TableSumma
     merge = partial(blocks.TableSummary.merged, most=most)
     summary = reduced(parts, merge, fan_in=2)
     if summary.n_unlabelled:
-        number = counted(summary.n_unlabelled, "sample")
+        number = format_count(summary.n_unlabelled, "sample")
         first = summary.first_unlabelled
         warn(f"{NO_LABEL.format(number)}: the first is row {first}.")
     for t in np.flatnonzero(weights):

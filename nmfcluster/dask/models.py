@@ -7,7 +7,7 @@ import dask.array as da
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._utils.validation import require_size, shown
+from nmfcluster._utils.validation import check_shape, format_value
 from nmfcluster.dask.tables import by_blocks, read_rows
 
 _ELSE = "X.map_blocks calls anything else"
@@ -108,11 +108,11 @@ def _checked(model, X, method: str) -> da.Array:
         or not hasattr(model, method)
     ):
         raise TypeError(
-            f"model must be a fitted estimator with `{method}`, got {shown(model)}."
+            f"model must be a fitted estimator with `{method}`, got {format_value(model)}."
         )
     check_is_fitted(model)
     X = read_rows(X)
-    require_size(X, "X", getattr(model, "n_features_in_", X.shape[1]))
+    check_shape(X, "X", getattr(model, "n_features_in_", X.shape[1]))
     return X
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from nmfcluster._base import membership
 from nmfcluster._utils.labels import one_hot
-from nmfcluster._utils.linalg import descend, exact_rows
+from nmfcluster._utils.linalg import coordinate_descent, nnls_rows
 from nmfcluster._utils.progress import stage
 from nmfcluster.dask.blocks import SCALE_BITS, BlockedTable, changed
 from nmfcluster.partitions.ensemble import POWERS, Ensemble, normalised_loss
@@ -81,7 +81,7 @@ def _solve_columns(N: np.ndarray, G: np.ndarray) -> np.ndarray:
     start = np.zeros(N.shape)
     np.divide(np.maximum(N, 0), diagonal, out=start, where=diagonal > 0)
     F = start / len(N)
-    descend(F[None], N[None], G[None], _SWEEPS, column_by_column=True)
+    coordinate_descent(F[None], N[None], G[None], _SWEEPS, column_by_column=True)
     return F[:, :1] if is_single else F
 
 
@@ -201,7 +201,7 @@ def next_target(
     gram = sums["gram"] * np.outer(grid, grid)
     gain = problem.votes @ links**2
     squares = gram**2
-    d = exact_rows(gain[None], squares)[0]
+    d = nnls_rows(gain[None], squares)[0]
     loss = zero_loss(problem, sums) - 2 * float(gain @ d) + float(d @ squares @ d)
     root = np.sqrt(d)
     return Target(links * root, gram * np.outer(root, root)), loss

@@ -8,8 +8,8 @@ from nmfcluster._utils.validation import (
     Seed,
     check_count,
     check_number,
-    generator_of,
-    shown,
+    format_value,
+    make_rng,
 )
 
 
@@ -60,10 +60,10 @@ def make_nested_rings(
     >>> (X[y == 1] ** 2).sum(axis=1).round(6).max()
     np.float64(12.25)
     """
-    rng = generator_of(random_state)
+    rng = make_rng(random_state)
     if not isinstance(radii, tuple | list | np.ndarray) or not len(radii):
         raise ValueError(
-            f"radii must be numbers, at least one of them, got {shown(radii)}."
+            f"radii must be numbers, at least one of them, got {format_value(radii)}."
         )
     for radius in radii:
         check_number(radius, "radii", 0, closed="neither")
@@ -121,7 +121,7 @@ def make_partitions(
     >>> partitions.shape, int(y.sum())
     ((100, 5), 12)
     """
-    rng = generator_of(random_state)
+    rng = make_rng(random_state)
     check_number(noise, "noise", 0, 1, closed="both")
     check_number(missing, "missing", 0, 1, closed="both")
     if isinstance(n_samples, tuple | list | np.ndarray):
@@ -232,7 +232,7 @@ def make_biclusters(
     >>> (H > 0).sum(axis=1), (H[0] * H[1] > 0).sum()
     (array([13, 13, 14, 14]), np.int64(12))
     """
-    rng = generator_of(random_state)
+    rng = make_rng(random_state)
     check_count(n_clusters, "n_clusters", 1)
     if twins and n_clusters < 2:
         raise ValueError(
@@ -263,7 +263,9 @@ def _blocks_of(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return which samples and which features biclusters have, (n_clusters, n) each."""
     if not isinstance(shape, tuple | list) or len(shape) != 2:
-        raise TypeError(f"shape must be (n_samples, n_features), got {shown(shape)}.")
+        raise TypeError(
+            f"shape must be (n_samples, n_features), got {format_value(shape)}."
+        )
     for size, name in zip(shape, ("shape[0]", "shape[1]"), strict=True):
         check_count(size, name, 1)
     n_samples, n_features = map(int, shape)

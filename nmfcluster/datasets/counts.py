@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nmfcluster._utils.validation import Seed, check_count, check_number, generator_of
+from nmfcluster._utils.validation import Seed, check_count, check_number, make_rng
 
 _RAISED = 0.1  # share of the genes that a program raises, and of those that all have
 _FLAT = 2.0  # concentration over channels of signatures as flat as those of ageing
@@ -84,7 +84,7 @@ def make_programs(
     >>> X.shape, W.shape, H.shape
     ((400, 1000), (400, 8), (8, 1000))
     """
-    rng = generator_of(random_state)
+    rng = make_rng(random_state)
     check_count(n_samples, "n_samples", 1)
     check_count(n_features, "n_features", 1)
     check_count(n_programs, "n_programs", 1)
@@ -175,7 +175,7 @@ def make_signatures(
     >>> X.shape, W.shape, H.shape
     ((100, 96), (100, 5), (5, 96))
     """
-    rng = generator_of(random_state)
+    rng = make_rng(random_state)
     check_count(n_samples, "n_samples", 1)
     check_count(n_channels, "n_channels", 1)
     check_count(n_signatures, "n_signatures", 1)

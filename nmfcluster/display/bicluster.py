@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 import nmfcluster.display.style as look
-from nmfcluster._utils.validation import read_table, shown
+from nmfcluster._utils.validation import format_value, read_matrix
 from nmfcluster.display.cells import arrange_table
 
 # strips at the sides, in points
@@ -315,7 +315,7 @@ def _draw_strips(
 
 def _check_table(X, shape: tuple[int, int]):
     """Return X in floats, dense or CSR; raise unless it has the shape of the biclusters."""
-    X = read_table(X, ensure_all_finite="allow-nan")
+    X = read_matrix(X, ensure_all_finite="allow-nan")
     if X.shape != shape:
         raise ValueError(
             f"X must have the {shape[0]} rows and {shape[1]} columns of the biclusters, "
@@ -326,7 +326,7 @@ def _check_table(X, shape: tuple[int, int]):
 
 def _check_members(value, name: str) -> np.ndarray:
     """Return booleans of shape (n_clusters, n)."""
-    members = read_table(value, name, accept_sparse=False, dtype=None)
+    members = read_matrix(value, name, accept_sparse=False, dtype=None)
     if members.dtype.kind != "b":
-        raise TypeError(f"{name} must hold booleans, got {shown(value)}.")
+        raise TypeError(f"{name} must hold booleans, got {format_value(value)}.")
     return members

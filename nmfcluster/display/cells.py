@@ -6,7 +6,7 @@ import numpy as np
 from scipy.cluster.hierarchy import average, leaves_list, optimal_leaf_ordering
 from scipy.spatial.distance import pdist
 
-from nmfcluster._utils.labels import over_seen
+from nmfcluster._utils.labels import share_of_seen
 from nmfcluster._utils.sparse_products import split_missing
 from nmfcluster._utils.storage import as_dense, group_indicator
 from nmfcluster._utils.validation import check_count
@@ -104,7 +104,7 @@ def arrange_table(
     matrix = as_dense(down @ X @ across) / sizes
     if missing is not None:
         n_missing = np.rint(as_dense(down @ missing @ across) * sizes)
-        matrix = over_seen(matrix * sizes**2, sizes**2 - n_missing)
+        matrix = share_of_seen(matrix * sizes**2, sizes**2 - n_missing)
     return {
         "matrix": matrix,
         "clusters": clusters,

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 import nmfcluster.display.style as look
-from nmfcluster._utils.validation import counted, read_table, shown
+from nmfcluster._utils.validation import format_count, format_value, read_matrix
 
 _ERROR_COLOUR = look.COLOURS[5]  # of reconstruction errors and their scale
 _LABELS = {"stability": "agreement of parts", "eigengap": "gap between eigenvalues"}
@@ -148,7 +148,7 @@ class NumberDisplay:
         look.set_count_ticks(panels[-1].xaxis, 12)
         for panel in panels:
             panel.axvline(n_clusters, **look.CHOSEN)
-        title = f"chosen: {counted(n_clusters, 'cluster')}"
+        title = f"chosen: {format_count(n_clusters, 'cluster')}"
         if not self.agreed:
             title += ", no agreement"
         self.ax_.set_title(title, fontsize="medium")
@@ -363,7 +363,7 @@ class StabilityDisplay:
         StabilityDisplay
             Itself.
         """
-        scores = read_table(
+        scores = read_matrix(
             look.read_list(self.scores, "scores"),
             "scores",
             ensure_2d=False,
@@ -372,7 +372,7 @@ class StabilityDisplay:
         n_values = len(look.read_list(self.values, "values"))
         if scores.shape != (n_values,) or np.isnan(scores).all():
             raise ValueError(
-                f"scores must be one number a value, got {shown(self.scores)}."
+                f"scores must be one number a value, got {format_value(self.scores)}."
             )
         self.figure_, self.ax_ = look.get_axes(ax, (6.4, 4.2))
         best = int(np.nanargmax(scores))

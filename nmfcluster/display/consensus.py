@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 import nmfcluster.display.style as look
-from nmfcluster._utils.labels import encode
-from nmfcluster._utils.validation import normalised_weights
+from nmfcluster._utils.labels import encode_labels
+from nmfcluster._utils.validation import normalize_weights
 from nmfcluster.display.cells import divide_into_cells, means_of_rows
 from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 
@@ -134,7 +134,7 @@ class ConsensusMatrixDisplay:
         else:
             value_name = _CO_ASSOCIATION
             weights = getattr(estimator, "weights_", None)  # an NMFMetaCluster has none
-            weights = normalised_weights(weights, estimator.partitions_.shape[1])
+            weights = normalize_weights(weights, estimator.partitions_.shape[1])
             matrix = consensus_matrix(estimator.partitions_, weights, cells)
         names = [*map(str, range(n_clusters)), "none"]
         return cls(matrix=matrix, names=names, value_name=value_name, **display).plot(
@@ -180,11 +180,11 @@ class ConsensusMatrixDisplay:
         >>> display.cell_labels
         array([0, 0, 0, 0, 0, 0, 1, 1, 1, 2])
         """
-        codes, _ = encode(partitions, "partitions")
-        numbers, [values] = encode([labels], "labels")
+        codes, _ = encode_labels(partitions, "partitions")
+        numbers, [values] = encode_labels([labels], "labels")
         labels = numbers[:, 0].astype(np.intp)
         check_consistent_length(codes, labels)
-        weights = normalised_weights(weights, codes.shape[1])
+        weights = normalize_weights(weights, codes.shape[1])
         certain = confidence(codes, labels, weights)
         names = [*map(str, values), "none"]
         labels = np.where(labels < 0, len(values), labels)  # as those of an estimator

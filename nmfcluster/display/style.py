@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nmfcluster._utils.array_api import on_host
-from nmfcluster._utils.validation import kind_of, shown
+from nmfcluster._utils.array_api import with_numpy_arrays
+from nmfcluster._utils.validation import format_value, type_name
 
 # Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
 # clusters never share one, and each is named beside it.
@@ -45,10 +45,12 @@ def check_fitted(estimator: Any, attribute: str, expected: str, cure: str) -> An
         What to do with others.
     """
     if hasattr(estimator, attribute) and not isinstance(estimator, type):
-        return on_host(estimator)
+        return with_numpy_arrays(estimator)
     if hasattr(type(estimator), "fit"):
         check_is_fitted(estimator)
-    raise TypeError(f"estimator must be {expected}, got {kind_of(estimator)}: {cure}.")
+    raise TypeError(
+        f"estimator must be {expected}, got {type_name(estimator)}: {cure}."
+    )
 
 
 def read_list(values: Any, name: str) -> list[Any]:
@@ -56,7 +58,9 @@ def read_list(values: Any, name: str) -> list[Any]:
     is_iterable = isinstance(values, Iterable) and not isinstance(values, str)
     found = list(values) if is_iterable else []
     if not found:
-        raise ValueError(f"{name} must be a list of at least one, got {shown(values)}.")
+        raise ValueError(
+            f"{name} must be a list of at least one, got {format_value(values)}."
+        )
     return found
 
 
@@ -81,7 +85,9 @@ def get_axes(
     if ax is None:
         _, ax = plt.subplots(figsize=figsize, layout="compressed")
     elif not isinstance(ax, Axes):
-        raise TypeError(f"ax must be one matplotlib Axes, or None, got {shown(ax)}.")
+        raise TypeError(
+            f"ax must be one matplotlib Axes, or None, got {format_value(ax)}."
+        )
     elif has_margins:
         ax.set_axes_locator(_MarginLocator(ax))
     return ax.figure, ax
@@ -226,18 +232,18 @@ def set_value_ticks(
     """
     positions = np.arange(len(values))
     step = int(np.ceil(len(values) / 12))  # more names would overlap
-    names = [format_value(value) for value in values[::step]]
+    names = [format_tick(value) for value in values[::step]]
     is_long = len(" ".join(names)) > 52
     rotation = {"rotation": 30, "ha": "right"} if is_long else {}
     ax.set_xticks(positions[::step], names, **rotation)
     ax.set(xlabel=name, xlim=(-0.5, len(values) - 0.5))
     if chosen is not None:
         ax.axvline(list(map(str, values)).index(str(chosen)), **CHOSEN)
-        ax.set_title(f"chosen: {name} = {format_value(chosen)}", fontsize="medium")
+        ax.set_title(f"chosen: {name} = {format_tick(chosen)}", fontsize="medium")
     return positions
 
 
-def format_value(value: Any) -> str:
+def format_tick(value: Any) -> str:
     """Return a number with four digits, or the text of another value, shortened."""
     if isinstance(value, Real) and not isinstance(value, bool):
         return f"{value:.4g}"

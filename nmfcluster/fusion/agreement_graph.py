@@ -11,8 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._optim.initialization import leading_eigenpairs
 from nmfcluster._optim.run import SolverConfig
-from nmfcluster._utils.storage import both_ways, filled_with
-from nmfcluster._utils.validation import counted, shown, warn
+from nmfcluster._utils.storage import bipartite_graph, with_nonzero_data
+from nmfcluster._utils.validation import format_count, format_value, warn
 from nmfcluster.fusion.kl_loss import unexplained_share
 from nmfcluster.fusion.model import FittedSources, Sample
 from nmfcluster.fusion.residuals import (
@@ -160,7 +160,7 @@ class AgreementGraph(FittedSources):
         ]
         found = [None] * len(self.weights)
         for i, values in zip(counting, self.mixed.contributions, strict=True):
-            found[i] = filled_with(self.mixed.A, values)
+            found[i] = with_nonzero_data(self.mixed.A, values)
         return found
 
     def _vote(self) -> np.ndarray:
@@ -187,7 +187,7 @@ class AgreementGraph(FittedSources):
         pairs = np.argwhere(np.triu(self._duplicates, 1))
         if len(pairs):
             one, other = (self._names[i] for i in pairs[0])
-            told = f"{counted(len(pairs), 'pair')} of sources are next to equal"
+            told = f"{format_count(len(pairs), 'pair')} of sources are next to equal"
             why = "what is said twice is no evidence. weights= lets each of them count"
             warn(f"{told}, such as {one!r} and {other!r}, and share one vote: {why}.")
         if len(options) == 1:
@@ -209,7 +209,7 @@ class AgreementGraph(FittedSources):
     def _eigengap(self, graph) -> float:
         """Return how far k eigenvalues are above the next: how far k clusters stand out."""
         if not self._square:
-            graph = both_ways(graph)
+            graph = bipartite_graph(graph)
         k = self._n_clusters
         n_values = min(k + 1, graph.shape[0])
         values, _ = leading_eigenpairs(Explicit(graph.astype(np.float64)), n_values)
@@ -341,11 +341,11 @@ def read_source_weights(given, names: tuple[str, ...]) -> np.ndarray | None:
     weights = np.asarray(given)
     if weights.shape != (len(names),) or weights.dtype.kind not in "biuf":
         wanted = f"one number for each of the sources {list(names)}, or a dict of these names"
-        raise ValueError(f"weights must be {wanted}, got {shown(given)}.")
+        raise ValueError(f"weights must be {wanted}, got {format_value(given)}.")
     weights = weights.astype(np.float64)
     if not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
         raise ValueError(
-            f"weights must be finite, at least 0, and not all 0, got {shown(given)}."
+            f"weights must be finite, at least 0, and not all 0, got {format_value(given)}."
         )
     weights = weights / weights.max()  # whose sum is no overflow
     return weights / fsum(weights)
@@ -362,7 +362,9 @@ def check_connected(seen: np.ndarray, names: tuple[str, ...]) -> None:
         Of the sources.
     """
     n = len(seen)
-    component = connected_components(both_ways(sp.csr_array(seen)), directed=False)[1]
+    component = connected_components(
+        bipartite_graph(sp.csr_array(seen)), directed=False
+    )[1]
     sizes = np.bincount(component[:n], minlength=component.max() + 1)
     source_groups = component[n:]
     groups = [group for group in np.unique(source_groups) if sizes[group]]
@@ -370,7 +372,7 @@ def check_connected(seen: np.ndarray, names: tuple[str, ...]) -> None:
         found = []
         for group in groups:
             sources = [names[i] for i in np.flatnonzero(source_groups == group)]
-            found.append(f"{counted(int(sizes[group]), 'object')} in {sources}")
+            found.append(f"{format_count(int(sizes[group]), 'object')} in {sources}")
         raise ValueError(
             f"no source saw objects of more than one of these groups: {' and '.join(found)}. The "
             "clusters of one cannot be matched with those of another: fit each group alone, or "

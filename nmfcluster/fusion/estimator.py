@@ -20,8 +20,8 @@ from nmfcluster._base import (
 from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
 from nmfcluster._utils.parallel import one_blas_thread
 from nmfcluster._utils.progress import stage
-from nmfcluster._utils.storage import cut, total
-from nmfcluster._utils.validation import counted, positions
+from nmfcluster._utils.storage import submatrix, total
+from nmfcluster._utils.validation import axis_positions, format_count
 from nmfcluster.affinity import MAKING, NAMES
 from nmfcluster.fusion.agreement_graph import AgreementGraph, read_source_weights
 from nmfcluster.fusion.kl_fusion import CrossEntropyFusion, KLFusion
@@ -331,7 +331,7 @@ class SimilarityFusionNMF(NMFClusterer):
             self._check_not_alone(n_samples)
             self._check_n_clusters(n_samples)
             # Draw the objects that the model is fitted to, and compare the sources.
-            with stage(f"similarities of {counted(n_samples, 'object')}"):
+            with stage(f"similarities of {format_count(n_samples, 'object')}"):
                 order = reader.order_of(objects)
                 sample = draw_sample(
                     objects.shape,
@@ -477,9 +477,9 @@ class SimilarityFusionNMF(NMFClusterer):
             column_positions = np.arange(matrix.shape[1])
         n = len(row_positions)
         m = len(column_positions)
-        i = row_positions[positions(rows, n, "row", "fused_similarity")]
-        j = column_positions[positions(columns, m, "column", "fused_similarity")]
-        return cut(matrix, i, j) * (n / (total(matrix) or 1.0))
+        i = row_positions[axis_positions(rows, n, "row", "fused_similarity")]
+        j = column_positions[axis_positions(columns, m, "column", "fused_similarity")]
+        return submatrix(matrix, i, j) * (n / (total(matrix) or 1.0))
 
     def source_contributions(self) -> np.ndarray:
         r"""Return how much every source contributes to every cluster.

@@ -15,7 +15,7 @@ from scipy.special import entr
 from nmfcluster._utils.storage import (
     index_dtype,
     row_blocks,
-    row_dots,
+    row_inner_products,
     stored_entries,
     total,
 )
@@ -143,7 +143,7 @@ def cross_entropy(S, W: np.ndarray, H: np.ndarray) -> float:
             loss -= float(values[block] @ logs[block])
     else:
         for rows in row_blocks(len(S), _DENSE_ROWS):
-            dots = row_dots(S[rows], np.log(W[rows] @ H.T))
+            dots = row_inner_products(S[rows], np.log(W[rows] @ H.T))
             loss -= float(dots.sum(dtype=np.float64))
     return loss / (total(S) or 1.0)
 

@@ -25,7 +25,7 @@ from nmfcluster._utils import storage
 from nmfcluster._utils.order import CanonicalOrder
 from nmfcluster._utils.parallel import one_thread
 from nmfcluster._utils.progress import stage
-from nmfcluster._utils.validation import counted, warn
+from nmfcluster._utils.validation import format_count, warn
 from nmfcluster.fusion.kl_loss import (
     FusionObjective,
     gibbs_weights,
@@ -194,7 +194,7 @@ class SpectralStarts:
         degrees = (A @ np.ones((n, 1), dtype=self._matrix.dtype))[:, 0]
         if not degrees.any():
             return degrees, np.empty(0), np.empty((n, 0))
-        scaled = A.scaled(storage.inverse(np.sqrt(degrees)))
+        scaled = A.scaled(storage.safe_inverse(np.sqrt(degrees)))
         values, vectors = leading_eigenpairs(scaled, min(self._n_clusters, n))
         return degrees, values, vectors
 
@@ -261,8 +261,8 @@ def fit_fusion(
     """
     shift = 0.0
     if not symmetric:
-        matrix = storage.both_ways(matrix)
-        single_matrices = [storage.both_ways(one) for one in single_matrices]
+        matrix = storage.bipartite_graph(matrix)
+        single_matrices = [storage.bipartite_graph(one) for one in single_matrices]
         shift = log(2)
     objective = FusionObjective(make_pairs(matrix), relative, shift)
     # the starts, which are computed when they are run
@@ -479,14 +479,15 @@ class FittedSources:
         rows[self.fitted] = posterior[: len(self.fitted)]
         others = samples[~np.isin(samples, self.fitted)]
         if len(others):
-            with stage(f"memberships of {counted(len(others), 'other object')}"):
+            with stage(f"memberships of {format_count(len(others), 'other object')}"):
                 rows[others] = self.extend(objects, others, profile)
         # equal objects have the row of the first of them
-        rows = rows[samples[order.back]]
+        rows = rows[samples[order.first_ranks]]
         n_lost = int((hard_labels(rows) < 0).sum())
         if n_lost:
             warn(
-                f"Nothing tells the cluster of {counted(n_lost, 'object')}, similar to no other: "
+                f"Nothing tells the cluster of {format_count(n_lost, 'object')}, "
+                "similar to no other: "
                 "memberships there are uniform, labels are -1."
             )
         return rows
@@ -504,7 +505,7 @@ class FittedSources:
             if not np.isfinite(block).all():
                 raise ValueError(
                     "X must not hold similarities whose sums are too large for their dtype, "
-                    f"{sources[0].dtype}; the largest is {max(map(storage.largest, sources)):.3g}."
+                    f"{sources[0].dtype}; the largest is {max(map(storage.max_abs, sources)):.3g}."
                 )
             blocks.append(block)
         return np.concatenate(blocks)

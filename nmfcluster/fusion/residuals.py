@@ -193,7 +193,7 @@ def _clean(source, square: bool):
     if sp.issparse(source):
         # in float64: sums over R are differences of sums over N
         values = source.data.astype(np.float64)
-        source = storage.filled_with(source, np.where(values < least, 0, values))
+        source = storage.with_nonzero_data(source, np.where(values < least, 0, values))
         return storage.without_diagonal(source) if square else source
     cleaned = np.where(source < least, 0, source)
     if square:
@@ -203,8 +203,8 @@ def _clean(source, square: bool):
 
 def _divide_by_roots(S, row_degrees: np.ndarray, column_degrees: np.ndarray):
     """Return a source divided by the roots of its sums; an array is written to."""
-    row_factors = storage.inverse(np.sqrt(row_degrees))
-    column_factors = storage.inverse(np.sqrt(column_degrees))
+    row_factors = storage.safe_inverse(np.sqrt(row_degrees))
+    column_factors = storage.safe_inverse(np.sqrt(column_degrees))
     if sp.issparse(S):
         return storage.scaled_columns(
             storage.scaled_rows(S, row_factors), column_factors
@@ -272,7 +272,7 @@ def n_pairs(one: Residual, other: Residual) -> int:
 def inner_product(one: Residual, other: Residual) -> float:
     """Return the sum of the products of equal entries of two residuals, off the diagonal."""
     # those of what is stored; of a sparse residual u v' is still to be subtracted
-    product = storage.dot(one.stored, other.stored)
+    product = storage.inner_product(one.stored, other.stored)
     expected = 0.0
     if sp.issparse(other.stored):
         expected = _bilinear_form(other.rows, one.stored, other.columns)
@@ -410,7 +410,7 @@ def fused_graph(
         i, j, _ = storage.stored_entries(G)
         rows.append(G)
         contributions.append(_contributions(_counting(residuals, weights), i, j))
-    G = storage.stacked(rows)
+    G = storage.vstack(rows)
     degrees = sums_of(G, axis=0)
     A = divide_by_degrees(G, degrees)
     parts = np.concatenate(contributions, axis=1)
@@ -458,7 +458,7 @@ def fused_rows(
         A.eliminate_zeros()
         return A
     blocks = storage.row_blocks(shape[0], _GRAPH_ROWS)
-    return storage.stacked(
+    return storage.vstack(
         [_nearest_of_rows(counting, rows, n_neighbors, distinct) for rows in blocks]
     )
 
@@ -497,7 +497,9 @@ def _nearest_of_rows(counting, rows: slice, n_neighbors: int, distinct) -> sp.cs
         fused /= np.sqrt(np.maximum(total_weights, np.finfo(np.float32).tiny))
     if first.square:
         fused[np.arange(len(fused)), np.arange(rows.start, rows.stop)] = 0
-    return storage.near(np.maximum(fused, 0, out=fused), n_neighbors, distinct)
+    return storage.nearest_similarities(
+        np.maximum(fused, 0, out=fused), n_neighbors, distinct
+    )
 
 
 def divide_by_degrees(graph, column_degrees: np.ndarray):
@@ -510,4 +512,4 @@ def divide_by_degrees(graph, column_degrees: np.ndarray):
     i, j, values = storage.stored_entries(graph.astype(np.float64))
     shares = values / np.sqrt(row_degrees[i])
     shares = shares / np.sqrt(np.maximum(column_degrees[j], values))
-    return storage.filled_with(graph, shares.astype(np.float32))
+    return storage.with_nonzero_data(graph, shares.astype(np.float32))

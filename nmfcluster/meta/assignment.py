@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmfcluster._utils.sampling import n_not_whole, poisson_counts
+from nmfcluster._utils.sampling import count_non_integers, poisson_counts
 from nmfcluster._utils.storage import (
     as_dense,
     as_float64,
@@ -15,10 +15,10 @@ from nmfcluster._utils.storage import (
 from nmfcluster._utils.validation import (
     check_count,
     check_number,
+    check_shape,
     column_names,
-    generator_of,
-    read_table,
-    require_size,
+    make_rng,
+    read_matrix,
 )
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.objective import drop_unexplained, fit_rows, read_components
@@ -130,13 +130,13 @@ def assign(
     """
     check_number(min_gain, "min_gain", 0)
     check_count(n_bootstraps, "n_bootstraps", 0)
-    rng = np.random.default_rng(generator_of(random_state).randint(2**31))
+    rng = np.random.default_rng(make_rng(random_state).randint(2**31))
     names = column_names(X)
-    X = read_table(X, ensure_non_negative=True, order="C")
+    X = read_matrix(X, ensure_non_negative=True, order="C")
     H = read_components(components, "components", names, X.dtype)
-    require_size(H, "components", X.shape[1])
+    check_shape(H, "components", X.shape[1])
     largest_sum = row_sums(X).max()
-    if largest_sum <= 1 and n_not_whole(X):
+    if largest_sum <= 1 and count_non_integers(X):
         raise ValueError(
             f"X must hold counts, got rows that sum to at most {largest_sum:.3g}: "
             "multiply shares by the number of counts of their row."

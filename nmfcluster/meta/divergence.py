@@ -10,15 +10,15 @@ import numpy as np
 
 from nmfcluster._optim.run import Steps, keep_starts, per_start
 from nmfcluster._utils.array_api import (
-    at_a_time,
-    dots,
-    into,
+    call_with_out,
+    chunk_size,
+    contiguous_transpose,
+    einsum_inner_products,
     namespace,
-    put,
-    sums_of,
-    upright,
+    put_starts,
+    sum_to_numpy,
 )
-from nmfcluster._utils.sparse_products import holding, products_at, sparse_if_few
+from nmfcluster._utils.sparse_products import iter_products, sparse_if_few, with_data
 from nmfcluster._utils.storage import as_float64, is_sparse, row_blocks
 from nmfcluster.meta.squares import BaseObjective
 from nmfcluster.meta.usages import poisson_rows
@@ -108,11 +108,11 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
         if rose.any():
             W2, H2 = keep_starts(rose, W2, H2)
             N2, M2, loss2 = objective.keep_starts(rose).expected_counts(W2, H2)
-            put(W, rose, W2)
-            put(H, rose, H2)
-            put(N, rose, N2)
-            put(M, rose, M2)
-            put(loss_new, rose, loss2)
+            put_starts(W, rose, W2)
+            put_starts(H, rose, H2)
+            put_starts(N, rose, N2)
+            put_starts(M, rose, M2)
+            put_starts(loss_new, rose, loss2)
         wider = np.where(length >= longest, longest * _STEP_GROWTH, longest)
         longest = np.where(rose, np.maximum(longest / _STEP_GROWTH, 1), wider)
         loss = loss_new
@@ -146,12 +146,12 @@ def _step_length(*paths: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarra
     steps: Any = 0.0
     turns: Any = 0.0
     for F, F1, F2 in paths:
-        scale = sums_of(F, (1, 2)) ** 2 / (F.shape[1] * F.shape[2])
+        scale = sum_to_numpy(F, (1, 2)) ** 2 / (F.shape[1] * F.shape[2])
         scale = np.where(scale > 0, scale, 1)
         step = F1 - F
         turn = F2 - F1 - step
-        steps += dots(step, step) / scale
-        turns += dots(turn, turn) / scale
+        steps += einsum_inner_products(step, step) / scale
+        turns += einsum_inner_products(turn, turn) / scale
     return np.maximum(np.sqrt(steps / np.maximum(turns, np.finfo(float).tiny)), 1)
 
 
@@ -167,7 +167,7 @@ def _extrapolate(
     step *= 2 * by
     further += step
     further += F
-    return into(further, namespace(F).maximum, further, 0.1 * F2)
+    return call_with_out(further, namespace(F).maximum, further, 0.1 * F2)
 
 
 @dataclass(frozen=True)
@@ -275,10 +275,12 @@ class Divergence(BaseObjective):
                 imputed = (missing @ h.T).T
                 rows[s, ...] += imputed
                 columns[s, ...] += (missing.T @ w.T).T
-                losses[s] -= dots(w[None], imputed[None])[0]
+                losses[s] -= einsum_inner_products(w[None], imputed[None])[0]
         if with_loss:
             total = float(self._sums[0].sum())
-            losses += np.einsum("sk,sk->s", sums_of(W, 2), sums_of(H, 2)) - total
+            losses += (
+                np.einsum("sk,sk->s", sum_to_numpy(W, 2), sum_to_numpy(H, 2)) - total
+            )
         return W * rows, H * columns, np.maximum(losses, 0)
 
 
@@ -287,7 +289,7 @@ def _add_of_all(
 ) -> float:
     """Set rows to ``HQ'``, add ``W'Q`` to columns, and return the sum of ``x log q``."""
     loss = 0.0
-    size = max(1, at_a_time(H, _BLOCK_ENTRIES) // H.shape[1])
+    size = max(1, chunk_size(H, _BLOCK_ENTRIES) // H.shape[1])
     for block in row_blocks(X.shape[0], size):
         w = W[:, block]
         x = X[block, :]
@@ -304,14 +306,14 @@ def _add_of_stored(
 ) -> float:
     """Do the same for a sparse X, from its stored entries."""
     loss = 0.0
-    W = upright(W)
+    W = contiguous_transpose(W)
     q = namespace(W).empty_like(X.data)
-    for stored, means in products_at(X, W, H):
+    for stored, means in iter_products(X, W, H):
         x = X.data[stored]
         q[stored] = _quotients(x, means)
         if with_loss:
             loss += _log_sum(x, q[stored])
-    Q = holding(X, q)
+    Q = with_data(X, q)
     rows[...] = (Q @ H.T).T
     columns[...] = (Q.T @ W).T
     return loss
@@ -321,8 +323,8 @@ def _quotients(x: Any, means: Any) -> Any:
     """Return x / means in the place of the means; a mean of 0 has no count."""
     xp = namespace(means)
     smallest = float(xp.finfo(means.dtype).smallest_normal)
-    means = into(means, xp.clip, means, smallest, None)
-    return into(means, xp.divide, x, means)
+    means = call_with_out(means, xp.clip, means, smallest, None)
+    return call_with_out(means, xp.divide, x, means)
 
 
 def _log_sum(x: Any, q: Any) -> float:

@@ -15,8 +15,8 @@ from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils.progress import stage
 from nmfcluster._utils.validation import (
     column_names,
-    in_order_of,
     read_weights,
+    reorder_samples,
     row_names,
 )
 from nmfcluster.meta.device import on_devices
@@ -225,7 +225,11 @@ class NMFMetaCluster(Programs):
         "loss": [_compat.StrOptions(set(LOSSES))],
         "n_estimators": [_compat.COUNT],
         "base_n_clusters": [_compat.COUNT, tuple, list, None],
-        "resample": [_compat.StrOptions({"poisson", "bootstrap"}), _compat.SHARE, None],
+        "resample": [
+            _compat.StrOptions({"poisson", "bootstrap"}),
+            _compat.FRACTION,
+            None,
+        ],
         "fixed_components": ["array-like", None],
         "meta": [_compat.StrOptions(set(WAYS))],
         "sparsity": [_compat.Interval(Real, 0, None, closed="left")],
@@ -322,14 +326,14 @@ class NMFMetaCluster(Programs):
             # Find the programs of groups: all components are fixed then.
             group_fits = None
             if groups is not None:
-                groups = in_order_of(rows, groups, "groups")
+                groups = reorder_samples(rows, groups, "groups")
                 [seed] = draw_seeds(rng, 1)
                 group_fits = GroupFits.of(self, X, groups, weights, fixed, seed)
                 fixed = group_fits.components
             # Put samples in an order that depends on their values alone.
             whole = self._make_objective(X, fixed)
             samples = order_of_samples(whole, weights)
-            places = samples.places
+            places = samples.ranks
             whole = whole.take_rows(samples.samples)
             del X  # it is not held beside its rows in order
             if weights is not None:

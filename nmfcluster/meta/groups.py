@@ -9,17 +9,17 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.cluster import AgglomerativeClustering
 
-from nmfcluster._utils.alignment import union_of
-from nmfcluster._utils.labels import as_vector, clean_labels, one_hot
+from nmfcluster._utils.alignment import union_of_names
+from nmfcluster._utils.labels import as_label_vector, clean_labels, one_hot
 from nmfcluster._utils.storage import as_dense
 from nmfcluster._utils.validation import (
     check_count,
+    check_shape,
     column_names,
-    counted,
-    read_table,
-    require_size,
+    format_count,
+    format_value,
+    read_matrix,
     sample_names,
-    shown,
 )
 from nmfcluster.meta.squares import unit_rows
 
@@ -110,7 +110,7 @@ def metacluster(
     if not max(sizes) <= n_clusters <= sum(sizes):
         allowed = f"from {max(sizes)}, the most of one table, to {sum(sizes)}, the programs of all"
         raise ValueError(f"n_clusters must be {allowed}; got {n_clusters}.")
-    tables_of = np.arange(len(tables)) if sources is None else as_vector(sources)
+    tables_of = np.arange(len(tables)) if sources is None else as_label_vector(sources)
     known, source = read_groups(tables_of, "sources", len(tables), "table")
     # similarity of programs over the features that both have
     H = np.concatenate(tables)
@@ -143,7 +143,7 @@ def _read_programs(components: Any) -> tuple[list[np.ndarray], np.ndarray | None
     """Return tables of programs with columns for all features, and the names of these."""
     if isinstance(components, str) or not isinstance(components, Sequence | np.ndarray):
         raise TypeError(
-            f"components must be a list of tables, got {shown(components)}."
+            f"components must be a list of tables, got {format_value(components)}."
         )
     if not len(components):
         raise ValueError("components must hold a table at least, it is empty.")
@@ -151,7 +151,7 @@ def _read_programs(components: Any) -> tuple[list[np.ndarray], np.ndarray | None
     features_of = [sample_names(column_names(table)) for table in components]
     tables = []
     for table, name in zip(components, names, strict=True):
-        read = read_table(
+        read = read_matrix(
             table,
             name,
             ensure_all_finite="allow-nan",
@@ -164,14 +164,14 @@ def _read_programs(components: Any) -> tuple[list[np.ndarray], np.ndarray | None
     ]
     if len(unnamed) == len(names):
         for table, name in zip(tables, names, strict=True):
-            require_size(table, name, tables[0].shape[1])
+            check_shape(table, name, tables[0].shape[1])
         return tables, None
     if unnamed:
         raise ValueError(
             f"{unnamed[0]} has no names of features, others have: give all as data "
             "frames, or all as arrays."
         )
-    features = union_of(features_of, names, "feature")
+    features = union_of_names(features_of, names, "feature")
     aligned = []
     for table, own in zip(tables, features_of, strict=True):
         wide = np.full((len(table), len(features)), np.nan)
@@ -187,14 +187,14 @@ def read_groups(
 
     `noun` is what a message calls one of them.
     """
-    groups = as_vector(groups)
+    groups = as_label_vector(groups)
     if groups.shape != (n,):
         raise ValueError(f"{name} must be of shape ({n},), got {groups.shape}.")
     values, is_known = clean_labels(groups, name)
     n_unknown = int(np.count_nonzero(~is_known))
     if n_unknown:
         raise ValueError(
-            f"{name} must name a group for each {noun}; {counted(n_unknown, noun)} has "
+            f"{name} must name a group for each {noun}; {format_count(n_unknown, noun)} has "
             "None, NaN or a negative number."
         )
     return np.unique(values, return_inverse=True)

@@ -9,7 +9,12 @@ import numpy as np
 from nmfcluster._utils.order import CanonicalOrder, canonical_order
 from nmfcluster._utils.sparse_products import split_missing
 from nmfcluster._utils.storage import row_sums, scaled_columns, total
-from nmfcluster._utils.validation import columns_in_order_of, counted, read_table, warn
+from nmfcluster._utils.validation import (
+    format_count,
+    read_matrix,
+    reorder_columns,
+    warn,
+)
 from nmfcluster.meta.device import current_device
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.squares import MatrixObjective
@@ -79,7 +84,7 @@ def drop_unexplained(
     columns = names[unexplained].tolist()
     kept = scaled_columns(X, ~unexplained)
     warn(
-        f"All components are 0 in {counted(len(columns), 'column')} of X, "
+        f"All components are 0 in {format_count(len(columns), 'column')} of X, "
         f"{reprlib.repr(columns)}: {total(X) - total(kept):g} of {total(X):g} counts "
         "are left out, as no component can explain them."
     )
@@ -99,7 +104,7 @@ def order_of_samples(
 def fit_rows(objective: Objective, H: np.ndarray) -> np.ndarray:
     """Return the best W for H, to the last bit the same for rows in any order."""
     order = order_of_samples(objective)
-    return objective.take_rows(order.samples).fit_rows(H)[order.back]
+    return objective.take_rows(order.samples).fit_rows(H)[order.first_ranks]
 
 
 def read_fixed_components(
@@ -122,8 +127,8 @@ def read_fixed_components(
 
 def read_components(components: Any, name: str, columns: Any, dtype: Any) -> np.ndarray:
     """Return known components, none of them 0, with their columns in the order of X's names."""
-    components = columns_in_order_of(columns, components, name, "X")
-    read = read_table(
+    components = reorder_columns(columns, components, name, "X")
+    read = read_matrix(
         components,
         name,
         dtype=dtype,

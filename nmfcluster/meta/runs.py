@@ -14,7 +14,7 @@ from nmfcluster._optim.initialization import draw_seeds
 from nmfcluster._optim.run import Factors, Solution, SolverConfig, loss_of, run_starts
 from nmfcluster._utils.array_api import namespace
 from nmfcluster._utils.sampling import poisson_counts
-from nmfcluster._utils.storage import largest
+from nmfcluster._utils.storage import max_abs
 from nmfcluster._utils.validation import warn
 from nmfcluster.meta.objective import Objective
 from nmfcluster.meta.squares import BaseObjective, MatrixObjective, unit_rows
@@ -382,7 +382,7 @@ def run_many(
     weighted = objective.weighted(weights)
     X = weighted.X
     n_fixed = objective.n_fixed
-    high = largest(objective.X)
+    high = max_abs(objective.X)
     if resample == "poisson" and high > _LARGEST_MEAN:
         raise ValueError(
             f"resample='poisson' needs entries of X up to 1e18, got {high:.3g}."

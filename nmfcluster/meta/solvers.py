@@ -13,14 +13,14 @@ import numpy as np
 from nmfcluster._optim.run import Steps, keep_starts, per_start
 from nmfcluster._utils.array_api import (
     Device,
-    beside,
-    into,
-    moved,
+    asarray_like,
+    call_with_out,
     namespace,
-    of_starts,
-    put,
+    put_starts,
+    take_starts,
+    to_device,
 )
-from nmfcluster._utils.linalg import descend, dots
+from nmfcluster._utils.linalg import coordinate_descent, inner_products
 
 PENALTIES = ("l1_columns", "l1", "l2")
 
@@ -41,7 +41,9 @@ def half_squares(
 
     Rounding may not go below 0.
     """
-    return np.maximum(constant - dots(N, F) + dots(G, F @ F.mT) / 2 + more, 0)
+    return np.maximum(
+        constant - inner_products(N, F) + inner_products(G, F @ F.mT) / 2 + more, 0
+    )
 
 
 def _improved(
@@ -49,7 +51,7 @@ def _improved(
 ) -> np.ndarray:
     """Return the factor of every start after coordinate descent, see `descend`."""
     F = namespace(F).asarray(F, copy=True)
-    descend(F, N, G, sweeps, n_fixed)
+    coordinate_descent(F, N, G, sweeps, n_fixed)
     return F
 
 
@@ -117,7 +119,7 @@ def hals(objective: Any, F: np.ndarray) -> Steps:
         rose = ~(loss_new <= loss)
         if rose.any():
             for new, old in ((W_new, W), (W_ahead, W), (H_new, H)):
-                put(new, rose, of_starts(old, rose))
+                put_starts(new, rose, take_starts(old, rose))
         W = W_new
         H = H_new
         loss = np.where(rose, loss, loss_new)
@@ -134,7 +136,7 @@ def extrapolate(F: np.ndarray, before: np.ndarray, share: np.ndarray) -> np.ndar
     further *= per_start(share, F)
     further += F
     xp = namespace(F)
-    further = into(further, xp.clip, further, 0, None)
+    further = call_with_out(further, xp.clip, further, 0, None)
     vanished = ~xp.any(further, axis=2)
     return xp.where(vanished[..., None], F, further) if xp.any(vanished) else further
 
@@ -212,7 +214,7 @@ def sparse_hals(objective: Any, F: np.ndarray) -> Steps:
 def penalty_of(H: np.ndarray, penalty: str) -> np.ndarray:
     """Return R(H) of every start, (n_starts,), accumulated in float64."""
     if penalty == "l2":
-        return dots(H, H)
+        return inner_products(H, H)
     if penalty == "l1":
         return H.sum(axis=(1, 2), dtype=np.float64)
     return (H.sum(axis=1, dtype=np.float64) ** 2).sum(axis=1)
@@ -248,7 +250,7 @@ def descend_penalised(
         G = G + weight
     else:
         G = G + weight * np.eye(G.shape[1], dtype=G.dtype)
-    descend(H, N, G, sweeps)
+    coordinate_descent(H, N, G, sweeps)
 
 
 def descend_on_sphere(W: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) -> None:
@@ -326,11 +328,11 @@ def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
         Alpha, beta and gamma.
     loss : ndarray of shape (n_starts,)
     """
-    W = moved(objective.W, objective.device)
-    H = moved(objective.H, objective.device)
+    W = to_device(objective.W, objective.device)
+    H = to_device(objective.H, objective.device)
     n = W.shape[1]
-    B = beside(np.ascontiguousarray(F[..., :n]), W)
-    C = beside(np.ascontiguousarray(F[..., n:]), W)
+    B = asarray_like(np.ascontiguousarray(F[..., :n]), W)
+    C = asarray_like(np.ascontiguousarray(F[..., n:]), W)
     # how much of every bicluster is in the rows, and in the columns, of the prototypes
     in_rows = B @ W.T
     in_columns = C @ H.T

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from nmfcluster._utils.linalg import exact_rows
-from nmfcluster._utils.sparse_products import holding, product_at
+from nmfcluster._utils.linalg import nnls_rows
+from nmfcluster._utils.sparse_products import product_at, with_data
 from nmfcluster._utils.storage import (
     as_float64,
     is_sparse,
@@ -139,7 +139,7 @@ class PoissonRows:
 
     def _as_matrix(self, values: np.ndarray) -> Any:
         """Return one value for each of the counts as a matrix that is stored as X is."""
-        return holding(self.X, values) if is_sparse(self.X) else values
+        return with_data(self.X, values) if is_sparse(self.X) else values
 
     def gains(self, means: np.ndarray) -> np.ndarray:
         """Return the sums of ``x / means`` times a component, (n, k)."""
@@ -216,7 +216,7 @@ def _newton_step(rows: PoissonRows, state: _State) -> None:
     G = rows.curvature(rows.means(U))
     diagonal = np.einsum("nkk->nk", G)
     diagonal += _RIDGE * diagonal.max(axis=1, keepdims=True)
-    step = exact_rows(np.einsum("nk,nkl->nl", U, G) - slope, G) - U
+    step = nnls_rows(np.einsum("nk,nkl->nl", U, G) - slope, G) - U
     gain = np.einsum("nk,nk->n", slope, step)
     remaining = np.arange(len(U))
     length = 1.0

@@ -6,12 +6,12 @@ import numpy as np
 
 from nmfcluster._utils.labels import (
     cluster_counts,
-    encode,
+    encode_labels,
     indicator,
     one_hot,
-    over_seen,
+    share_of_seen,
 )
-from nmfcluster._utils.validation import normalised_weights
+from nmfcluster._utils.validation import normalize_weights
 
 
 def consensus_matrix(
@@ -38,7 +38,7 @@ def consensus_matrix(
         E = indicator(groups[:, None], cluster_counts(groups[:, None])).T.tocsr()
         Z, seen = E @ Z, E @ seen
     together = ((Z * np.repeat(weights, n_clusters)) @ Z.T).toarray()
-    return over_seen(together, (seen * weights) @ seen.T)
+    return share_of_seen(together, (seen * weights) @ seen.T)
 
 
 def confidence(
@@ -157,26 +157,26 @@ def cluster_consensus(
 
 def _mean_over_pairs(together: np.ndarray, seen: np.ndarray) -> np.ndarray:
     """Return the shares, in [0, 1]; NaN where nothing was seen, but for rounding of sums."""
-    return np.clip(over_seen(together, seen, 1e-9), 0, 1)
+    return np.clip(share_of_seen(together, seen, 1e-9), 0, 1)
 
 
 def _read(
     partitions: Any, labels: Any, weights: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return codes, the clusters of the samples from 0, -1 for none, and weights that sum to 1."""
-    codes, _ = encode(partitions, "partitions")
+    codes, _ = encode_labels(partitions, "partitions")
     if np.ndim(labels) != 1:
         raise ValueError(
             f"labels must have shape (n_samples,), got shape {np.shape(labels)}."
         )
-    clusters = encode([labels], "labels")[0][:, 0]
+    clusters = encode_labels([labels], "labels")[0][:, 0]
     if len(clusters) != len(codes):
         raise ValueError(
             f"labels must be {len(codes)}, one a sample, got {len(clusters)}."
         )
     if clusters.max() < 0:
         raise ValueError("labels must hold a cluster, got none.")
-    return codes, clusters, normalised_weights(weights, codes.shape[1])
+    return codes, clusters, normalize_weights(weights, codes.shape[1])
 
 
 def _pairs_with_clusters(

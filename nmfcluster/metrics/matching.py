@@ -7,8 +7,8 @@ from scipy.optimize import linear_sum_assignment
 
 from nmfcluster._utils.validation import (
     column_names,
-    columns_in_order_of,
-    read_table,
+    read_matrix,
+    reorder_columns,
     sample_names,
     warn,
 )
@@ -61,9 +61,7 @@ def match_components(
         warn(
             "One of components_a and components_b has no names: features are taken by position."
         )
-    components_b = columns_in_order_of(
-        own, components_b, "components_b", "components_a"
-    )
+    components_b = reorder_columns(own, components_b, "components_b", "components_a")
     a = _read_components(components_a, "components_a")
     b = _read_components(components_b, "components_b")
     if a.shape[1] != b.shape[1]:
@@ -82,7 +80,7 @@ def match_components(
 
 def _read_components(components: Any, name: str) -> np.ndarray:
     """Return components with rows of length 1; a row of zeros stays as it is."""
-    rows = read_table(components, name, dtype=np.float64, accept_sparse=False)
+    rows = read_matrix(components, name, dtype=np.float64, accept_sparse=False)
     if rows.min() < 0:
         raise ValueError(f"{name} must have no entry below 0, got {rows.min():.3g}.")
     rows = rows / np.maximum(rows.max(axis=1, keepdims=True), np.finfo(float).tiny)

@@ -10,7 +10,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from nmfcluster._utils.array_api import to_numpy
 from nmfcluster._utils.labels import is_missing
-from nmfcluster._utils.validation import read_table
+from nmfcluster._utils.validation import read_matrix
 from nmfcluster.metrics.agreement import matched
 
 
@@ -130,7 +130,7 @@ def cophenetic_correlation(consensus: Any) -> float:
 def _check_consensus(consensus: Any) -> np.ndarray:
     """Return a consensus matrix of the samples that were seen, in float64; raise if it is none."""
     options: dict[str, Any] = {"ensure_all_finite": "allow-nan", "accept_sparse": False}
-    consensus = read_table(consensus, "consensus", dtype=np.float64, **options)
+    consensus = read_matrix(consensus, "consensus", dtype=np.float64, **options)
     if consensus.shape[0] != consensus.shape[1]:
         raise ValueError(f"consensus must be square, got shape {consensus.shape}.")
     seen = ~np.isnan(consensus.diagonal())

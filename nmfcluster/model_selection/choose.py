@@ -15,11 +15,11 @@ import nmfcluster.model_selection.results as results
 import nmfcluster.model_selection.vote as vote
 from nmfcluster._compat import N_JOBS, StrOptions, validate_parameter_constraints
 from nmfcluster._optim.initialization import leading_eigenpairs
-from nmfcluster._utils.parallel import attempted, one_thread, shared_out
-from nmfcluster._utils.progress import say
-from nmfcluster._utils.sampling import some_positions
-from nmfcluster._utils.storage import as_float64, divided, exponent_beyond
-from nmfcluster._utils.validation import Seed, generator_of, read_table, warn
+from nmfcluster._utils.parallel import one_thread, run_calls, try_on_one_thread
+from nmfcluster._utils.progress import log_line
+from nmfcluster._utils.sampling import draw_positions
+from nmfcluster._utils.storage import as_float64, divide_by_power, scaling_exponent
+from nmfcluster._utils.validation import Seed, make_rng, read_matrix, warn
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.metrics.agreement import jackknife, mean_of_pairs, rand_indices
 from nmfcluster.model_selection.criteria import MIN_SEPARATED_SIZE
@@ -27,7 +27,7 @@ from nmfcluster.model_selection.sweep import sweep_n_clusters
 from nmfcluster.partitions.inputs import LabelTable, Memberships, is_soft
 from nmfcluster.similarity import Similarity
 
-_say = partial(say, speaker="choose_n_clusters")
+_say = partial(log_line, speaker="choose_n_clusters")
 _DEFAULT_CANDIDATES = range(1, 16)
 _SWEEP_METHODS = {"held-out", "recurrence"}  # of `sweep_n_clusters`
 _PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
@@ -153,7 +153,7 @@ def choose_n_clusters(
         _PARAMETER_CONSTRAINTS, options, caller_name="choose_n_clusters"
     )
     name = results.n_clusters_parameter(estimator)
-    rng = generator_of(random_state)
+    rng = make_rng(random_state)
     is_soft_partitions = is_soft(X) and refits.takes_labels(estimator)
     n_samples = refits.get_n_samples(X[0] if is_soft_partitions else X)
     if isinstance(candidates, range) and candidates == _DEFAULT_CANDIDATES:
@@ -240,13 +240,13 @@ def _choose_by_vote(
         steps = clone(estimator[:-1])
         X = refits.set_seeds(steps, np.random.default_rng(seed)).fit_transform(X)
     rng = np.random.default_rng(seed)
-    X = read_table(
+    X = read_matrix(
         X,
         ensure_min_samples=2 * MIN_SEPARATED_SIZE,
         estimator="the vote of choose_n_clusters",
     )
     X = as_float64(vote.draw_samples(X, rng))
-    X = divided(X, exponent_beyond(X, 2))  # criteria do not depend on the unit
+    X = divide_by_power(X, scaling_exponent(X, 2))  # criteria do not depend on the unit
     votes, certain = vote.collect_votes(X, int(numbers[-1]), rng)
     k, agreed = vote.decide(votes, certain, numbers.tolist())
     is_agreed = agreed == k
@@ -352,7 +352,7 @@ def measure_stability(
     most = max(results.MAX_SAMPLES, _SAMPLES_PER_CLUSTER * numbers[-1])
     size = min(n_samples // 2, most)
     _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
-    compared = some_positions(n_samples, _MAX_COMPARED, np.random.default_rng(seed))
+    compared = draw_positions(n_samples, _MAX_COMPARED, np.random.default_rng(seed))
     fits: list[list[Any]] = [[] for _ in numbers]
     means = np.full(len(numbers), np.nan)
     errors = np.full(len(numbers), np.nan)
@@ -370,7 +370,7 @@ def measure_stability(
         # threads are set once for all fits, as setting them takes longer than some fits
         with one_thread(), warnings.catch_warnings(action="ignore"):
             common = (refits.labels_by_refit, samples, size, compared)
-            outcomes = iter(shared_out(attempted, common, calls, n_jobs))
+            outcomes = iter(run_calls(try_on_one_thread, common, calls, n_jobs))
         for i in pending:
             fits[i] += [next(outcomes) for _ in range(_FITS_PER_ROUND)]
             n_fits[i] = len(fits[i])

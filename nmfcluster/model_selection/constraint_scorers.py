@@ -7,7 +7,7 @@ import numpy as np
 from sklearn import get_config
 
 from nmfcluster._compat import Interval
-from nmfcluster._utils.validation import in_order_of, last_step, row_names
+from nmfcluster._utils.validation import last_step, reorder_samples, row_names
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import folds_of_pairs
 from nmfcluster.model_selection.refits import (
@@ -233,7 +233,7 @@ class HeldOutPairsScorer(RefitScorer):
         name, pairs, samples = _without_constraints(estimator, samples)
         if not pairs.n_pairs:
             raise ValueError("constraints must hold at least one pair, got none.")
-        pairs = in_order_of(row_names(samples.X), pairs, _NAME)
+        pairs = reorder_samples(row_names(samples.X), pairs, _NAME)
         rng = np.random.default_rng(int(self.random_state))
         folds = list(folds_of_pairs(pairs, int(self.n_splits), rng))
         satisfied = self._run_refits(

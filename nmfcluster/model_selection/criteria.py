@@ -14,7 +14,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
 
-from nmfcluster._utils.storage import highest_edges
+from nmfcluster._utils.storage import maximum_spanning_edges
 from nmfcluster.model_selection.refits import SEEDS
 
 # smallest cluster, in samples, that the criteria other than separation can detect
@@ -356,7 +356,7 @@ def peak_prominences(heights: np.ndarray, nearest: np.ndarray) -> np.ndarray:
     components = DisjointSet(range(len(heights)))
     peaks = heights.tolist()  # of a component, at the node that represents it
     prominences = []
-    for i, j, saddle in highest_edges(heights, nearest):
+    for i, j, saddle in maximum_spanning_edges(heights, nearest):
         low, high = sorted((peaks[components[i]], peaks[components[j]]))
         components.merge(i, j)
         peaks[components[i]] = high

@@ -13,18 +13,18 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from nmfcluster._compat import take_samples
-from nmfcluster._utils.labels import encode
+from nmfcluster._utils.labels import encode_labels
 from nmfcluster._utils.storage import require_symmetric
 from nmfcluster._utils.validation import (
-    canonical,
+    canonical_csr,
     check_readable,
-    counted,
-    in_own_order,
-    kind_of,
+    columns_in_row_order,
+    format_count,
+    format_value,
     last_step,
     pairwise_input,
-    read_table,
-    shown,
+    read_matrix,
+    type_name,
 )
 from nmfcluster.partitions.base_runs import labels_of_pairs
 from nmfcluster.partitions.inputs import is_soft
@@ -84,7 +84,7 @@ def read_samples(
     if not all(hasattr(type(estimator), name) for name in ("fit", "get_params")):
         raise TypeError(
             "estimator must have fit and get_params, as scikit-learn's do, got "
-            f"{kind_of(estimator)}."
+            f"{type_name(estimator)}."
         )
     pairwise = pairwise_input(estimator, X)
     if is_soft(X) and takes_labels(estimator):
@@ -137,7 +137,7 @@ def get_n_samples(X) -> int:
     n_samples = -1 if isinstance(X, str | bytes | set | type) else count_entries(X)
     if n_samples < 0:
         raise ValueError(
-            f"X must have an entry for every sample, got {shown(X)}. "
+            f"X must have an entry for every sample, got {format_value(X)}. "
             "Views are a ViewStack, and similarities a SimilarityStack."
         )
     return n_samples
@@ -158,7 +158,7 @@ def check_fit_params(estimator, fit_params: dict[str, Any]) -> None:
         if name == "X" or not accepts_fit_param(estimator, name):
             raise TypeError(
                 f"fit_params must hold what fit of {type(estimator).__name__} takes "
-                f"besides X, got {shown(name)}."
+                f"besides X, got {format_value(name)}."
             )
 
 
@@ -186,7 +186,7 @@ def check_symmetric(X, pairwise: str, name: str) -> None:
     if hasattr(X, "tocsr"):
         layers = [X] if pairwise == "similarities" else []  # distances are directed
     elif isinstance(X, np.ndarray) or hasattr(X, "iloc"):
-        numbers = read_table(X, allow_nd=True, ensure_all_finite=False)
+        numbers = read_matrix(X, allow_nd=True, ensure_all_finite=False)
         layers = np.moveaxis(numbers.reshape(*X.shape[:2], -1), 2, 0)
     for layer in layers:
         require_symmetric(layer, name)
@@ -195,14 +195,14 @@ def check_symmetric(X, pairwise: str, name: str) -> None:
 def _as_indexable(X, pairwise: str | None):
     """Return X in a container of which rows can be taken, and of pairs also columns."""
     if hasattr(X, "tocsr"):
-        return canonical(check_readable(X).tocsr())
+        return canonical_csr(check_readable(X).tocsr())
     is_array = not isinstance(X, list | tuple)
     if is_array and not (hasattr(X, "columns") or hasattr(X, "__dask_graph__")):
         return X
     if not pairwise:
         return X
     check_readable(X)
-    X = in_own_order(X, "X")
+    X = columns_in_row_order(X, "X")
     return X if hasattr(X, "iloc") else np.asarray(X)
 
 
@@ -215,7 +215,7 @@ def _require_entries(value, n_samples: int, name: str, cure: str = "") -> None:
     """Raise unless a value has one entry for each sample; `cure` says what would have."""
     count = count_entries(value)
     if count != n_samples:
-        entries = "" if count < 0 else f" with {counted(count, 'entry')}"
+        entries = "" if count < 0 else f" with {format_count(count, 'entry')}"
         raise ValueError(
             f"{name} must have one entry for each of the {n_samples} samples, to be cut "
             f"like them; got {type(value).__name__}{entries}.{cure}"
@@ -234,7 +234,7 @@ def _require_all_samples(estimator, X, pairwise: str | None, advice: str) -> Non
     n_samples = count_entries(X)
     if labels is not None and len(labels) != n_samples:
         raise ValueError(
-            f"X has {counted(n_samples, 'sample')}, but the estimator was fitted on "
+            f"X has {format_count(n_samples, 'sample')}, but the estimator was fitted on "
             f"{len(labels)}. {advice}; or, for other samples, give the scorer an "
             "estimator that is not fitted."
         )
@@ -343,4 +343,4 @@ def _encode(labels, n_samples: int) -> np.ndarray:
             f"an estimator must give each of {n_samples} samples a label, got labels of "
             f"shape {np.shape(labels)}."
         )
-    return encode([labels], "labels")[0][:, 0]
+    return encode_labels([labels], "labels")[0][:, 0]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
-from nmfcluster._utils.validation import check_count, last_step, shown, warn
+from nmfcluster._utils.validation import check_count, format_value, last_step, warn
 from nmfcluster.display import NumberDisplay
 
 # samples at most of computations whose time grows with their square
@@ -26,7 +26,7 @@ def n_clusters_parameter(estimator) -> str:
                 return prefix + name
     raise TypeError(
         "estimator must have a parameter n_clusters, or n_components as mixtures have, "
-        f"got {shown(estimator)}."
+        f"got {format_value(estimator)}."
     )
 
 
@@ -36,7 +36,9 @@ def read_candidates(
     """Return numbers of clusters in increasing order; a tuple of two is a range."""
     is_scalar = isinstance(candidates, str | bytes | Integral)
     if is_scalar or not hasattr(candidates, "__iter__"):
-        raise TypeError(f"candidates must be several ints, got {shown(candidates)}.")
+        raise TypeError(
+            f"candidates must be several ints, got {format_value(candidates)}."
+        )
     # an iterable may be endless; with more numbers than samples, one is too large or
     # there twice
     numbers = list(islice(candidates, n_samples + n_fixed + MAX_SAMPLES))
@@ -56,7 +58,7 @@ def read_candidates(
                 f"candidates must be (low, high) with low <= high, got {candidates}."
             )
     if len(set(numbers)) < len(numbers):
-        raise ValueError(f"candidates must differ, got {shown(numbers)}.")
+        raise ValueError(f"candidates must differ, got {format_value(numbers)}.")
     return np.sort(np.array(numbers, dtype=np.int64))
 
 

@@ -12,7 +12,7 @@ from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from nmfcluster._compat import N_JOBS, Interval
-from nmfcluster._utils.parallel import attempted, shared_out
+from nmfcluster._utils.parallel import run_calls, try_on_one_thread
 from nmfcluster._utils.validation import warn
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.model_selection.refits import (
@@ -229,7 +229,7 @@ class RefitScorer(RoutedScorer):
         calls = [
             (*call, np.random.default_rng((seed, i))) for i, call in enumerate(calls)
         ]
-        results = shared_out(attempted, (task, *common), calls, self.n_jobs)
+        results = run_calls(try_on_one_thread, (task, *common), calls, self.n_jobs)
         for i, result in enumerate(results):
             if isinstance(result, Exception):
                 failed = f"{noun} {i} of {len(results)}{suffix}"

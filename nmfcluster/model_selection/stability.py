@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nmfcluster._compat import SHARE, Interval, StrOptions
+from nmfcluster._compat import FRACTION, Interval, StrOptions
 from nmfcluster._utils.validation import last_step, warn
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs
@@ -115,7 +115,7 @@ class StabilityScorer(RefitScorer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_subsamples": [Interval(Integral, 3, None, closed="left")],
-        "subsample_size": [SHARE, Interval(Integral, 2, None, closed="left")],
+        "subsample_size": [FRACTION, Interval(Integral, 2, None, closed="left")],
         "adjust": [StrOptions({"difference", "ratio"})],
         **REFIT_PARAMETERS,
     }

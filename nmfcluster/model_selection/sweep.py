@@ -10,21 +10,21 @@ from sklearn.base import clone
 
 from nmfcluster import _compat
 from nmfcluster._optim.initialization import draw_seeds
-from nmfcluster._utils.parallel import attempted, one_blas_thread, shared_out
-from nmfcluster._utils.progress import say
+from nmfcluster._utils.parallel import one_blas_thread, run_calls, try_on_one_thread
+from nmfcluster._utils.progress import log_line
 from nmfcluster._utils.sampling import (
-    n_not_whole,
+    count_non_integers,
+    draw_positions,
     overdispersion,
-    some_positions,
-    thinned,
+    thin_counts,
 )
-from nmfcluster._utils.storage import as_float64, largest, row_sums
+from nmfcluster._utils.storage import as_float64, max_abs, row_sums
 from nmfcluster._utils.validation import (
     Seed,
     column_names,
-    counted,
-    generator_of,
-    shown,
+    format_count,
+    format_value,
+    make_rng,
     warn,
 )
 from nmfcluster.meta import NMFMetaCluster
@@ -40,7 +40,7 @@ from nmfcluster.model_selection.results import (
     warn_if_largest,
 )
 
-_say = partial(say, speaker="sweep_n_clusters")
+_say = partial(log_line, speaker="sweep_n_clusters")
 # how far the smallest recurrence of a number of clusters may be below the largest one
 _RECURRENCE_MARGIN = 0.15
 # error of a nearly exact factorization, relative to that of one cluster
@@ -188,8 +188,10 @@ def sweep_n_clusters(
         _PARAMETER_CONSTRAINTS, options, caller_name="sweep_n_clusters"
     )
     if not isinstance(estimator, NMFMetaCluster):
-        raise TypeError(f"estimator must be an NMFMetaCluster, got {shown(estimator)}.")
-    rng = generator_of(random_state)
+        raise TypeError(
+            f"estimator must be an NMFMetaCluster, got {format_value(estimator)}."
+        )
+    rng = make_rng(random_state)
     model, table = _read(estimator, X)
     is_held_out = _use_held_out(model, table, method)
     n_fixed = 0 if model.fixed_components is None else len(model.fixed_components)
@@ -224,7 +226,7 @@ def sweep_n_clusters(
     k = int(numbers[best])
     warn_if_largest(numbers, k)
     if fits[best].n_estimators < model.n_estimators:
-        _say(f"fitting n_clusters={k}, {counted(model.n_estimators, 'run')}")
+        _say(f"fitting n_clusters={k}, {format_count(model.n_estimators, 'run')}")
         fits[best] = _fit(model, samples, k)
     return ClusterSweep(
         numbers,
@@ -253,7 +255,7 @@ def _read(estimator: NMFMetaCluster, X) -> tuple[Any, Any]:
         model.fixed_components,
         column_names(X),
         table.dtype,
-        n_clusters=_compat.MOST,
+        n_clusters=_compat.MAX_COUNT,
         n_features=table.shape[1],
     )
     model.set_params(fixed_components=fixed)
@@ -262,13 +264,13 @@ def _read(estimator: NMFMetaCluster, X) -> tuple[Any, Any]:
 
 def _use_held_out(model: NMFMetaCluster, table, method: str) -> bool:
     """Return whether held-out counts decide; raise, or warn, if X does not hold counts."""
-    n_odd = n_not_whole(table)
-    is_whole = n_odd == 0 and largest(table) < _MAX_COUNT
+    n_odd = count_non_integers(table)
+    is_whole = n_odd == 0 and max_abs(table) < _MAX_COUNT
     if n_odd and method == "auto":
         is_nearly_whole = 2 * n_odd < (table != 0).sum()
         if model.loss == "kullback-leibler" or is_nearly_whole:
             warn(
-                f"X is not whole in {counted(n_odd, 'entry')}: recurrence decides, and "
+                f"X is not whole in {format_count(n_odd, 'entry')}: recurrence decides, and "
                 "not held-out counts. Give counts as they are, or rounded."
             )
     if method == "held-out" and not is_whole:
@@ -284,12 +286,12 @@ def _fit_all(
 ) -> list[Any]:
     """Return the fits of all numbers of clusters, None where one failed."""
     n_runs = int(min(n_estimators or model.n_estimators, model.n_estimators))
-    runs = counted(n_runs, "run")
+    runs = format_count(n_runs, "run")
     _say(f"fitting {len(numbers)} numbers of clusters, {runs} of each")
     model = clone(model).set_params(n_estimators=n_runs)
     with one_blas_thread():
         calls = [(int(k),) for k in numbers]
-        fits = shared_out(attempted, (_fit, model, X), calls, n_jobs)
+        fits = run_calls(try_on_one_thread, (_fit, model, X), calls, n_jobs)
     report_failures(numbers, fits, "sweep_n_clusters")
     return [None if isinstance(fit, Exception) else fit for fit in fits]
 
@@ -303,7 +305,7 @@ def _collect_figures(fits: list[Any], n_samples: int, seed: int) -> dict[str, An
 
     Those of held-out counts are None.
     """
-    drawn = some_positions(n_samples, MAX_SAMPLES, np.random.default_rng(seed))
+    drawn = draw_positions(n_samples, MAX_SAMPLES, np.random.default_rng(seed))
 
     def collect(figure: Callable[[Any], float]) -> np.ndarray:
         return np.array([np.nan if fit is None else figure(fit) for fit in fits])
@@ -368,7 +370,7 @@ def held_out_losses(
     model : NMFMetaCluster
         Cloned, and set to a single run.
     table : ndarray or csr_array of shape (n, p)
-        Counts, which are split, see `nmfcluster._utils.sampling.thinned`.
+        Counts, which are split, see `nmfcluster._utils.sampling.thin_counts`.
     dispersion : "auto" or float
         "auto": estimated from the fit with the most clusters that is overdetermined, as
         a fit with more would follow the noise and hide it.
@@ -398,13 +400,13 @@ def held_out_losses(
     dispersion = float(dispersion)
     tried = numbers[is_fitted]
     n_parts = len(seeds) - 2
-    parts = thinned(table, n_parts, np.random.default_rng(seeds[1]), dispersion)
+    parts = thin_counts(table, n_parts, np.random.default_rng(seeds[1]), dispersion)
     _say(f"fitting {len(tried)} numbers of clusters to {n_parts} parts of the counts")
     calls = [(int(k), part, seeds[2 + part]) for k in tried for part in range(n_parts)]
     # set once for all fits, as looking up libraries takes longer than a short fit
     with one_blas_thread():
         common = (held_out_loss, model, table, parts)
-        outcomes = shared_out(attempted, common, calls, n_jobs)
+        outcomes = run_calls(try_on_one_thread, common, calls, n_jobs)
     losses = np.full((len(numbers), n_parts), np.nan)
     errors: list[Exception | None] = [None] * len(tried)
     for i, outcome in enumerate(outcomes):

@@ -8,8 +8,8 @@ from sklearn import config_context
 import nmfcluster.model_selection.criteria as criteria
 from nmfcluster._compat import take_samples
 from nmfcluster._utils.parallel import one_thread
-from nmfcluster._utils.sampling import some_positions
-from nmfcluster._utils.sparse_products import centred
+from nmfcluster._utils.sampling import draw_positions
+from nmfcluster._utils.sparse_products import center_columns
 from nmfcluster._utils.storage import as_dense
 from nmfcluster.model_selection.refits import SEEDS, count_entries
 from nmfcluster.model_selection.results import format_candidates
@@ -30,7 +30,7 @@ _NOISE_MARGIN = 1.1  # variance of a kept axis, relative to the largest one of n
 
 def draw_samples(X, rng: np.random.Generator):
     """Return 2,000 samples drawn at random, in their order; all if there are no more."""
-    return take_samples(X, some_positions(count_entries(X), _MAX_SAMPLES, rng))
+    return take_samples(X, draw_positions(count_entries(X), _MAX_SAMPLES, rng))
 
 
 def collect_votes(
@@ -132,7 +132,7 @@ def _principal_components(X) -> tuple[np.ndarray, np.ndarray]:
     They are computed from the products of features, or of samples, whichever are fewer.
     """
     n, p = X.shape
-    X, mean = centred(X)
+    X, mean = center_columns(X)
     if p <= n:
         products = as_dense(X.T @ X) - n * np.outer(mean, mean)
         variances, axes = np.linalg.eigh(products)

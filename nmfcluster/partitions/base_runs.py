@@ -24,13 +24,13 @@ from nmfcluster import _compat
 from nmfcluster._base import read_features
 from nmfcluster._compat import take_samples
 from nmfcluster._utils import storage, validation
-from nmfcluster._utils.labels import narrow
+from nmfcluster._utils.labels import to_smallest_int
 from nmfcluster._utils.order import CanonicalOrder, canonical_order
-from nmfcluster._utils.parallel import Each, attempted, shared_out
+from nmfcluster._utils.parallel import ProgressCallback, run_calls, try_on_one_thread
 from nmfcluster._utils.validation import (
     Seed,
-    generator_of,
     last_step,
+    make_rng,
     pairwise_input,
     warn,
 )
@@ -117,7 +117,7 @@ def read_base_input(X, bases: list[Any], estimator=None) -> tuple[Any, str | Non
     if not all(map(is_builtin, bases)):
         pairs = pairwise_kind(bases, X)
         if pairs:
-            X = validation.in_own_order(X, "X")
+            X = validation.columns_in_row_order(X, "X")
         else:
             passthrough = _only_clusterers_can_read(X)
     options = check_options(bases, pairs, passthrough)
@@ -145,7 +145,7 @@ def read_checked(
     if options is None:
         return read_unconverted(X, name, estimator, reset)
     if estimator is None:
-        return validation.read_table(X, name, **options)
+        return validation.read_matrix(X, name, **options)
     return read_features(estimator, X, reset, **options)
 
 
@@ -158,7 +158,7 @@ def read_unconverted(
     ensure_2d: bool = False,
 ) -> Any:
     """Return a data frame, or an array of anything, with its columns checked."""
-    validation.check_opened(X, name, wanted)
+    validation.check_container(X, name, wanted)
     if hasattr(X, "columns"):
         validation.check_columns_differ(X, name)
     else:
@@ -261,8 +261,8 @@ def predict_labels(
         # the steps before the clusterer turn anything into numbers
         train = estimator[:-1].transform(train)
         new = estimator[:-1].transform(new)
-    train = validation.read_table(train, ensure_all_finite="allow-nan")
-    new = validation.read_table(new, ensure_all_finite="allow-nan")
+    train = validation.read_matrix(train, ensure_all_finite="allow-nan")
+    new = validation.read_matrix(new, ensure_all_finite="allow-nan")
     return labels[seen[nearest_samples(train, new)]]
 
 
@@ -278,7 +278,7 @@ def labels_of_pairs(X, pairs: str, labels: np.ndarray) -> np.ndarray:
     n_rows = max(1, _PAIRS_PER_BLOCK // max(len(seen), 1))
     for rows in storage.row_blocks(len(predicted), n_rows):
         part = storage.rows_of(X, rows)[:, seen]
-        closeness = sign * storage.dense_with(part, -sign * np.inf)
+        closeness = sign * storage.fill_unstored(part, -sign * np.inf)
         best = closeness.max(axis=1, keepdims=True)
         is_best = (closeness == best) & (best > -np.inf)
         predicted[rows] = np.where(is_best, labels[seen], -1).max(axis=1)
@@ -287,15 +287,15 @@ def labels_of_pairs(X, pairs: str, labels: np.ndarray) -> np.ndarray:
 
 def nearest_samples(X_train, X) -> np.ndarray:
     """Return the index of the nearest row of `X_train` for every row of `X`."""
-    exponent = storage.exponent_beyond(X_train, 2)
+    exponent = storage.scaling_exponent(X_train, 2)
     samples = canonical_order(
         X_train
     ).samples  # so that ties do not depend on the order
     metric = "minkowski" if is_finite(X_train) and is_finite(X) else "nan_euclidean"
     search = NearestNeighbors(n_neighbors=1, metric=metric)
-    search.fit(storage.divided(X_train[samples], exponent))
+    search.fit(storage.divide_by_power(X_train[samples], exponent))
     # its trees of dense samples want dense arrays
-    X = storage.stored_like(storage.divided(X, exponent), X_train)
+    X = storage.match_storage(storage.divide_by_power(X, exponent), X_train)
     nearest = search.kneighbors(X, return_distance=False)
     return samples[nearest[:, 0]]
 
@@ -375,16 +375,16 @@ class BasePartitions:
             If one holds infinity, or has other columns, or `X_train` other rows, than in the fit.
         """
         X = read_checked(X, self.checks)
-        validation.require_size(X, "X", self.n_features)
+        validation.check_shape(X, "X", self.n_features)
         if self.needs_training_data:
             X_train = read_checked(X_train, self.checks, "X_train")
             n_samples = len(self.labels)
-            validation.require_size(X_train, "X_train", self.n_features, n_samples)
-            X_train = storage.divided(X_train, self.exponent)
+            validation.check_shape(X_train, "X_train", self.n_features, n_samples)
+            X_train = storage.divide_by_power(X_train, self.exponent)
         if self.dtype is not None:
             # k-means wants the type that it was fitted on, and arrays that it could write to
             X = X.astype(self.dtype, copy=False)
-            X = storage.writable(storage.divided(X, self.exponent))
+            X = storage.as_writable(storage.divide_by_power(X, self.exponent))
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
         for t, estimator in enumerate(self.estimators):
             labels[:, t] = predict_labels(
@@ -467,7 +467,7 @@ def base_partitions(
     _compat.validate_parameter_constraints(
         ALLOWED, parameters, caller_name="base_partitions"
     )
-    rng = generator_of(random_state)
+    rng = make_rng(random_state)
     X, pairs = read_base_input(X, base_clusterers(estimator))
     runs = draw_base_runs(
         rng,
@@ -533,7 +533,7 @@ def run_base_clusterers(
     pairs: str | None,
     n_jobs: int | None,
     sample_weight: np.ndarray | None = None,
-    after_each: Each | None = None,
+    after_each: ProgressCallback | None = None,
 ) -> BasePartitions:
     """Return the base partitions that clusterers find in X, see `read_base_input`.
 
@@ -547,13 +547,13 @@ def run_base_clusterers(
         )
     is_default = estimator is None
     # bring X into a range where squares can be summed, but not if users chose parameters for it
-    exponent = storage.exponent_beyond(X, 2) if is_finite(X) else 0
+    exponent = storage.scaling_exponent(X, 2) if is_finite(X) else 0
     if exponent and not is_default:
         raise ValueError(
             f"X must hold values whose squares {X.dtype} can sum, got some up to "
-            f"{storage.largest(X):.3g}: scale it."
+            f"{storage.max_abs(X):.3g}: scale it."
         )
-    X = storage.divided(X, exponent)
+    X = storage.divide_by_power(X, exponent)
     # run the clusterers in turns; default ones that see all samples share their order
     order = None
     if is_default and any(run.samples is None and run.features is None for run in runs):
@@ -561,7 +561,7 @@ def run_base_clusterers(
     bases = base_clusterers(estimator)
     calls = [(clone(base), run) for base, run in zip(cycle(bases), runs, strict=False)]
     common = (_run, X, pairs, is_default, order, sample_weight)
-    results = shared_out(attempted, common, calls, n_jobs, after_each)
+    results = run_calls(try_on_one_thread, common, calls, n_jobs, after_each)
     kept = _kept_runs(bases, results)
     successful = np.flatnonzero(kept)
     labels = np.column_stack([results[t][1] for t in successful]).astype(np.int64)
@@ -617,7 +617,7 @@ def _run(
             f"{part_labels.dtype} of shape {part_labels.shape} for {part.shape[0]} samples."
         )
     if samples is None:
-        return estimator, narrow(part_labels.astype(np.int64))
+        return estimator, to_smallest_int(part_labels.astype(np.int64))
     # label the other samples where that is wanted, unless all is noise
     labels = np.full(X.shape[0], -1, dtype=np.int64)
     labels[samples] = part_labels
@@ -625,7 +625,7 @@ def _run(
         unseen = np.setdiff1d(np.arange(len(labels)), samples, assume_unique=True)
         new = take_samples(X, unseen)
         labels[unseen] = predict_labels(estimator, new, X, pairs, run.features, labels)
-    return estimator, narrow(labels)
+    return estimator, to_smallest_int(labels)
 
 
 def _run_parameters(estimator, n_clusters: int, seed: int) -> dict[str, int]:
@@ -696,10 +696,14 @@ def range_of_clusters(value, name: str) -> tuple[int, int]:
         isinstance(bound, Integral) and not isinstance(bound, excluded)
         for bound in bounds
     )
-    if len(bounds) != 2 or not whole or not 1 <= bounds[0] <= bounds[1] <= _compat.MOST:
+    if (
+        len(bounds) != 2
+        or not whole
+        or not 1 <= bounds[0] <= bounds[1] <= _compat.MAX_COUNT
+    ):
         raise ValueError(
             f"{name} must be an int, or a pair of ints (low, high) with 1 <= low <= high, got "
-            f"{value!r}; {_compat.MOST} is the largest."
+            f"{value!r}; {_compat.MAX_COUNT} is the largest."
         )
     return int(bounds[0]), int(bounds[1])
 

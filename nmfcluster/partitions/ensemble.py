@@ -26,7 +26,7 @@ from nmfcluster._optim.symmetric import (
 )
 from nmfcluster._utils import storage
 from nmfcluster._utils.labels import one_hot
-from nmfcluster._utils.validation import counted, warn
+from nmfcluster._utils.validation import format_count, warn
 from nmfcluster.similarity import Explicit, Factored, Similarity
 
 
@@ -185,7 +185,7 @@ class Ensemble:
         J, A = self._factors
         scale = np.sqrt(self.counts) * scale
         if self._is_short:
-            Z = storage.stored_as_fits(storage.scaled_columns(J, np.sqrt(votes)))
+            Z = storage.choose_storage(storage.scaled_columns(J, np.sqrt(votes)))
             pairs = storage.as_dense(Z @ Z.T)
             return Explicit(pairs.astype(dtype)).scaled(scale)
         inner = Factored(A.astype(dtype, copy=False), votes)
@@ -320,7 +320,7 @@ class Ensemble:
         # leave out the pair of a sample with itself
         with_itself = self.coverage * np.minimum(self.counts, self.self_weight)
         others = seen - with_itself
-        is_single = others <= coded.NEVER
+        is_single = others <= coded.MIN_SEEN_WEIGHT
         means = (shared - with_itself) / np.where(is_single, 1, others)
         return np.where(is_single, 1.0, means)
 
@@ -555,7 +555,8 @@ def warn_of_singletons(
     if not len(samples):
         return
     warn(
-        f"{counted(len(samples), 'cluster')} of one sample, alone in most base partitions, too: "
+        f"{format_count(len(samples), 'cluster')} of one sample, "
+        "alone in most base partitions, too: "
         f"{list_samples(samples, names)}. If they are outliers, they take clusters that others "
         "need: leave them out, or clip features, as by numpy.clip(RobustScaler().fit_transform(X), "
         "-5, 5), or give estimator=LandmarkSpectral() with base_n_clusters=n_clusters."
@@ -564,7 +565,7 @@ def warn_of_singletons(
 
 def warn_of_unlabelled(samples: np.ndarray, names) -> None:
     """Warn of samples that no partition labels; `names` is their index, or None."""
-    number = counted(len(samples), "sample")
+    number = format_count(len(samples), "sample")
     warn(f"{NO_LABEL.format(number)}: {list_samples(samples, names)}.")
 
 

@@ -12,14 +12,14 @@ from nmfcluster._base import membership, read_features, require_nonnegative
 from nmfcluster._compat import COUNT, take_samples
 from nmfcluster._optim.symmetric import SimilarityProblem
 from nmfcluster._utils import storage
-from nmfcluster._utils.labels import cluster_counts, encode, indicator, one_hot
+from nmfcluster._utils.labels import cluster_counts, encode_labels, indicator, one_hot
 from nmfcluster._utils.order import canonical_order
-from nmfcluster._utils.progress import say, stage
+from nmfcluster._utils.progress import log_line, stage
 from nmfcluster._utils.validation import (
-    counted,
-    normalised_weights,
-    read_table,
-    shown,
+    format_count,
+    format_value,
+    normalize_weights,
+    read_matrix,
     warn,
 )
 from nmfcluster.metrics.co_occurrence import consensus_matrix
@@ -49,7 +49,7 @@ class PrecomputedSimilarity:
 
     def __init__(self, X) -> None:
         self.order = canonical_order(similarities=[X])
-        X = self.order.of_both(X)
+        X = self.order.permute(X)
         self.similarity = Explicit(X)
         self.diagonal = X.diagonal()
 
@@ -78,7 +78,7 @@ class PrecomputedSimilarity:
 
     def matrix(self, indices: np.ndarray, weights) -> np.ndarray:
         """Return the similarity of some samples as an array."""
-        return self.similarity.take(self.order.places[indices]).toarray()
+        return self.similarity.take(self.order.ranks[indices]).toarray()
 
     def collapsed(self, groups: np.ndarray) -> np.ndarray:
         """Return the similarity of groups of samples, see `Similarity.collapse`, as an array."""
@@ -111,7 +111,7 @@ class PrecomputedProblem(SimilarityProblem):
         self._similarity = source.similarity
         self._diagonal = source.diagonal
         self._first = source.order.first
-        self.groups = source.order.places
+        self.groups = source.order.ranks
         self.normalize = mass is not None
         super().__init__(A, mass=mass)
 
@@ -165,7 +165,7 @@ class Memberships(PrecomputedSimilarity):
         self._X = X
         # labels of the partitions that are label vectors
         self._categories = [
-            None if is_soft([p]) else encode([p], name)[1] for p in partitions
+            None if is_soft([p]) else encode_labels([p], name)[1] for p in partitions
         ]
         tables = self._tables(partitions)
         self._widths = [table.shape[1] for table in tables]
@@ -179,15 +179,15 @@ class Memberships(PrecomputedSimilarity):
         number = len(self._categories)
         if not isinstance(partitions, list | tuple) or len(partitions) != number:
             raise ValueError(
-                f"{self._name} must be a list of {counted(number, 'partition')}, as in fit, "
-                f"got {shown(partitions)}."
+                f"{self._name} must be a list of {format_count(number, 'partition')}, as in fit, "
+                f"got {format_value(partitions)}."
             )
         tables = []
         for t, categories in enumerate(self._categories):
             if categories is None:
                 tables.append(_read_memberships(partitions[t], f"{self._name}[{t}]"))
             else:
-                codes, _ = encode([partitions[t]], self._name, categories)
+                codes, _ = encode_labels([partitions[t]], self._name, categories)
                 sizes = np.array([len(categories[0])])
                 tables.append(indicator(codes, sizes).toarray())
         return tables
@@ -209,7 +209,7 @@ class Memberships(PrecomputedSimilarity):
         Rows are divided by the root of the weight of the partitions that saw a sample; normalised,
         what a cluster adds to pairs is divided by its size, as in `EnsembleProblem`.
         """
-        weights = normalised_weights(weights, len(self._widths))
+        weights = normalize_weights(weights, len(self._widths))
         self._votes = np.repeat(weights, self._widths)
         Z = self._Z[self.order.samples]
         # the weight of the partitions that saw a sample, as its memberships in one sum to 1
@@ -253,7 +253,7 @@ def check_length(rows, X) -> None:
 def _read_memberships(table, name: str) -> np.ndarray:
     """Return memberships that sum to 1; a row of NaN, or of zeros, stands for "not seen"."""
     options: dict[str, Any] = {"accept_sparse": False, "dtype": np.float64}
-    table = read_table(table, name, ensure_all_finite="allow-nan", **options)
+    table = read_matrix(table, name, ensure_all_finite="allow-nan", **options)
     shares = np.where(np.isnan(table).all(axis=1, keepdims=True), 0, table)
     if not (shares >= 0).all():
         raise ValueError(
@@ -298,12 +298,12 @@ def make_partitions(
     """
     if pairs:
         order = canonical_order(similarities=[X])
-        ordered = order.of_both(X)
+        ordered = order.permute(X)
     else:
         order = canonical_order(base_runs.sortable_numbers(X))
         ordered = take_samples(X, order.samples)
     if sample_weight is not None:  # equal samples share theirs, whatever their order
-        group = order.among_distinct
+        group = order.distinct_inverse
         mean = np.bincount(group, sample_weight) / order.counts
         sample_weight = mean[group][order.samples]
     # run the base clusterers, by default with no more clusters than distinct samples
@@ -316,10 +316,10 @@ def make_partitions(
         rng, X, estimator, (low, high), n_estimators=n_estimators, **sizes
     )
     clusters = low if low == high else f"{low} to {high}"
-    task = f"{counted(n_estimators, 'base partition')} of {clusters} clusters"
+    task = f"{format_count(n_estimators, 'base partition')} of {clusters} clusters"
     with stage(task, len(runs)) as told:
         made = base_runs.run_base_clusterers(
-            ordered, estimator, runs, pairs, n_jobs, sample_weight, told.heard
+            ordered, estimator, runs, pairs, n_jobs, sample_weight, told.callback
         )
     # put labels into the order of X, in place; equal samples have one label
     for column in made.labels.T:
@@ -383,7 +383,7 @@ class LabelTable:
     names: Any = None
 
     def __init__(self, labels, name: str, dtype: np.dtype, names=None) -> None:
-        self.codes, self.categories = encode(labels, name)
+        self.codes, self.categories = encode_labels(labels, name)
         self.n_clusters = cluster_counts(self.codes)
         self.name = name
         self.dtype = dtype
@@ -397,7 +397,7 @@ class LabelTable:
         single = np.flatnonzero((self.n_clusters == 1) & (self.codes.min(axis=0) < 0))
         if len(single):
             warn(
-                f"{counted(len(single), 'partition')} of {self.name}, such as {single[0]}, "
+                f"{format_count(len(single), 'partition')} of {self.name}, such as {single[0]}, "
                 "with one cluster and missing labels: a negative number says that a "
                 "sample was not seen. If -1 is a label, number clusters from 0."
             )
@@ -405,12 +405,12 @@ class LabelTable:
     def problem(self, weights, normalize: bool) -> EnsembleProblem:
         """Return the factorization of the co-association under weights of the partitions."""
         ensemble, groups = self._distinct_rows(self._normalised_weights(weights))
-        say(f"{len(ensemble)} distinct label rows of {len(self)} samples")
+        log_line(f"{len(ensemble)} distinct label rows of {len(self)} samples")
         return EnsembleProblem(ensemble, groups, self.dtype, normalize)
 
     def _normalised_weights(self, weights) -> np.ndarray:
         """Return weights that sum to 1, one a partition."""
-        return normalised_weights(weights, self.codes.shape[1])
+        return normalize_weights(weights, self.codes.shape[1])
 
     def _distinct_rows(self, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
         """Return the labelled distinct rows, and the row of every sample; -1: none."""
@@ -426,8 +426,8 @@ class LabelTable:
             self._warn_of_unlabelled(unlabelled)
         if self.sample_weight is not None:
             # float32 has to hold the inverse of the weights
-            exponent = storage.exponent_beyond(self.sample_weight[:, None], 10)
-            w = storage.divided(self.sample_weight, exponent)
+            exponent = storage.scaling_exponent(self.sample_weight[:, None], 10)
+            w = storage.divide_by_power(self.sample_weight, exponent)
             self_weight = w @ np.minimum(w, 1) / w.sum()
             counts = np.bincount(groups, w)
             ensemble = replace(ensemble, counts=counts, self_weight=self_weight)
@@ -444,7 +444,7 @@ class LabelTable:
     def encode_new(self, estimator, X) -> tuple[np.ndarray, np.dtype]:
         """Return the encoded labels of new samples, and the type to compute in."""
         X = base_runs.read_label_table(estimator, X, reset=False)
-        return encode(X, self.name, self.categories)[0], self.dtype
+        return encode_labels(X, self.name, self.categories)[0], self.dtype
 
     def extended(self, estimator, X, profile: np.ndarray) -> np.ndarray:
         """Return the similarity of new samples to every cluster.
@@ -488,7 +488,7 @@ class PartitionsOfFeatures(LabelTable):
         if weights is not None and self._made is not None:
             if np.shape(weights) != self.n_clusters.shape:  # one for every base run
                 kept = self._made.kept
-                weights = normalised_weights(weights, len(kept))[kept]
+                weights = normalize_weights(weights, len(kept))[kept]
         return super()._normalised_weights(weights)
 
     def _warn_of_unlabelled(self, samples: np.ndarray) -> None:
@@ -499,7 +499,7 @@ class PartitionsOfFeatures(LabelTable):
             if len(undrawn):
                 raise ValueError(
                     "max_samples must be such that base runs draw every sample, but none drew "
-                    f"{counted(len(undrawn), 'sample')}: {list_samples(undrawn, self.names)}. "
+                    f"{format_count(len(undrawn), 'sample')}: {list_samples(undrawn, self.names)}. "
                     "predict_unseen=True labels them; or raise n_estimators or max_samples."
                 )
         super()._warn_of_unlabelled(samples)
@@ -512,5 +512,5 @@ class PartitionsOfFeatures(LabelTable):
         options = self._made.checks
         X = base_runs.read_checked(X, options, estimator=estimator, reset=False)
         labels = self._made.predict(X, self._X)
-        codes, _ = encode(labels, "estimator's labels", self.categories)
+        codes, _ = encode_labels(labels, "estimator's labels", self.categories)
         return codes, base_runs.float_type(X) or self.dtype

@@ -17,8 +17,13 @@ from nmfcluster._compat import COUNT, RANDOM_STATE, TakesSparse, fit_context
 from nmfcluster._optim.initialization import leading_eigenpairs
 from nmfcluster._utils.order import CanonicalOrder, canonical_order
 from nmfcluster._utils.parallel import one_thread
-from nmfcluster._utils.storage import divided, exponent_beyond, row_sums, stored_like
-from nmfcluster._utils.validation import generator_of
+from nmfcluster._utils.storage import (
+    divide_by_power,
+    match_storage,
+    row_sums,
+    scaling_exponent,
+)
+from nmfcluster._utils.validation import make_rng
 from nmfcluster.similarity import Explicit
 from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.neighbors import FEWEST, of_a_cluster
@@ -94,20 +99,20 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
         The caller lets one thread run. `order` is the canonical order of a table whose
         squares can be summed; by default both are computed here.
         """
-        rng = generator_of(self.random_state)
+        rng = make_rng(self.random_state)
         self.n_features_in_ = X.shape[1]
         self._exponent = 0
         if order is None:
             order = canonical_order(X)
-            self._exponent = exponent_beyond(X, 2)
-            X = divided(X, self._exponent)
+            self._exponent = scaling_exponent(X, 2)
+            X = divide_by_power(X, self._exponent)
         with config_context(assume_finite=True, skip_parameter_validation=True):
             rows, self._onto = self._embedding(X, order, rng)
             n_clusters = min(self.n_clusters, len(rows))
             self._kmeans = KMeans(n_clusters, n_init=1, random_state=rng)
             labels = self._kmeans.fit_predict(normalize(rows))
             if len(labels) == X.shape[0]:
-                labels = labels[order.back]
+                labels = labels[order.first_ranks]
             else:  # the rows are of a part of the samples: all are labelled as new ones
                 labels = self._nearest(X)
         self.labels_ = labels
@@ -130,7 +135,7 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
             If `fit` has not been called.
         """
         check_is_fitted(self)
-        X = divided(read_features(self, X, reset=False), self._exponent)
+        X = divide_by_power(read_features(self, X, reset=False), self._exponent)
         with one_thread():
             return self._nearest(X)
 
@@ -327,5 +332,5 @@ def _neighbor_sums(
     search: NearestNeighbors, reference, basis: np.ndarray, X
 ) -> np.ndarray:
     """Return the sums over the nearest samples of rows of a basis, (n_new, r)."""
-    nearest = search.kneighbors_graph(stored_like(X, reference))
+    nearest = search.kneighbors_graph(match_storage(X, reference))
     return np.asarray(nearest @ basis)

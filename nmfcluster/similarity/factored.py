@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._utils import storage
 from nmfcluster._utils.linalg import RowBlocks
-from nmfcluster._utils.storage import both_ways
+from nmfcluster._utils.storage import bipartite_graph
 from nmfcluster.similarity.operators import Explicit, Similarity, inner
 
 _PAIRS = 4096  # entries computed at a time, so that their rows of U stay in cache
@@ -106,7 +106,7 @@ class Factored(Similarity):
         if not sp.issparse(V) or V.data.min(initial=0) < 0:  # entries of VV' can cancel
             return None
         # a stored 0 connects nothing
-        _, labels = connected_components(both_ways(V > 0), directed=False)
+        _, labels = connected_components(bipartite_graph(V > 0), directed=False)
         return np.unique(labels[: self.shape[0]], return_inverse=True)[1]
 
     def root(self) -> Any:
@@ -137,7 +137,10 @@ class Factored(Similarity):
         # with V = [U+, U-]: A = V [[C, -C], [-C, C]] V', whose core splits entry by entry
         V = storage.hstack([U + U_minus, U_minus])
         C_plus = C + C_minus
-        cores = storage.blocks_of(C_plus, C_minus), storage.blocks_of(C_minus, C_plus)
+        cores = (
+            storage.two_by_two_blocks(C_plus, C_minus),
+            storage.two_by_two_blocks(C_minus, C_plus),
+        )
         return Factored(V, cores[0]), Factored(V, cores[1])
 
     def take(self, indices: np.ndarray) -> Similarity:
@@ -168,7 +171,9 @@ class Factored(Similarity):
             (U, C), scale = self.factors, None
         values = np.empty(len(rows), dtype=self.dtype)
         for block in storage.row_blocks(len(rows), _PAIRS):
-            values[block] = storage.row_dots(U[rows[block]] @ C, U[columns[block]])
+            values[block] = storage.row_inner_products(
+                U[rows[block]] @ C, U[columns[block]]
+            )
         return values if scale is None else values * scale[rows, 0] * scale[columns, 0]
 
     def scaled(self, factors: np.ndarray) -> Similarity:
@@ -211,11 +216,16 @@ class Factored(Similarity):
                 storage.as_float64(array[used]) for array in (U, other._array[:, used])
             )
             blocks = storage.row_blocks(len(used), 1_024)  # <UCU', Z> = <UC, ZU>
-            return sum((storage.dot(U[rows] @ C, Z[rows] @ U) for rows in blocks), 0.0)
+            return sum(
+                (storage.inner_product(U[rows] @ C, Z[rows] @ U) for rows in blocks),
+                0.0,
+            )
         if not isinstance(other, Factored):
             return None
         V, D = other.factors
         if min(U.shape[1], V.shape[1]) > self.shape[0]:
             return None
         M = storage.as_float64(U).T @ storage.as_float64(V)  # <UCU', VDV'> = <C M, M D>
-        return storage.dot(storage.as_float64(C) @ M, M @ storage.as_float64(D))
+        return storage.inner_product(
+            storage.as_float64(C) @ M, M @ storage.as_float64(D)
+        )

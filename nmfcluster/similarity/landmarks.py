@@ -12,9 +12,9 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import NearestNeighbors
 
 from nmfcluster._utils import storage
-from nmfcluster._utils.linalg import by_rows
+from nmfcluster._utils.linalg import map_blocks
 from nmfcluster._utils.parallel import one_thread
-from nmfcluster._utils.validation import generator_of
+from nmfcluster._utils.validation import make_rng
 from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.neighbors import nearest_outside
 
@@ -118,7 +118,7 @@ class Landmarks:
         if max_parts is not None:
             self._link(X, int(max_parts))
         ones = np.ones(X.shape[0]) if counts is None else counts
-        self._weights = storage.inverse(self._B.T @ ones.astype(X.dtype))
+        self._weights = storage.safe_inverse(self._B.T @ ones.astype(X.dtype))
         self.similarity = Factored(self._B, self._weights)
 
     def _link(self, X: Any, max_parts: int) -> None:
@@ -175,7 +175,7 @@ class _Weights:
 
     def __call__(self, X: Any) -> sp.csr_array:
         """Return them, (n_new, n_landmarks)."""
-        blocks = by_rows(lambda block: self._of_block(X[block]), X.shape[0])
+        blocks = map_blocks(lambda block: self._of_block(X[block]), X.shape[0])
         return sp.csr_array(sp.vstack(list(blocks), format="csr"))
 
     def _of_block(self, X: Any) -> sp.csr_array:
@@ -194,7 +194,7 @@ class _Weights:
             squares = (distances / widths) ** 2
         weights = np.exp(squares.min(axis=1, keepdims=True) - squares)  # not all 0
         weights /= weights.sum(axis=1, keepdims=True)
-        return storage.equal_rows(
+        return storage.csr_of_equal_rows(
             weights.astype(self.dtype), nearest, self.search.n_samples_fit_
         )
 
@@ -220,7 +220,7 @@ def _points(X: Any, n_landmarks: int, random_state: Any) -> tuple[Any, Any]:
     """Return samples, and the landmarks: all of them, or centres of a few steps of k-means."""
     if X.shape[0] <= n_landmarks:
         return X, X
-    order = generator_of(random_state).permutation(X.shape[0])
+    order = make_rng(random_state).permutation(X.shape[0])
     drawn = X[np.sort(order[: 10 * n_landmarks])]  # more hardly move the landmarks
     points = X[np.sort(order[:n_landmarks])]
     for _ in range(_STEPS):

@@ -120,7 +120,7 @@ class NeighborGraph:
         #: the rows that differ, and which of them every sample has
         self._X, self._row = X, np.arange(n)
         if n < X.shape[0]:
-            self._X, self._row = X[order.distinct], order.among_distinct
+            self._X, self._row = X[order.distinct], order.distinct_inverse
         if n_neighbors is None:
             n_neighbors = (
                 _SOME if max_parts is None else max(of_a_cluster(n, max_parts), FEWEST)
@@ -152,7 +152,7 @@ class NeighborGraph:
         self._scales, self._longest = distances[:, K - 1], np.inf
         if by_steps and self._n_parts is not None:
             self._longest = longest_step(
-                storage.equal_rows(distances, nearest, n), self._n_parts
+                storage.csr_of_equal_rows(distances, nearest, n), self._n_parts
             )
             self._scales = np.minimum(self._scales, self._longest)
         self._least = (
@@ -165,7 +165,7 @@ class NeighborGraph:
         )
         if self._n_parts is not None:
             near &= W.data.reshape(near.shape) > np.exp(-_APART)
-        W = storage.filled_with(
+        W = storage.with_nonzero_data(
             W, np.where(near.ravel(), W.data, 0).astype(self._X.dtype)
         )
         return sp.csr_array(W.maximum(W.T))
@@ -217,7 +217,9 @@ class NeighborGraph:
         -------
         csr_array of shape (n_new, n_samples)
         """
-        X = storage.stored_like(X, self._X)  # the trees of the search want dense arrays
+        X = storage.match_storage(
+            X, self._X
+        )  # the trees of the search want dense arrays
         if not self._K:
             return sp.csr_array(np.ones((X.shape[0], len(self._row)), self._X.dtype))
         with one_thread():

@@ -256,10 +256,10 @@ class Explicit(Similarity):
         if not isinstance(other, Explicit):
             return other._inner(self)
         if sp.issparse(self._array) or sp.issparse(other._array):
-            return storage.dot(
+            return storage.inner_product(
                 storage.as_float64(self._array), storage.as_float64(other._array)
             )
-        return storage.dot(self._array, other._array)
+        return storage.inner_product(self._array, other._array)
 
 
 class WeightedSum(Similarity):
@@ -384,7 +384,7 @@ def inner(A: Similarity, B: Similarity) -> float:
         return inner(B, A)
     value = A._inner(B)
     return (
-        sum(storage.dot(A @ E, B @ E) for E in unit_blocks(A))
+        sum(storage.inner_product(A @ E, B @ E) for E in unit_blocks(A))
         if value is None
         else value
     )

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._utils import storage
-from nmfcluster._utils.sampling import some_with
+from nmfcluster._utils.sampling import draw_preferring
 from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.operators import Explicit, Similarity
 
@@ -109,7 +109,7 @@ def raised(
         len(linked) > most
     ):  # must-links, of which there are few, are up to half of what is drawn
         one, other, values = storage.stored_entries(sp.csr_array(sp.triu(links)))
-        drawn = some_with(values > 0, most // 2, rng)
+        drawn = draw_preferring(values > 0, most // 2, rng)
         linked = np.union1d(one[drawn], other[drawn])
     Z = links[linked][:, linked].astype(np.float32)
     starts = storage.as_dense(B[linked].T).astype(np.float32)
@@ -119,7 +119,9 @@ def raised(
         K = walks(V if M is None else V + M, starts, width)
         kept = 4 * _KEPT if is_dense else _KEPT
         M = all_of(K, Z) if is_small else drawn_of(K, Z, kept, rng)
-        root = np.sqrt(np.minimum(1, bounds * storage.inverse(storage.row_sums(M))))
+        root = np.sqrt(
+            np.minimum(1, bounds * storage.safe_inverse(storage.row_sums(M)))
+        )
         M = storage.scaled_columns(storage.scaled_rows(M, root), root).astype(V.dtype)
     if near is None:
         return W.scaled(np.full(n, largest**-0.5)) + Explicit(M)
@@ -211,11 +213,11 @@ def drawn_of(
     at_must, at_all = K @ must, K @ Z
     for block in storage.row_blocks(len(i), 1_024):
         ends = K[j[block]]
-        plus[block] = storage.row_dots(at_must[i[block]], ends)
-        F[block] = storage.row_dots(at_all[i[block]], ends)
+        plus[block] = storage.row_inner_products(at_must[i[block]], ends)
+        F[block] = storage.row_inner_products(at_all[i[block]], ends)
     chance = -np.expm1(-n_draws * plus / walked[-1])
     m = np.clip(3.0 * F / max(F.max(initial=0), np.finfo(K.dtype).tiny), 0, 1)
-    m *= storage.inverse(chance)
+    m *= storage.safe_inverse(chance)
     upper = sp.csr_array((m, (i, j)), shape=(p, p))
     upper.eliminate_zeros()
     return sp.csr_array(upper + upper.T)
@@ -223,5 +225,5 @@ def drawn_of(
 
 def normalized(W: Any) -> Any:
     """Return ``D^-1/2 W D^-1/2``, D the row sums of similarities."""
-    scale = storage.inverse(np.sqrt(storage.row_sums(W)))
+    scale = storage.safe_inverse(np.sqrt(storage.row_sums(W)))
     return storage.scaled_columns(storage.scaled_rows(W, scale), scale)

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from nmfcluster._optim.symmetric import Factorization
-from nmfcluster._utils.storage import dot
-from nmfcluster._utils.validation import counted, warn
+from nmfcluster._utils.storage import inner_product
+from nmfcluster._utils.validation import format_count, warn
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import adjacency
 from nmfcluster.ssnmf.constrained import ConstrainedProblem
@@ -189,7 +189,9 @@ def _with_own_clusters(
     F, M = replace(found, best=best).parts
     gram = M @ (F.T @ F)
     constant = problem.objective.constant
-    loss = constant - 2 * dot(F @ M, problem.A @ F) + dot(gram, gram.T)
+    loss = (
+        constant - 2 * inner_product(F @ M, problem.A @ F) + inner_product(gram, gram.T)
+    )
     change = loss - best.loss
     best = replace(best, loss=loss, history=best.history + change)
     return replace(found, best=best, curves=[curve + change for curve in found.curves])
@@ -201,6 +203,7 @@ def _warn_of_uniform(F: np.ndarray, P: np.ndarray) -> None:
     n_uniform = int(is_uniform.sum())
     if n_uniform:
         warn(
-            f"Nothing tells the cluster of {counted(n_uniform, 'sample')}, or as many groups that "
+            f"Nothing tells the cluster of {format_count(n_uniform, 'sample')}, "
+            "or as many groups that "
             "must be linked: memberships there are uniform, labels mean nothing."
         )

@@ -11,8 +11,13 @@ import numpy as np
 from nmfcluster._base import membership
 from nmfcluster._optim.symmetric import SimilarityProblem
 from nmfcluster._utils.order import canonical_order
-from nmfcluster._utils.storage import filled_with, stored_entries
-from nmfcluster._utils.validation import counted, in_order_of, sample_names, warn
+from nmfcluster._utils.storage import stored_entries, with_nonzero_data
+from nmfcluster._utils.validation import (
+    format_count,
+    reorder_samples,
+    sample_names,
+    warn,
+)
 from nmfcluster.affinity import Affinity, normalized
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Explicit, Similarity, inner
@@ -63,7 +68,7 @@ def read_constraints(
             "constraints must be about the samples of X: they are about "
             f"{len(constraints)} samples, X has {n_samples}."
         )
-    return in_order_of(names, constraints, "constraints")
+    return reorder_samples(names, constraints, "constraints")
 
 
 def _are_partial_labels(y: Any) -> bool:
@@ -119,10 +124,10 @@ def rows_to_fit(X: Any, pairs: PairwiseConstraints, is_similarity: bool) -> Rows
     links = pairs.as_matrices()
     if is_similarity:
         order = canonical_order(similarities=[X], links=links)
-        return Rows(order.samples, order.back, columns=order.samples)
+        return Rows(order.samples, order.first_ranks, columns=order.samples)
     order = canonical_order(X, links=links)
     counts = None if len(order.distinct) == X.shape[0] else order.counts
-    return Rows(order.distinct, order.among_distinct, counts)
+    return Rows(order.distinct, order.distinct_inverse, counts)
 
 
 class ConstrainedProblem(SimilarityProblem):
@@ -268,7 +273,9 @@ def constrain_part(
 def _between_groups(links: Any, groups: np.ndarray) -> Any:
     """Return the matrix of pairs without those inside a group, which change nothing."""
     rows, columns, weights = stored_entries(links)
-    return filled_with(links, np.where(groups[rows] == groups[columns], 0, weights))
+    return with_nonzero_data(
+        links, np.where(groups[rows] == groups[columns], 0, weights)
+    )
 
 
 def _weighted(links: Any, amount: float, dtype: Any) -> Similarity | None:
@@ -348,7 +355,8 @@ def warn_of_violations(
         cures.append(f"beta={max(10, 3 * beta):g}")
     if cures:
         warn(
-            f"Labels violate {n_must + n_cannot} of {counted(pairs.n_pairs, 'pair')}, though all "
+            f"Labels violate {n_must + n_cannot} of {format_count(pairs.n_pairs, 'pair')}, "
+            "though all "
             "can be satisfied: see violated_must_link_, violated_cannot_link_. Give "
             f"{' and '.join(cures)}, by which pairs count for more, or contradictions='ignore' if "
             "some may be wrong."

@@ -16,13 +16,13 @@ from nmfcluster._base import (
     read_features,
     read_samples,
 )
-from nmfcluster._compat import SHARE, Interval, StrOptions, fit_context
+from nmfcluster._compat import FRACTION, Interval, StrOptions, fit_context
 from nmfcluster._optim.multiplicative import multiplicative_gsg
 from nmfcluster._optim.symmetric import Factorization, bregman_nmf, factorize
-from nmfcluster._utils.linalg import exact_rows
+from nmfcluster._utils.linalg import nnls_rows
 from nmfcluster._utils.progress import stage
-from nmfcluster._utils.storage import cut
-from nmfcluster._utils.validation import counted, row_names
+from nmfcluster._utils.storage import submatrix
+from nmfcluster._utils.validation import format_count, row_names
 from nmfcluster.affinity import MAKING, NAMES, Affinity, make_affinity, normalized
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity.neighbors import are_few
@@ -239,7 +239,7 @@ class SSNMFClusterer(NMFClusterer):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
         "hard_must_link": ["boolean", StrOptions({"auto"})],
-        "propagation": [StrOptions({"auto"}), SHARE, None],
+        "propagation": [StrOptions({"auto"}), FRACTION, None],
         "contradictions": [StrOptions({"raise", "warn", "ignore"})],
         "affinity": [StrOptions(set(NAMES)), callable],
         **{name: MAKING[name] for name in ("gamma", "n_neighbors", "normalize")},
@@ -371,9 +371,9 @@ class SSNMFClusterer(NMFClusterer):
         self, X: Any, rows: Rows, rng: np.random.RandomState
     ) -> Affinity:
         """Return the similarity of the rows that are fitted."""
-        with stage(f"similarities of {counted(X.shape[0], 'sample')}"):
+        with stage(f"similarities of {format_count(X.shape[0], 'sample')}"):
             return make_affinity(
-                cut(X, rows.samples, rows.columns),  # nothing else holds it
+                submatrix(X, rows.samples, rows.columns),  # nothing else holds it
                 self.affinity,
                 gamma=self.gamma,
                 n_neighbors=self.n_neighbors,
@@ -405,7 +405,7 @@ class SSNMFClusterer(NMFClusterer):
         if self.alpha != _ALPHA:
             warn_of_alpha(self.alpha, pairs)
         affinity, width = self._propagate(affinity, pairs, rng)
-        with stage(f"similarities under {counted(pairs.n_pairs, 'constraint')}"):
+        with stage(f"similarities under {format_count(pairs.n_pairs, 'constraint')}"):
             problem = constrain(affinity, pairs, self.alpha, self.beta)
         warn_of_parts(problem, self.n_clusters)
         # the factors; rows that no cluster attracts are assigned by the pairs they violate
@@ -446,7 +446,7 @@ class SSNMFClusterer(NMFClusterer):
         if self.beta > 0:
             links = links - cannot_link
         with stage(
-            f"spread of {counted(pairs.n_pairs, 'pair')} to samples near theirs"
+            f"spread of {format_count(pairs.n_pairs, 'pair')} to samples near theirs"
         ):
             W = raised(W, links, float(width), rng, affinity.name == "landmarks")
             if self.normalize is not False:
@@ -459,7 +459,7 @@ class SSNMFClusterer(NMFClusterer):
         X = read_features(self, X, reset=False)
         if self._columns_ is not None:
             X = X[:, self._columns_]  # similarities, in the order of the fit
-        return exact_rows(self._products_(X), self._gram_) * self._roots_
+        return nnls_rows(self._products_(X), self._gram_) * self._roots_
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""

@@ -5,8 +5,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from nmfcluster._compat import take_samples
-from nmfcluster._utils.storage import cut, is_sparse
-from nmfcluster._utils.validation import counted, positions, shown
+from nmfcluster._utils.storage import is_sparse, submatrix
+from nmfcluster._utils.validation import axis_positions, format_count, format_value
 from nmfcluster.stack.parsing import (
     Source,
     read_names,
@@ -58,12 +58,12 @@ class _Stack:
     def __getitem__(self, key: Any) -> Self:
         owner = f"a {type(self).__name__}"
         rows, columns = _read_axes(key, owner)
-        i = positions(rows, self.shape[0], "row", owner)
+        i = axis_positions(rows, self.shape[0], "row", owner)
         index = None if self.index is None else self.index[i]
         j = None
         column_names = self._columns
         if columns is not None:
-            j = positions(columns, self.shape[1], "column", owner)
+            j = axis_positions(columns, self.shape[1], "column", owner)
             if column_names is not None:
                 column_names = column_names[j]
         held = [self._cut(one, i, j) for one in self._held]
@@ -228,7 +228,9 @@ class SimilarityStack(_Stack):
         self, held: Source, rows: np.ndarray, columns: np.ndarray | None
     ) -> Source:
         seen_columns = held.columns if columns is None else held.columns[columns]
-        return Source(cut(held.values, rows, columns), held.rows[rows], seen_columns)
+        return Source(
+            submatrix(held.values, rows, columns), held.rows[rows], seen_columns
+        )
 
 
 class ViewStack(_Stack):
@@ -309,9 +311,9 @@ class ViewStack(_Stack):
         return dict(zip(self.names, widths, strict=True))
 
     def __repr__(self) -> str:
-        parts = [counted(len(self), "sample")]
+        parts = [format_count(len(self), "sample")]
         for name, width in self.n_features.items():
-            parts.append(f"{name}: {counted(width, 'feature')}")
+            parts.append(f"{name}: {format_count(width, 'feature')}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _cut(self, held, rows: np.ndarray, columns: np.ndarray | None):
@@ -333,4 +335,4 @@ def _read_axes(key, owner: str) -> tuple[Any, Any]:
         if isinstance(rows, slice) or isinstance(columns, slice):
             return rows, columns
     ways = "by rows, stack[rows], or by rows and columns, stack[np.ix_(rows, columns)]"
-    raise ValueError(f"{owner} is indexed {ways}, got {shown(key)}.")
+    raise ValueError(f"{owner} is indexed {ways}, got {format_value(key)}.")

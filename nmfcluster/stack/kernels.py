@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from nmfcluster._base import fitting, read_features
 from nmfcluster._compat import N_JOBS, StrOptions, TakesSparse, fit_context
 from nmfcluster._utils.parallel import one_blas_thread
-from nmfcluster._utils.storage import as_matrix, largest, minimum
-from nmfcluster._utils.validation import positions, shown
+from nmfcluster._utils.storage import as_matrix, max_abs, minimum
+from nmfcluster._utils.validation import axis_positions, format_value
 from nmfcluster.affinity import MAKING, NAMES, make_affinity
 from nmfcluster.stack.container import SimilarityStack
 from nmfcluster.stack.parsing import (
@@ -269,7 +269,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
 def _clear_rounding(block):
     """Return similarities as a matrix, without negative entries if these are all rounding."""
     block = as_matrix(block)
-    rounding = _ROUNDING * float(np.finfo(block.dtype).eps) * largest(block)
+    rounding = _ROUNDING * float(np.finfo(block.dtype).eps) * max_abs(block)
     if -rounding <= float(block.min()) < 0:
         return block - minimum(block, 0)
     return block
@@ -291,7 +291,7 @@ def _read_kernels(kernels) -> list[tuple[str, Any, Any]]:
         if len(triple) != 3 or not isinstance(triple[0], str):
             raise TypeError(
                 "kernels, or affinity, must hold kernels, or triples of a name, a kernel and "
-                f"columns, got {shown(triple)}."
+                f"columns, got {format_value(triple)}."
             )
         name, kernel, _ = triple
         if callable(kernel):
@@ -301,7 +301,8 @@ def _read_kernels(kernels) -> list[tuple[str, Any, Any]]:
             kind = kernel
         else:
             raise ValueError(
-                f"kernels, or affinity, must be of {_KERNELS} or callables, got {shown(kernel)}."
+                f"kernels, or affinity, must be of {_KERNELS} or callables, "
+                f"got {format_value(kernel)}."
             )
         kinds.append(name or kind)
     names = []
@@ -331,15 +332,15 @@ def _read_columns(columns, width: int, names, label: str) -> np.ndarray | None:
         if missing:
             those = "without names, which data frames have"
             if known:
-                those = shown(known)
+                those = format_value(known)
             raise ValueError(
                 f"{label} takes the column {missing[0]!r}; those of X are {those}."
             )
         return np.array([numbers[name] for name in listed])
-    chosen = positions(listed, width, "column", label)
+    chosen = axis_positions(listed, width, "column", label)
     if not len(chosen):
         raise ValueError(
-            f"{label} must have at least one column, got {shown(columns)}."
+            f"{label} must have at least one column, got {format_value(columns)}."
         )
     return chosen
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from nmfcluster._base import warn_of_distances
 from nmfcluster._utils import alignment, storage, validation
-from nmfcluster._utils.validation import shown
+from nmfcluster._utils.validation import format_value
 
 
 class Source(NamedTuple):
@@ -36,7 +36,7 @@ def read_names(names, n_named: int, kind: str) -> tuple[str, ...]:
     are_text = all(isinstance(name, str) for name in listed)
     if not are_text or not len(listed) == len(set(listed)) == n_named:
         wanted = f"a list of {n_named} str, one for each {kind}, no two the same"
-        raise ValueError(f"names must be {wanted}, got {shown(names)}.")
+        raise ValueError(f"names must be {wanted}, got {format_value(names)}.")
     return tuple(str(name) for name in listed)
 
 
@@ -49,8 +49,12 @@ def read_sources(sources, names) -> tuple[list[Source], tuple[str, ...], Any, An
     if isinstance(sources, np.ndarray) and sources.ndim == 3:
         sources = list(np.moveaxis(sources, 2, 0))
     if not isinstance(sources, list | tuple) or not sources:
-        validation.check_opened(sources, "sources", "a list of similarity matrices")
-        got = f"shape {sources.shape}" if hasattr(sources, "shape") else shown(sources)
+        validation.check_container(sources, "sources", "a list of similarity matrices")
+        got = (
+            f"shape {sources.shape}"
+            if hasattr(sources, "shape")
+            else format_value(sources)
+        )
         raise TypeError(
             "sources must be a list of at least one similarity matrix, an array of shape "
             f"(n, m, L) or a SimilarityStack, got {got}; a single matrix S is given as [S]."
@@ -60,7 +64,7 @@ def read_sources(sources, names) -> tuple[list[Source], tuple[str, ...], Any, An
     tables, masks, index, columns = alignment.align_similarities(list(sources), labels)
     read: list[Source] = []
     for table, mask, label in zip(tables, masks, labels, strict=True):
-        validation.check_opened(table, label, "a matrix of numbers")
+        validation.check_container(table, label, "a matrix of numbers")
         with named_in_errors(label):
             array = storage.as_matrix(table)
         if read and mask is None and array.shape != read[0].values.shape:
@@ -88,7 +92,7 @@ def _read_nan(array, label: str) -> Source:
     rows, columns = find_seen(array)
     row_numbers = np.flatnonzero(rows)
     column_numbers = np.flatnonzero(columns)
-    stray = first_nan(storage.cut(array, row_numbers, column_numbers))
+    stray = first_nan(storage.submatrix(array, row_numbers, column_numbers))
     if stray is not None:
         row = row_numbers[stray[0]]
         column = column_numbers[stray[1]]
@@ -99,7 +103,7 @@ def _read_nan(array, label: str) -> Source:
         )
     if sp.issparse(array):
         values = np.where(np.isnan(array.data), 0, array.data)
-        return Source(storage.filled_with(array, values), rows, columns)
+        return Source(storage.with_nonzero_data(array, values), rows, columns)
     return Source(np.where(np.isnan(array), 0, array), rows, columns)
 
 
@@ -108,7 +112,7 @@ def read_views(views) -> tuple[list[Any], tuple[str, ...], Any]:
     if not isinstance(views, dict | list | tuple) or not views:
         wanted = "a dict or a list of at least one table, or a ViewStack"
         cure = "a single table X is given as [X]"
-        raise TypeError(f"views must be {wanted}, got {shown(views)}; {cure}.")
+        raise TypeError(f"views must be {wanted}, got {format_value(views)}; {cure}.")
     keys = None
     if isinstance(views, dict):
         keys = list(views)
@@ -121,10 +125,11 @@ def read_views(views) -> tuple[list[Any], tuple[str, ...], Any]:
         if not hasattr(table, "columns"):  # data frames stay as they are
             if table.ndim == 1:
                 raise TypeError(
-                    f"{label} must be a table with a row for every sample, got {shown(view)}."
+                    f"{label} must be a table with a row for every sample, "
+                    f"got {format_value(view)}."
                 )
             with named_in_errors(label):
-                table = validation.read_table(
+                table = validation.read_matrix(
                     table, label, ensure_all_finite="allow-nan"
                 )
         tables.append(table)
@@ -147,7 +152,7 @@ def check_values(values, label: str, signed: bool = False) -> None:
     """Raise if an entry is infinite, or negative unless these are `signed`."""
     if not all(values.shape):
         return
-    if not np.isfinite(storage.largest(values)):
+    if not np.isfinite(storage.max_abs(values)):
         raise ValueError(f"{label} must be finite; it holds infinity.")
     if values.min() < 0 and not signed:
         raise ValueError(f"{label} must not be negative; {_of_negative(values)}.")
@@ -192,7 +197,7 @@ def check_square(
 def check_above_0(values, label: str) -> None:
     """Raise if no entry is above 0."""
     if values.max() <= 0:
-        found = _of_negative(values) if storage.largest(values) else "all entries are 0"
+        found = _of_negative(values) if storage.max_abs(values) else "all entries are 0"
         raise ValueError(f"{label} must hold a similarity above 0; {found}.")
 
 
@@ -226,7 +231,7 @@ def is_similarity(view) -> bool:
     names = validation.sample_names(view)
     if names is not None and set(names[rows]) == set(view.columns[columns]):
         return True
-    table = storage.cut(table, np.flatnonzero(rows), np.flatnonzero(columns))
+    table = storage.submatrix(table, np.flatnonzero(rows), np.flatnonzero(columns))
     is_square = table.shape[0] == table.shape[1] > 1
     return is_square and storage.asymmetry(storage.as_float(table)) == 0
 
@@ -249,7 +254,7 @@ def find_seen(array) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows are not NaN throughout, and which columns are not so in these rows."""
     if sp.issparse(array):
         array = sp.csr_array(array)  # whose sums are arrays
-        numbers = storage.filled_with(array, ~np.isnan(array.data))
+        numbers = storage.with_nonzero_data(array, ~np.isnan(array.data))
         nan = array != array
     else:
         nan = array != array

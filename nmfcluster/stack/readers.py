@@ -12,7 +12,7 @@ from nmfcluster._base import read_features, require_nonnegative
 from nmfcluster._utils import validation
 from nmfcluster._utils.order import CanonicalOrder, canonical_order
 from nmfcluster._utils.storage import is_sparse
-from nmfcluster._utils.validation import counted, shown
+from nmfcluster._utils.validation import format_count, format_value
 from nmfcluster.stack.container import SimilarityStack, ViewStack
 from nmfcluster.stack.kernels import KernelStack
 from nmfcluster.stack.parsing import (
@@ -143,10 +143,10 @@ class StackReader:
         stack = _read_stack(estimator, X, False, self.signed)
         if stack.shape[1] != self.n_features:
             raise ValueError(
-                f"X has {counted(stack.shape[1], 'column')}, but {type(estimator).__name__} was "
+                f"X has {format_count(stack.shape[1], 'column')}, but {type(estimator).__name__} was "
                 f"fitted to {self.n_features} objects: give the similarities to all."
             )
-        order = validation.order_of(
+        order = validation.row_order(
             self._columns, stack._columns, "X", "what fit was given", "column"
         )
         if order is not None:
@@ -175,7 +175,7 @@ class StackReader:
         if self._kernels:
             tables = []
             for kernel, view in zip(self._kernels, objects.views, strict=True):
-                table = validation.read_table(view, ensure_all_finite=False)
+                table = validation.read_matrix(view, ensure_all_finite=False)
                 kernel._check_missing(table, getattr(view, "columns", None))
                 tables.append(table)
         else:
@@ -272,8 +272,8 @@ def _read_stack(estimator, X, reset: bool, signed: bool) -> SimilarityStack:
     is_cube = isinstance(X, np.ndarray) and X.ndim == 3
     if is_list_of_matrices or is_cube or isinstance(X, SimilarityStack) or _is_dict(X):
         return SimilarityStack(X)
-    X = validation.in_own_order(X, "X")
-    read = validation.read_table(
+    X = validation.columns_in_row_order(X, "X")
+    read = validation.read_matrix(
         X, estimator=estimator, allow_nd=True, ensure_all_finite="allow-nan"
     )
     stack = SimilarityStack([read] if read.ndim == 2 else read)
@@ -317,6 +317,6 @@ def _kernels_of_views(affinity, views: ViewStack) -> list[Any]:
     if len(kernels) != len(names) or any(isinstance(item, tuple) for item in kernels):
         raise ValueError(
             "affinity must be one kernel for all views, or a list with the kernel of each of "
-            f"{names}, without columns; got {shown(kernels)}."
+            f"{names}, without columns; got {format_value(kernels)}."
         )
     return kernels

@@ -74,7 +74,7 @@ def test_loss_is_the_sum_over_pairs(weights, noisy, kept):
 def test_loss_of_a_similarity_is_the_squared_distance(kept, normalize):
     A = np.random.RandomState(0).uniform(size=(30, 30))
     A = A + A.T
-    A = canonical_order(similarities=[A]).of_both(A)  # in which the factor is
+    A = canonical_order(similarities=[A]).permute(A)  # in which the factor is
     model = NMFConsensus(
         4, affinity="precomputed", normalize=normalize, random_state=0
     ).fit(A)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from nmfcluster._utils.labels import encode
+from nmfcluster._utils.labels import encode_labels
 
 pytest.importorskip("nmfcluster.dask")
 
@@ -234,7 +234,7 @@ def test_strings_are_no_labels():
 @given(tables(), st.lists(st.integers(0, 50), max_size=4))
 def test_codes_of_blocks_are_those_of_the_table(table, ends):
     whole, *_ = literal(table)
-    codes, categories = encode(whole, "X")
+    codes, categories = encode_labels(whole, "X")
     known = blocked(table)
     found = np.concatenate(
         [known.codes(block, first) for block, first in cut(table, ends)]

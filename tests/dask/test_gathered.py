@@ -93,7 +93,7 @@ def test_large_partitions_beside_features_are_refused():
 
 
 def test_the_stated_size_is_the_largest_that_is_gathered(monkeypatch):
-    monkeypatch.setattr(validation, "_GATHERED", X.nbytes)
+    monkeypatch.setattr(validation, "_MAX_DASK_BYTES", X.nbytes)
     model, _ = ESTIMATORS["metaclusters"]
     with pytest.warns(UserWarning, match="gathered"):
         model.fit(da.from_array(X))

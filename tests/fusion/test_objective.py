@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from nmfcluster._utils.storage import both_ways
+from nmfcluster._utils.storage import bipartite_graph
 from nmfcluster.fusion.kl_loss import (
     FusionObjective,
     gibbs_weights,
@@ -109,7 +109,9 @@ def test_the_graph_of_objects_and_landmarks_has_the_loss_of_both_factors():
     W, H = rng.uniform(size=(9, 2)), rng.dirichlet(np.ones(6), size=2).T
     W /= W.sum()
     both = np.vstack([W, H * W.sum(axis=0)]) / 2
-    objective = FusionObjective(make_pairs(both_ways(sp.csr_array(S))), True, np.log(2))
+    objective = FusionObjective(
+        make_pairs(bipartite_graph(sp.csr_array(S))), True, np.log(2)
+    )
     P = S / S.sum()
     there = literal_divergence(P, np.outer(P.sum(axis=1), P.sum(axis=0)))
     assert_allclose(

@@ -46,7 +46,7 @@ def test_expected_counts_and_loss_are_those_of_the_formulas(kind, seed, blas):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sparse_products, "_BLAS_FROM", 0.0 if blas else 2.0)
         patch.setattr(divergence, "_BLOCK_ENTRIES", 40)
-        patch.setattr(sparse_products, "_STORED", 20)
+        patch.setattr(sparse_products, "_GATHERED_ENTRIES", 20)
         N, M, losses = objective.expected_counts(W, H)
     for s in range(2):
         Z = W[s].T[:, :, None] * H[s][None]

@@ -18,7 +18,7 @@ from meta.cases import (
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
-from nmfcluster._utils.validation import counted
+from nmfcluster._utils.validation import format_count
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.metaclusters import (
     WAYS,
@@ -71,7 +71,7 @@ def test_every_run_is_at_most_one_start(how, n_init, n_starts, caplog):
         random_runs(np.random.default_rng(2), [3] * 5),
         plan_of(3, n_init=n_init, max_iter=2),
     )
-    assert f", {counted(n_starts, 'start')}" in caplog.messages[0]
+    assert f", {format_count(n_starts, 'start')}" in caplog.messages[0]
 
 
 @pytest.mark.parametrize(("how", "dtype"), [("ptf", np.float64), ("nmf", np.float32)])

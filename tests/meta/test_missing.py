@@ -56,7 +56,7 @@ def test_the_loss_is_of_what_is_observed_and_never_rises(
     X, before = holes(rng), np.inf
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sparse_products, "_BLAS_FROM", 0.0 if blas else 2.0)
-        patch.setattr(sparse_products, "_STORED", 7)
+        patch.setattr(sparse_products, "_GATHERED_ENTRIES", 7)
         given_objective = objective(*sparse_products.split_missing(kind(X)))
         assert_allclose(given_objective.X[~np.isnan(X)], X[~np.isnan(X)])
         for (W, H), found in islice(

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from nmfcluster import NMFMetaCluster
 from nmfcluster._optim.run import SolverConfig, StoppingRule, loss_of, run_starts
-from nmfcluster._utils.sampling import n_not_whole, poisson_counts
+from nmfcluster._utils.sampling import count_non_integers, poisson_counts
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.runs import RandomStart, Resampled
@@ -48,9 +48,14 @@ def test_a_sparse_draw_stores_no_zeros_and_keeps_its_dtype():
 
 
 def test_whole_numbers_are_told_from_others():
-    assert n_not_whole(COUNTS) == 0
+    assert count_non_integers(COUNTS) == 0
     odd = sum(int(count) % 2 for count in COUNTS.ravel())
-    assert n_not_whole(COUNTS / 2) == n_not_whole(sp.csr_array(COUNTS / 2)) == odd > 0
+    assert (
+        count_non_integers(COUNTS / 2)
+        == count_non_integers(sp.csr_array(COUNTS / 2))
+        == odd
+        > 0
+    )
 
 
 @stored

@@ -15,7 +15,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import get_tags
 
 from nmfcluster import NMFMetaCluster
-from nmfcluster._utils.sampling import thinned
+from nmfcluster._utils.sampling import thin_counts
 from nmfcluster.datasets import make_biclusters, make_programs, make_signatures
 from nmfcluster.metrics import cophenetic_correlation
 from nmfcluster.model_selection import sweep as sweep_module
@@ -118,7 +118,7 @@ def test_the_table_makes_a_frame(sweep):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_held_out_loss_is_that_of_the_formula(loss, kind):
     X = COUNTS.astype(float)
-    parts = [kind(part) for part in thinned(X, 4, np.random.default_rng(0))]
+    parts = [kind(part) for part in thin_counts(X, 4, np.random.default_rng(0))]
     found = held_out_loss(model(loss), kind(X), parts, 3, 1, 7)
     held = np.asarray(sp.csr_array(parts[1]).todense())
     seen = X - held
@@ -152,7 +152,7 @@ def test_sparse_tables_are_scored_as_dense_ones(loss):
     assert sparse.n_clusters_ == dense.n_clusters_
     assert all(
         sp.issparse(part)
-        for part in thinned(sp.csr_array(X), 2, np.random.default_rng(0))
+        for part in thin_counts(sp.csr_array(X), 2, np.random.default_rng(0))
     )
 
 

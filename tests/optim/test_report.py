@@ -18,7 +18,7 @@ from nmfcluster import (
     SimilarityFusionNMF,
     SSNMFClusterer,
 )
-from nmfcluster._utils.parallel import shared_out
+from nmfcluster._utils.parallel import run_calls
 
 has_callbacks = pytest.mark.skipif(
     find_spec("sklearn.callback") is None, reason="scikit-learn < 1.9 has no callbacks"
@@ -183,7 +183,7 @@ def test_a_line_a_batch_is_written_in_the_name_of_the_fit(caplog, n_jobs, monkey
 def test_calls_are_counted_wherever_they_run(backend):
     counted = []
     with parallel_config(backend, n_jobs=2):
-        found = shared_out(
+        found = run_calls(
             pow, (2,), [(k,) for k in range(5)], 2, partial(counted.append, 1)
         )
     assert found == [1, 2, 4, 8, 16]

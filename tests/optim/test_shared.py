@@ -12,7 +12,7 @@ from nmfcluster import SSNMFClusterer
 from nmfcluster._optim.run import SolverConfig, StoppingRule, run_starts
 from nmfcluster._optim.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster._utils import linalg
-from nmfcluster._utils.linalg import shared_blocks
+from nmfcluster._utils.linalg import share_blocks
 from nmfcluster.datasets import make_nested_rings
 from nmfcluster.similarity import Explicit, Factored
 
@@ -38,9 +38,9 @@ def ends(solver, make, rows, monkeypatch):
     starts = [partial(start, seed) for seed in range(2 if A.wide else 1)]
     found = []
     for size, n_jobs in ((10**6, 1), (rows, 1), (rows, 2), (rows, 3)):
-        monkeypatch.setattr(linalg, "ROWS", size)
+        monkeypatch.setattr(linalg, "BLOCK_ROWS", size)
         config = SolverConfig(3, solver, len(starts), stop, n_jobs)
-        with shared_blocks(n_jobs):  # a fresh matrix: its blocks are cut once
+        with share_blocks(n_jobs):  # a fresh matrix: its blocks are cut once
             objective = SymmetricObjective(make(), constant)
             found.append(run_starts(objective, starts, config, "toys"))
     return found
@@ -73,7 +73,7 @@ def test_jobs_change_no_bit_of_a_start(solver, storage, dtype, monkeypatch):
 @pytest.mark.parametrize("affinity", ["landmarks", "nearest_neighbors", "linear"])
 def test_jobs_change_no_bit_of_a_fit(affinity, monkeypatch):
     X, _ = make_nested_rings(120, random_state=0)
-    monkeypatch.setattr(linalg, "ROWS", 37)
+    monkeypatch.setattr(linalg, "BLOCK_ROWS", 37)
     fits = [
         SSNMFClusterer(3, affinity=affinity, random_state=0, n_jobs=n_jobs).fit(
             X, must_link=[(0, 5), (1, 9)], cannot_link=[(0, 1)]

@@ -14,7 +14,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
-from nmfcluster._utils.validation import normalised_weights
+from nmfcluster._utils.validation import normalize_weights
 from nmfcluster.datasets import make_partitions
 from nmfcluster.display import ConsensusMatrixDisplay
 from nmfcluster.partitions import base_partitions
@@ -36,17 +36,17 @@ def test_partitions_have_no_more_clusters_than_samples_differ(storage, scale):
 
 
 def test_weights_are_scaled_to_sum_to_1():
-    assert_allclose(normalised_weights(None, 4), 0.25)
-    assert_allclose(normalised_weights([1, 0, 3], 3), [0.25, 0, 0.75])
+    assert_allclose(normalize_weights(None, 4), 0.25)
+    assert_allclose(normalize_weights([1, 0, 3], 3), [0.25, 0, 0.75])
 
 
 def test_weights_that_do_not_fit_are_refused():
     for weights in ([1, 2], [[1, 2, 3]], [1, -1, 2], [0, 0, 0]):
         with pytest.raises(ValueError, match="weights must be 3 nonnegative numbers"):
-            normalised_weights(weights, 3)
+            normalize_weights(weights, 3)
     for bad in (np.nan, np.inf):
         with pytest.raises(ValueError, match=r"weights must be 2 .*finite"):
-            normalised_weights([1, bad], 2)
+            normalize_weights([1, bad], 2)
 
 
 LOST = [3, 20, 21, 22, 60, 61, 99]

@@ -20,7 +20,7 @@ from stack.shared import (
 )
 
 from nmfcluster import SimilarityStack
-from nmfcluster._utils.storage import cut
+from nmfcluster._utils.storage import submatrix
 from nmfcluster.stack.parsing import (
     check_cross,
     check_square,
@@ -145,7 +145,7 @@ def test_a_matrix_in_the_rows_and_columns_that_were_seen(storage):
 def test_a_cut_keeps_the_order_that_was_asked_for(storage):
     S = np.arange(12.0).reshape(3, 4)
     for columns in (None, np.array([3, 0])):
-        part = cut(storage(S), np.array([2, 0, 2]), columns)
+        part = submatrix(storage(S), np.array([2, 0, 2]), columns)
         assert sp.issparse(part) == (storage is not np.asarray)
         expected = S[[2, 0, 2]] if columns is None else S[[2, 0, 2]][:, columns]
         assert_array_equal(part.toarray() if sp.issparse(part) else part, expected)

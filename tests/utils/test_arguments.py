@@ -15,12 +15,12 @@ from sklearn.preprocessing import FunctionTransformer
 
 from nmfcluster import NMFConsensus
 from nmfcluster._utils.validation import (
+    axis_positions,
     check_count,
     check_number,
-    counted,
+    format_count,
+    format_value,
     pairwise_input,
-    positions,
-    shown,
 )
 
 DISTANCES = pairwise_distances(np.random.default_rng(0).normal(size=(8, 3)))
@@ -68,12 +68,12 @@ def test_estimators_of_pairs_are_known(estimator, X, kind):
 
 
 def test_one_thing_is_not_several():
-    assert [counted(n, "sample") for n in (0, 1, 2)] == [
+    assert [format_count(n, "sample") for n in (0, 1, 2)] == [
         "0 samples",
         "1 sample",
         "2 samples",
     ]
-    assert [counted(n, "entry") for n in (1, 3)] == ["1 entry", "3 entries"]
+    assert [format_count(n, "entry") for n in (1, 3)] == ["1 entry", "3 entries"]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_one_thing_is_not_several():
     ids=str,
 )
 def test_positions_are_those_that_indexing_takes(key, expected):
-    chosen = positions(key, 4, "row", "a table")
+    chosen = axis_positions(key, 4, "row", "a table")
     assert chosen.dtype.kind == "i"
     assert_array_equal(chosen, expected)
     if key is not None and len(expected):
@@ -128,14 +128,16 @@ BY_A_LIST = r"rows of a table must be named by a list or an array of integers, .
 )
 def test_positions_that_are_not_there_are_named(key, error, says):
     with pytest.raises(error, match=says):
-        positions(key, 4, "row", "a table")
+        axis_positions(key, 4, "row", "a table")
 
 
-@pytest.mark.parametrize("value", [1.0, "1", None, True, np.array([1])], ids=shown)
+@pytest.mark.parametrize(
+    "value", [1.0, "1", None, True, np.array([1])], ids=format_value
+)
 def test_a_count_is_an_int(value):
     with pytest.raises(TypeError, match="n must be an int, got ") as caught:
         check_count(value, "n")
-    assert shown(value) in str(caught.value)
+    assert format_value(value) in str(caught.value)
 
 
 def test_a_count_is_large_enough():
@@ -157,7 +159,7 @@ def test_a_number_is_one_of_its_range():
 
 
 def test_long_values_are_shown_in_part():
-    assert len(shown(list(range(10**4)))) < 60
+    assert len(format_value(list(range(10**4)))) < 60
 
 
 @pytest.mark.parametrize("method", ["fit", "fit_predict", "fit_transform"])

@@ -10,38 +10,38 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nmfcluster._utils import linalg
 from nmfcluster._utils.linalg import (
     RowBlocks,
-    by_rows,
     gram,
-    mapped,
-    shared_blocks,
-    summed,
+    map_blocks,
+    map_rows,
+    share_blocks,
+    sum_blocks,
 )
 from nmfcluster._utils.storage import rows_of
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(linalg, "ROWS", 7)
+    monkeypatch.setattr(linalg, "BLOCK_ROWS", 7)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, 3])
 @pytest.mark.parametrize("n_rows", [1, 7, 8, 40])
 def test_blocks_come_in_their_order(n_jobs, n_rows):
-    with shared_blocks(n_jobs):
-        found = list(by_rows(lambda block: (block.start, block.stop), n_rows))
+    with share_blocks(n_jobs):
+        found = list(map_blocks(lambda block: (block.start, block.stop), n_rows))
     assert found == [(a, min(a + 7, n_rows)) for a in range(0, n_rows, 7)]
 
 
 def test_threads_work_on_blocks_only_where_they_are_shared():
     def names():
-        return {*by_rows(lambda block: threading.current_thread().name, 70)}
+        return {*map_blocks(lambda block: threading.current_thread().name, 70)}
 
     here = {threading.current_thread().name}
     assert names() == here
     before = threading.active_count()
-    with shared_blocks(1):
+    with share_blocks(1):
         assert names() == here
-    with shared_blocks(2):
+    with share_blocks(2):
         assert threading.active_count() == before  # none is started before it is needed
         assert not names() & here
         others = []
@@ -59,18 +59,18 @@ def test_an_error_in_a_block_reaches_the_caller_and_no_thread_stays():
             raise MemoryError("of a block")
 
     before = threading.active_count()
-    with pytest.raises(MemoryError, match="of a block"), shared_blocks(2):
-        list(by_rows(work, 70))
+    with pytest.raises(MemoryError, match="of a block"), share_blocks(2):
+        list(map_blocks(work, 70))
     assert threading.active_count() == before
 
 
 def test_numpy_handles_errors_in_blocks_as_in_the_caller():
     X = np.zeros((1, 70, 2))
-    with shared_blocks(2):
+    with share_blocks(2):
         with np.errstate(divide="ignore"):
-            assert np.isinf(mapped(lambda x: 1 / x, X)).all()
+            assert np.isinf(map_rows(lambda x: 1 / x, X)).all()
         with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
-            mapped(lambda x: 1 / x, X)
+            map_rows(lambda x: 1 / x, X)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -85,11 +85,11 @@ def test_sums_and_products_are_the_literal_ones_and_the_same_for_any_number_of_j
     )
     found = []
     for n_jobs in (1, 2, 3):
-        with shared_blocks(n_jobs):
+        with share_blocks(n_jobs):
             results = [
                 gram(X, Y),
-                mapped(np.subtract, X, Y),
-                summed(lambda b: X[:, b].sum(1), 40),
+                map_rows(np.subtract, X, Y),
+                sum_blocks(lambda b: X[:, b].sum(1), 40),
             ]
             for array in (dense, wide, sp.csr_array(dense), sp.csr_array(wide)):
                 of_rows = RowBlocks(array)

@@ -12,11 +12,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nmfcluster._utils import labels as labels_module
 from nmfcluster._utils.labels import (
     cluster_counts,
-    columns_of,
     distinct_rows,
-    encode,
+    encode_labels,
     indicator,
     one_hot,
+    partition_columns,
     tuple_indicator,
 )
 from nmfcluster._utils.storage import group_indicator
@@ -48,9 +48,9 @@ def assert_encoded(found, codes, categories):
 @given(tables)
 def test_integers_are_numbered_in_order_and_negative_ones_are_missing(table):
     before = table.copy()
-    assert_encoded(encode(table, "P"), *encoded(table.tolist()))
+    assert_encoded(encode_labels(table, "P"), *encoded(table.tolist()))
     assert_encoded(
-        encode(list(table.T), "P"), *encoded(table.tolist())
+        encode_labels(list(table.T), "P"), *encoded(table.tolist())
     )  # one column at a time
     assert_array_equal(table, before)
 
@@ -65,19 +65,19 @@ def test_tables_longer_than_a_block(labels):
     table.flags.writeable = False
     codes = np.searchsorted(labels, table)
     codes[table < 0] = -1
-    assert_encoded(encode(table, "P"), codes, [labels, labels])
+    assert_encoded(encode_labels(table, "P"), codes, [labels, labels])
 
 
 def test_every_width_of_integers():
     for dtype in (np.int8, np.int16, np.int32, np.int64):
         table = np.array([[-128, 3], [2, 127], [5, -1]], dtype=dtype)
         assert_encoded(
-            encode(table, "P"), [[-1, 0], [0, 1], [1, -1]], [[2, 5], [3, 127]]
+            encode_labels(table, "P"), [[-1, 0], [0, 1], [1, -1]], [[2, 5], [3, 127]]
         )
     for dtype in (np.uint8, np.uint16, np.uint32, np.uint64):
         table = np.array([[0, 3], [2, 200], [5, 3]], dtype=dtype)
         assert_encoded(
-            encode(table, "P"), [[0, 0], [1, 1], [2, 0]], [[0, 2, 5], [3, 200]]
+            encode_labels(table, "P"), [[0, 0], [1, 1], [2, 0]], [[0, 2, 5], [3, 200]]
         )
 
 
@@ -85,7 +85,7 @@ def test_every_width_of_integers():
 def test_the_largest_number_of_a_type_is_a_label(dtype):
     most = np.iinfo(dtype).max
     table = np.array([[most], [3], [most]], dtype=dtype)
-    assert_encoded(encode(table, "P"), [[1], [0], [1]], [[3, most]])
+    assert_encoded(encode_labels(table, "P"), [[1], [0], [1]], [[3, most]])
 
 
 COLUMNS = {
@@ -130,7 +130,9 @@ COLUMNS = {
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_every_kind_of_column_with_missing_labels(kind):
     column, categories = COLUMNS[kind]
-    assert_encoded(encode([column], "P"), [[0], [-1], [1], [0], [-1]], [categories])
+    assert_encoded(
+        encode_labels([column], "P"), [[0], [-1], [1], [0], [-1]], [categories]
+    )
 
 
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
@@ -140,7 +142,7 @@ def test_every_kind_of_frame(library):
         if kind.startswith(of_library):
             frame = library.DataFrame({"one": column, "two": [1, 1, 0, 0, 1]})
             codes = [[0, 1], [-1, 1], [1, 0], [0, 0], [-1, 1]]
-            assert_encoded(encode(frame, "P"), codes, [categories, [0, 1]])
+            assert_encoded(encode_labels(frame, "P"), codes, [categories, [0, 1]])
 
 
 def test_booleans():
@@ -150,7 +152,7 @@ def test_booleans():
         [[True, False, True]],
         pd.DataFrame({"t": pd.array([True, False, True], dtype="boolean")}),
     ):
-        assert_encoded(encode(table, "P"), [[1], [0], [1]], [[0, 1]])
+        assert_encoded(encode_labels(table, "P"), [[1], [0], [1]], [[0, 1]])
 
 
 def test_strings_of_fixed_width_of_any_width_and_of_bytes():
@@ -158,28 +160,32 @@ def test_strings_of_fixed_width_of_any_width_and_of_bytes():
     for kind in ("U", "S", "T")[: 3 if hasattr(np.dtypes, "StringDType") else 2]:
         typed = table.astype(np.dtypes.StringDType() if kind == "T" else kind)
         for form in (typed, list(typed.T), typed.astype(object)):
-            assert_encoded(encode(form, "P"), [[1, 0], [0, 0]], [["a", "b"], ["x"]])
-    assert_encoded(encode([[b"b", b"\xff"]], "P"), [[1], [0]], [["\\xff", "b"]])
+            assert_encoded(
+                encode_labels(form, "P"), [[1, 0], [0, 0]], [["a", "b"], ["x"]]
+            )
+    assert_encoded(encode_labels([[b"b", b"\xff"]], "P"), [[1], [0]], [["\\xff", "b"]])
 
 
 @pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="needs NumPy 2")
 def test_missing_strings_of_any_width():
     kind = np.dtypes.StringDType(na_object=np.nan)
     column = np.array(["b", np.nan, "a"], dtype=kind)
-    assert_encoded(encode([column], "P"), [[1], [-1], [0]], [["a", "b"]])
+    assert_encoded(encode_labels([column], "P"), [[1], [-1], [0]], [["a", "b"]])
 
 
 def test_a_list_holds_partitions_and_an_array_columns():
     vectors = [[0, 1, 1], ["x", "x", "y"]]
     codes = [[0, 0], [1, 0], [1, 1]]
-    assert_encoded(encode(vectors, "P"), codes, [[0, 1], ["x", "y"]])
-    assert_encoded(encode(tuple(vectors), "P"), codes, [[0, 1], ["x", "y"]])
-    assert_encoded(encode(np.array(vectors[:1]).T, "P"), [[0], [1], [1]], [[0, 1]])
+    assert_encoded(encode_labels(vectors, "P"), codes, [[0, 1], ["x", "y"]])
+    assert_encoded(encode_labels(tuple(vectors), "P"), codes, [[0, 1], ["x", "y"]])
+    assert_encoded(
+        encode_labels(np.array(vectors[:1]).T, "P"), [[0], [1], [1]], [[0, 1]]
+    )
 
 
 def test_a_column_without_any_label():
     for missing in (np.array([[-1], [-5]]), [[None, None]], [[np.nan, np.nan]]):
-        assert_encoded(encode(missing, "P"), [[-1], [-1]], [[]])
+        assert_encoded(encode_labels(missing, "P"), [[-1], [-1]], [[]])
 
 
 def test_labels_of_mixed_or_other_kinds_are_refused():
@@ -193,7 +199,7 @@ def test_labels_of_mixed_or_other_kinds_are_refused():
         pd.Series([1, "a"], dtype=object),
     ):
         with pytest.raises(TypeError, match=r"P\[:, 1\] must hold"):
-            encode([np.zeros(len(column), dtype=int), column], "P")
+            encode_labels([np.zeros(len(column), dtype=int), column], "P")
 
 
 def test_floats_that_are_not_whole_are_refused():
@@ -205,23 +211,23 @@ def test_floats_that_are_not_whole_are_refused():
         with pytest.raises(
             ValueError, match=rf"P\[:, 0\] must hold .* got the number {number}"
         ):
-            encode([np.array(column)], "P")
+            encode_labels([np.array(column)], "P")
 
 
 def test_nan_among_the_strings_of_a_list_is_missing():
     assert_encoded(
-        encode([["a", float("nan"), "b"]], "P"), [[0], [-1], [1]], [["a", "b"]]
+        encode_labels([["a", float("nan"), "b"]], "P"), [[0], [-1], [1]], [["a", "b"]]
     )
 
 
 def test_strings_and_numbers_in_a_list_are_refused():
     with pytest.raises(TypeError, match="must hold labels of one kind"):
-        encode([["a", 1, "b"]], "P")
+        encode_labels([["a", 1, "b"]], "P")
 
 
 def test_two_columns_of_a_frame_may_share_their_name():
     frame = pd.DataFrame([[0, 1], [1, 1]], columns=["t", "t"])
-    assert_encoded(encode(frame, "P"), [[0, 0], [1, 0]], [[0, 1], [1]])
+    assert_encoded(encode_labels(frame, "P"), [[0, 0], [1, 0]], [[0, 1], [1]])
 
 
 def test_what_is_no_table_is_refused():
@@ -238,38 +244,39 @@ def test_what_is_no_table_is_refused():
         (np.ndarray, "P must be one table of labels, got <class"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):
-            columns_of(table, "P")
+            partition_columns(table, "P")
     with pytest.raises(TypeError, match="got a sparse matrix"):
-        columns_of(indicator(np.zeros((2, 1), int), np.array([1])), "P")
+        partition_columns(indicator(np.zeros((2, 1), int), np.array([1])), "P")
 
 
 @given(tables, tables)
 def test_known_categories_number_new_labels_as_before(table, new):
     new = new[:, np.arange(table.shape[1]) % new.shape[1]]
-    _, categories = encode(table, "P")
+    _, categories = encode_labels(table, "P")
     expected = [
         [list(known).index(label) if label in known else -1 for label in column]
         for column, known in zip(new.T, categories, strict=True)
     ]
-    codes, found = encode(new, "P", categories)
+    codes, found = encode_labels(new, "P", categories)
     assert_array_equal(codes.T, expected)
-    assert_array_equal(encode(new.astype(float), "P", categories)[0], codes)
+    assert_array_equal(encode_labels(new.astype(float), "P", categories)[0], codes)
     assert all(one is other for one, other in zip(found, categories, strict=True))
 
 
 def test_known_categories_of_strings():
-    _, categories = encode([["b", "d"]], "P")
+    _, categories = encode_labels([["b", "d"]], "P")
     assert_array_equal(
-        encode([["a", "b", "c", "d", "e"]], "P", categories)[0].T, [[-1, 0, -1, 1, -1]]
+        encode_labels([["a", "b", "c", "d", "e"]], "P", categories)[0].T,
+        [[-1, 0, -1, 1, -1]],
     )
 
 
 def test_known_categories_that_do_not_fit_are_refused():
-    _, categories = encode(np.array([[0], [1]]), "P")
+    _, categories = encode_labels(np.array([[0], [1]]), "P")
     with pytest.raises(ValueError, match="P has 2 partitions, in fit it had 1"):
-        encode(np.zeros((1, 2), dtype=int), "P", categories)
+        encode_labels(np.zeros((1, 2), dtype=int), "P", categories)
     with pytest.raises(TypeError, match="another kind than those of fit"):
-        encode([["a"]], "P", categories)
+        encode_labels([["a"]], "P", categories)
 
 
 # --- indicators --------------------------------------------------------------------------------
@@ -277,7 +284,7 @@ def test_known_categories_that_do_not_fit_are_refused():
 
 @given(tables)
 def test_indicator_has_a_one_for_every_label(table):
-    codes, categories = encode(table, "P")
+    codes, categories = encode_labels(table, "P")
     sizes = np.array([len(known) for known in categories])
     assert_array_equal(cluster_counts(codes), sizes)
     expected = [
@@ -363,7 +370,9 @@ def test_distinct_rows_whose_keys_collide(monkeypatch):
     codes = np.random.default_rng(0).integers(-1, 3, size=(60, 3))
     for modulus in (1, 2):
         keys = codes.sum(axis=1) % modulus
-        monkeypatch.setattr(labels_module, "row_keys", lambda codes, keys=keys: keys)
+        monkeypatch.setattr(
+            labels_module, "hash_label_rows", lambda codes, keys=keys: keys
+        )
         assert_distinct(codes, *distinct_rows(codes))
 
 
@@ -371,7 +380,9 @@ def test_one_late_collision_is_noticed(monkeypatch):
     codes = np.zeros((20_000, 2), dtype=np.int32)
     codes[-1] = 1  # in another block than the first of its group
     monkeypatch.setattr(
-        labels_module, "row_keys", lambda codes: np.zeros(len(codes), dtype=np.uint64)
+        labels_module,
+        "hash_label_rows",
+        lambda codes: np.zeros(len(codes), dtype=np.uint64),
     )
     first, groups, counts = distinct_rows(codes)
     assert_array_equal(codes[first][groups], codes)
@@ -388,4 +399,4 @@ def test_the_order_of_distinct_rows_does_not_depend_on_that_of_the_rows(codes, r
 
 def test_keys_of_rows_differ():
     codes = np.stack(np.meshgrid(*[np.arange(-1, 9)] * 4), axis=-1).reshape(-1, 4)
-    assert len(set(labels_module.row_keys(codes).tolist())) == len(codes)
+    assert len(set(labels_module.hash_label_rows(codes).tolist())) == len(codes)

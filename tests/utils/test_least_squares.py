@@ -8,7 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
 from nmfcluster._utils import linalg as module
-from nmfcluster._utils.linalg import descend, exact_rows, nonnegative_rows
+from nmfcluster._utils.linalg import (
+    approximate_nnls_rows,
+    coordinate_descent,
+    nnls_rows,
+)
 
 seeds = st.integers(0, 10**6)
 
@@ -74,7 +78,7 @@ def test_a_sweep_sets_entry_after_entry_to_its_minimum(
     N, F = rng.normal(size=(3, k, m)), rng.uniform(size=(3, k, m))
     read_only(N, G)
     expected = [swept(*start, sweeps) for start in zip(F, N, G, strict=True)]
-    descend(F, N, G, sweeps, column_by_column=column_by_column)
+    coordinate_descent(F, N, G, sweeps, column_by_column=column_by_column)
     assert_allclose(F, expected, rtol=1e-9, atol=1e-10)
 
 
@@ -85,10 +89,10 @@ def test_starts_side_by_side_are_swept_as_each_alone_to_the_bit():
         rng.normal(size=(7, 4, 20_000)),
     )  # more than a cache holds
     F, alone = np.zeros_like(N), np.zeros_like(N)
-    descend(F, N, A @ A.mT, 2)
+    coordinate_descent(F, N, A @ A.mT, 2)
     for start in range(7):
         one = slice(start, start + 1)
-        descend(alone[one], N[one], A[one] @ A[one].mT, 2)
+        coordinate_descent(alone[one], N[one], A[one] @ A[one].mT, 2)
     assert_array_equal(F, alone)
 
 
@@ -99,7 +103,7 @@ def test_many_sweeps_end_at_the_least_squares_solution(seed, k):
     H = H + np.eye(*H.shape)
     B, G = products(X, H)
     F = np.ones((k, 5))
-    descend(F[None], B.T[None], G[None], 500)
+    coordinate_descent(F[None], B.T[None], G[None], 500)
     assert_allclose(F.T, least_squares(X, H), atol=1e-8)
 
 
@@ -107,7 +111,7 @@ def test_sweeps_keep_float32():
     X, H = problem(np.random.default_rng(0), 5, 3, 12)
     B, G = products(X.astype(np.float32), H.astype(np.float32))
     F = np.ones((3, 5), dtype=np.float32)
-    descend(F[None], B.T[None], G[None], 7)
+    coordinate_descent(F[None], B.T[None], G[None], 7)
     assert F.dtype == np.float32
     assert_allclose(F, swept(np.ones((3, 5)), B.T, G, 7), rtol=1e-4, atol=1e-5)
 
@@ -119,7 +123,7 @@ def test_sweeps_keep_float32():
 def test_nonnegative_rows_are_least_squares_solutions(seed, n, k):
     rng = np.random.default_rng(seed)
     X, Y = rng.normal(size=(k + 3, k)), rng.normal(size=(n, k + 3))
-    found = nonnegative_rows(*read_only(Y @ X, X.T @ X), max_sweeps=3000)
+    found = approximate_nnls_rows(*read_only(Y @ X, X.T @ X), max_sweeps=3000)
     assert_allclose(found, [nnls(X, y)[0] for y in Y], atol=1e-4)
 
 
@@ -136,13 +140,13 @@ def test_nonnegative_rows_are_swept_until_no_entry_changes_much(apart, settles):
             if abs(F - before).max() <= 1e-6 * F.max():
                 break
         assert (n_sweeps < 100) == settles
-        assert_allclose(nonnegative_rows(B, G), F.T, rtol=1e-10, atol=1e-12)
+        assert_allclose(approximate_nnls_rows(B, G), F.T, rtol=1e-10, atol=1e-12)
 
 
 def test_nonnegative_rows_of_a_table_longer_than_a_block():
     rng = np.random.default_rng(11)
     X, B = rng.normal(size=(6, 3)), rng.normal(size=(20_000, 3))
-    H = nonnegative_rows(B, X.T @ X)
+    H = approximate_nnls_rows(B, X.T @ X)
     slope = H @ X.T @ X - B  # at the solution: 0 where H > 0, else >= 0
     assert H.min() == 0
     assert abs(slope[H > 0]).max() < 1e-3
@@ -151,16 +155,17 @@ def test_nonnegative_rows_of_a_table_longer_than_a_block():
 
 def test_nonnegative_rows_are_finite_for_a_column_of_zeros():
     G, B = np.diag([2.0, 0.0]), np.array([[4.0, 0.0], [-1.0, 0.0]])
-    assert_allclose(nonnegative_rows(B, G), [[2, 0], [0, 0]])
+    assert_allclose(approximate_nnls_rows(B, G), [[2, 0], [0, 0]])
     assert (
-        nonnegative_rows(B.astype(np.float32), G.astype(np.float32)).dtype == np.float32
+        approximate_nnls_rows(B.astype(np.float32), G.astype(np.float32)).dtype
+        == np.float32
     )
 
 
 def test_fewer_sweeps_stop_earlier():
     G, exact = np.array([[1.0, 0.9], [0.9, 1.0]]), np.array([[1.0, 2.0]])
     error = [
-        abs(nonnegative_rows(exact @ G, G, max_sweeps=m) - exact).max()
+        abs(approximate_nnls_rows(exact @ G, G, max_sweeps=m) - exact).max()
         for m in (1, 5, 200)
     ]
     assert error[0] > error[1] > error[2]
@@ -173,7 +178,7 @@ def test_fewer_sweeps_stop_earlier():
 @given(seeds, st.integers(1, 6), st.sampled_from([0, 1e-3, 0.3]))
 def test_exact_rows_are_least_squares_solutions(seed, k, noise):
     X, H = problem(np.random.default_rng(seed), 8, k, k + 15, noise=noise)
-    W = exact_rows(*products(X, H))
+    W = nnls_rows(*products(X, H))
     assert_minimal(X, W, H)
     if np.linalg.cond(H) < 100:
         assert_allclose(W, least_squares(X, H), atol=1e-7 if noise == 0 else 1e-10)
@@ -186,28 +191,28 @@ def test_exact_rows_take_a_system_for_each_row(seed, k):
     B, G = np.einsum("npk,np->nk", A, y), np.einsum("npk,npl->nkl", A, A)
     expected = [nnls(own, of)[0] for own, of in zip(A, y, strict=True)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_ENTRIES", 3 * k**2)
-        assert_allclose(exact_rows(B, G), expected, atol=1e-8)
+        patch.setattr(module, "_SOLVED_ENTRIES", 3 * k**2)
+        assert_allclose(nnls_rows(B, G), expected, atol=1e-8)
 
 
 def test_exact_rows_of_data_without_noise_are_exact():
     """Rows of X are made of some rows of H: the slopes of the others are 0 at the solution."""
     for seed in range(10):
         X, H = problem(np.random.default_rng(seed), 30, 5, 25, noise=0)
-        assert_allclose(exact_rows(*products(X, H)), least_squares(X, H), atol=1e-12)
+        assert_allclose(nnls_rows(*products(X, H)), least_squares(X, H), atol=1e-12)
 
 
 def test_an_entry_far_smaller_than_the_others_is_found_unless_it_may_be_rounding():
     """It is not solved for at first: its slope, 3/4 of it, decides."""
     G = np.array([[1.0, -0.5], [-0.5, 1.0]])
     small, rounding = np.array([[1.0, 1e-11]]), np.array([[1.0, 1e-13]])
-    assert_allclose(exact_rows(small @ G, G), small, rtol=1e-3)
-    assert exact_rows(rounding @ G, G)[0, 1] == 0
+    assert_allclose(nnls_rows(small @ G, G), small, rtol=1e-3)
+    assert nnls_rows(rounding @ G, G)[0, 1] == 0
 
 
 def test_exact_rows_of_a_diagonal_are_quotients_to_rounding():
     B, G = np.array([[3.0, 5.0, -1.0]]), np.diag([2.0, 4.0, 1.0])
-    assert_allclose(exact_rows(B, G), [[1.5, 1.25, 0]], rtol=3e-14)
+    assert_allclose(nnls_rows(B, G), [[1.5, 1.25, 0]], rtol=3e-14)
 
 
 @pytest.mark.parametrize(("noise", "dtype"), [(0, np.float64), (0.3, np.float32)])
@@ -217,37 +222,37 @@ def test_an_exact_row_does_not_depend_on_those_beside_it(noise, dtype):
         X, H = problem(rng, 60, 5, 25, noise=noise)
         X[:3] *= 1e6  # beside a large row, a small one is not done with sooner
         B, G = products(X.astype(dtype), H.astype(dtype))
-        W, order = exact_rows(B, G), rng.permutation(60)
-        assert_array_equal(exact_rows(B[order], G), W[order])
-        assert_array_equal(np.concatenate([exact_rows(b[None], G) for b in B]), W)
+        W, order = nnls_rows(B, G), rng.permutation(60)
+        assert_array_equal(nnls_rows(B[order], G), W[order])
+        assert_array_equal(np.concatenate([nnls_rows(b[None], G) for b in B]), W)
 
 
 @pytest.mark.parametrize("spread", [0.1, 1e-3])
 def test_exact_rows_are_exact_where_rows_of_h_are_much_alike(spread):
     for seed in range(4):
         X, H = problem(np.random.default_rng(seed), 30, 6, 40, noise=0.1, spread=spread)
-        assert_minimal(X, exact_rows(*products(X, H)), H)
+        assert_minimal(X, nnls_rows(*products(X, H)), H)
 
 
 def test_exact_rows_are_exact_where_one_column_outweighs_all_others():
     for seed in range(4):
         X, H = problem(np.random.default_rng(seed), 30, 3, 13)
         X[:, 0], H[:, 0] = 700 * (1 + X[:, 0]), 700 * (1 + H[:, 0])
-        W = exact_rows(*products(X, H))
+        W = nnls_rows(*products(X, H))
         assert_minimal(X, W, H)
         assert_allclose(W, least_squares(X, H), atol=1e-6)
 
 
 def test_exact_rows_for_many_clusters():
     X, H = problem(np.random.default_rng(1), 40, 40, 120)
-    W = exact_rows(*products(X, H))
+    W = nnls_rows(*products(X, H))
     assert_allclose(W, least_squares(X, H), atol=1e-10)
 
 
 def test_exact_rows_of_a_table_longer_than_a_block():
     X, H = problem(np.random.default_rng(2), 9000, 3, 6)
     B, G = products(X, H)
-    W = exact_rows(B, G)
+    W = nnls_rows(B, G)
     chosen = [
         0,
         1,
@@ -268,7 +273,7 @@ def test_exact_rows_share_out_equal_rows_of_h_in_some_way():
     for seed in range(5):
         X, H = problem(np.random.default_rng(seed), 20, 4, 20)
         H = np.concatenate([H, H[:2], 3 * H[2:3]])
-        W = exact_rows(*products(X, H))
+        W = nnls_rows(*products(X, H))
         assert_minimal(X, W, H)
         merged = W[:, :4] + W[:, [4, 5, 6, 3]] * np.array([1, 1, 3, 0])
         assert_allclose(merged, least_squares(X, H[:4]), atol=1e-7)
@@ -277,17 +282,17 @@ def test_exact_rows_share_out_equal_rows_of_h_in_some_way():
 def test_exact_rows_for_a_zero_row_of_h_and_a_zero_row_of_x():
     X, H = problem(np.random.default_rng(3), 20, 4, 20)
     H[1], X[5] = 0, 0
-    W = exact_rows(*products(X, H))
+    W = nnls_rows(*products(X, H))
     assert_array_equal(W[:, 1], 0)
     assert_array_equal(W[5], 0)
     assert_allclose(W, least_squares(X, H), atol=1e-11)
-    assert_array_equal(exact_rows(np.zeros((2, 3)), np.zeros((3, 3))), 0)
-    assert exact_rows(np.zeros((0, 3)), np.eye(3)).shape == (0, 3)
+    assert_array_equal(nnls_rows(np.zeros((2, 3)), np.zeros((3, 3))), 0)
+    assert nnls_rows(np.zeros((0, 3)), np.eye(3)).shape == (0, 3)
 
 
 def test_exact_rows_keep_float32():
     X, H = (F.astype(np.float32) for F in problem(np.random.default_rng(4), 30, 4, 20))
-    W = exact_rows(*products(X, H))
+    W = nnls_rows(*products(X, H))
     assert W.dtype == np.float32
     assert_allclose(W, least_squares(X, H), atol=1e-5)
 
@@ -296,12 +301,12 @@ def test_exact_rows_keep_float32():
 def test_exact_rows_do_not_depend_on_scale(dtype):
     X, H = problem(np.random.default_rng(5), 30, 4, 20)
     B, G = products(X.astype(dtype), H.astype(dtype))
-    W = exact_rows(B, G)
+    W = nnls_rows(B, G)
     for a, b in [(2.0**40, 1.0), (2.0**-40, 1.0), (1.0, 2.0**40), (1.0, 2.0**-40)]:
-        scaled = exact_rows((B * a * b).astype(dtype), (G * b * b).astype(dtype))
+        scaled = nnls_rows((B * a * b).astype(dtype), (G * b * b).astype(dtype))
         assert_array_equal(scaled * dtype(b / a), W)  # the same bits, for powers of two
     unequal = np.array([1e-8, 1.0, 1e8, 1e3])
-    scaled = exact_rows(
+    scaled = nnls_rows(
         (B * unequal).astype(dtype), (G * np.outer(unequal, unequal)).astype(dtype)
     )
     assert_allclose(scaled * unequal, W, atol=1e-11 if dtype is np.float64 else 1e-5)
@@ -317,13 +322,13 @@ def bands(k, width, n, p):
 @pytest.fixture
 def one_by_one(monkeypatch):
     """Return the list of tables whose rows are solved by changes of one entry at a time."""
-    tables, original = [], module._one_by_one
+    tables, original = [], module._active_set
 
     def noted(B, G):
         tables.append(B)
         return original(B, G)
 
-    monkeypatch.setattr(module, "_one_by_one", noted)
+    monkeypatch.setattr(module, "_active_set", noted)
     return tables
 
 
@@ -331,7 +336,7 @@ def one_by_one(monkeypatch):
 def test_exact_rows_are_exact_for_bands_that_overlap(k, width, one_by_one):
     """Exchanges of many entries at once go in circles here."""
     X, H = bands(k, width, 40, 300)
-    W = exact_rows(*products(X, H))
+    W = nnls_rows(*products(X, H))
     errors = (np.linalg.norm(X - F @ H, axis=1) for F in (W, least_squares(X, H)))
     assert_allclose(*errors, rtol=1e-9)
     assert one_by_one
@@ -361,7 +366,7 @@ def test_exchanges_that_go_in_circles_end_after_three_rounds(one_by_one):
     X, H = bands(8, 0.05, 300, 60)
     H /= np.linalg.norm(H, axis=1, keepdims=True)
     B, G = products(X, H)
-    W, expected = exact_rows(B, G), [exchanged(b, G) for b in B]
+    W, expected = nnls_rows(B, G), [exchanged(b, G) for b in B]
     circling = np.array([h is None for h in expected])
     assert 0 < circling.sum() < 100
     [rest] = one_by_one
@@ -374,7 +379,7 @@ def test_data_without_noise_need_no_exchanges_of_single_entries(one_by_one):
     """The slopes of entries that are 0 are rounding: none may count as being on the wrong side."""
     for seed in range(20):
         X, H = problem(np.random.default_rng(seed), 100, 6, 30, noise=0)
-        exact_rows(*products(X, H))
+        nnls_rows(*products(X, H))
     assert not one_by_one
 
 
@@ -384,5 +389,5 @@ def test_changes_of_one_entry_at_a_time_are_many_before_they_are_given_up(monkey
     monkeypatch.setattr(
         module, "nnls", lambda A, y, maxiter: limits.add(maxiter) or nnls(A, y)
     )
-    exact_rows(*products(*bands(12, 0.1, 9, 60)))
+    nnls_rows(*products(*bands(12, 0.1, 9, 60)))
     assert limits == {1200}

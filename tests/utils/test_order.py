@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from nmfcluster import PairwiseConstraints
-from nmfcluster._utils.order import canonical_order, row_keys
+from nmfcluster._utils.order import canonical_order, hash_rows
 
 RNG = np.random.default_rng(0)
 #: whole numbers in float32, many of them 0, and many rows more than once
@@ -40,22 +40,22 @@ def with_stored_zeros(X):
     ],
 )
 def test_keys_are_those_of_the_numbers(form, monkeypatch):
-    expected = row_keys(TABLE)
-    monkeypatch.setattr("nmfcluster._utils.order._ENTRIES", 20)  # several blocks
-    assert_array_equal(row_keys(form(TABLE)), expected)
+    expected = hash_rows(TABLE)
+    monkeypatch.setattr("nmfcluster._utils.order._HASHED_ENTRIES", 20)  # several blocks
+    assert_array_equal(hash_rows(form(TABLE)), expected)
 
 
 def test_rows_have_one_key_where_they_are_equal_alone():
     n_distinct = len(np.unique(TABLE, axis=0))
-    assert len(np.unique(row_keys(TABLE))) == n_distinct < len(TABLE)
+    assert len(np.unique(hash_rows(TABLE))) == n_distinct < len(TABLE)
     holey = TABLE.copy()
     holey[::2, 0] = np.nan
     holey[::4, 0] = -np.array(np.nan)  # of another sign
     equal = {tuple(row) for row in np.where(np.isnan(holey), 99, holey).tolist()}
-    assert len(np.unique(row_keys(holey))) == len(equal)
-    assert len(np.unique(row_keys(np.eye(50)))) == 50
-    assert row_keys(np.zeros((0, 3))).shape == (0,)
-    assert len(np.unique(row_keys(np.zeros((3, 0))))) == 1
+    assert len(np.unique(hash_rows(holey))) == len(equal)
+    assert len(np.unique(hash_rows(np.eye(50)))) == 50
+    assert hash_rows(np.zeros((0, 3))).shape == (0,)
+    assert len(np.unique(hash_rows(np.zeros((3, 0))))) == 1
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -67,7 +67,7 @@ def test_shuffled_tables_are_put_into_one_order(form):
     )
     assert_array_equal(TABLE[moved][again.samples], TABLE[order.samples])
     assert_array_equal(other[moved][again.samples], other[order.samples])
-    assert_array_equal(np.arange(300)[order.samples][order.places], np.arange(300))
+    assert_array_equal(np.arange(300)[order.samples][order.ranks], np.arange(300))
     both = np.column_stack([TABLE, other])[order.samples]
     assert_array_equal(again.first, order.first)
     for place, first in enumerate(order.first):  # the first equal one
@@ -101,8 +101,8 @@ def test_shuffled_similarities_are_put_into_one_order(form):
         canonical_order(similarities=[form(T)]) for T in (S, S[np.ix_(moved, moved)])
     )
     expected, found = (
-        order.of_both(form(S)),
-        again.of_both(form(S[np.ix_(moved, moved)])),
+        order.permute(form(S)),
+        again.permute(form(S[np.ix_(moved, moved)])),
     )
     if form is sp.csr_array:
         for part in ("indptr", "indices", "data"):
@@ -131,8 +131,8 @@ def test_rows_that_differ_stand_for_their_copies(form):
     order = canonical_order(form(TABLE))
     rows = TABLE[order.distinct]
     assert len(rows) == len(np.unique(TABLE, axis=0)) < len(TABLE)
-    assert_array_equal(rows[order.among_distinct], TABLE)
-    assert_array_equal(order.counts, np.bincount(order.among_distinct))
+    assert_array_equal(rows[order.distinct_inverse], TABLE)
+    assert_array_equal(order.counts, np.bincount(order.distinct_inverse))
     twice = canonical_order(form(np.repeat(TABLE, 2, axis=0)))  # in the same order
     assert_array_equal(TABLE[twice.distinct // 2], rows)
     assert_array_equal(twice.counts, 2 * order.counts)

@@ -16,7 +16,7 @@ from nmfcluster import (
     SimilarityStack,
     SSNMFClusterer,
 )
-from nmfcluster._utils.validation import order_of
+from nmfcluster._utils.validation import row_order
 from nmfcluster.datasets import make_partitions
 
 X, Y = make_blobs(40, centers=3, cluster_std=3, random_state=0)
@@ -113,9 +113,9 @@ def test_columns_are_put_into_the_order_of_rows():
 
 def test_names_that_occur_twice_tell_nothing():
     one, other = pd.Index(["a", "a", "b"]), pd.Index(["a", "b", "a"])
-    assert order_of(one, one, "table") is None
+    assert row_order(one, one, "table") is None
     with pytest.raises(ValueError, match="occur twice"):
-        order_of(one, other, "table")
+        row_order(one, other, "table")
 
 
 SIMILAR = [

@@ -12,7 +12,7 @@ from nmfcluster import (
     SimilarityFusionNMF,
     SSNMFClusterer,
 )
-from nmfcluster._utils.validation import check_stored
+from nmfcluster._utils.validation import check_sparse_indices
 from nmfcluster.model_selection import choose_n_clusters
 from nmfcluster.partitions import base_partitions
 from nmfcluster.stack import ViewStack
@@ -46,7 +46,7 @@ def test_every_kind_is_checked(kind, part, value):
     with pytest.raises(
         ValueError, match=r"^X must be a sparse matrix .*shape \(12, 12\), but"
     ):
-        check_stored(broken(kind, part, value), "X")
+        check_sparse_indices(broken(kind, part, value), "X")
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo", "lil", "dok", "dia"])
@@ -55,7 +55,7 @@ def test_what_is_right_passes_and_is_not_written_to(kind):
     if kind in ("csr", "csc", "bsr"):
         X.data, X.indices = np.append(X.data, X.data[:1], 0), np.append(X.indices, FAR)
         parts = X.data, X.indices, X.indptr
-    check_stored(X, "X")
+    check_sparse_indices(X, "X")
     if kind in ("csr", "csc", "bsr"):  # what no entry uses is still there
         assert all(
             a is b for a, b in zip(parts, (X.data, X.indices, X.indptr), strict=True)

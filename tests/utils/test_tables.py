@@ -20,7 +20,7 @@ from nmfcluster import (
     SimilarityFusionNMF,
     SSNMFClusterer,
 )
-from nmfcluster._utils.validation import canonical
+from nmfcluster._utils.validation import canonical_csr
 from nmfcluster.affinity import make_affinity, path_kernel
 from nmfcluster.display import BiclusterDisplay
 from nmfcluster.model_selection import choose_n_clusters
@@ -259,7 +259,7 @@ def in_parts(dense):
 
 def test_entries_are_stored_once_and_what_was_handed_in_stays():
     matrix = in_parts(X)
-    found = canonical(matrix)
+    found = canonical_csr(matrix)
     assert found.nnz == X.size
     assert matrix.nnz == 2 * X.size
     assert found.indices.dtype == found.indptr.dtype == np.int32

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster._utils import sampling
-from nmfcluster._utils.sampling import overdispersion, thinned
+from nmfcluster._utils.sampling import overdispersion, thin_counts
 
 COUNTS = np.random.default_rng(0).poisson(3.0, size=(8, 5)).astype(float)
 COUNTS[2] = 0
@@ -34,7 +34,7 @@ def test_parts_sum_to_the_table_and_keep_its_type(dtype, dispersed):
             2**24 + 2,
             2**24 - 1,
         )  # the first two: no odd number near them
-    parts = thinned(X, 4, rng(), dispersed)
+    parts = thin_counts(X, 4, rng(), dispersed)
     assert len(parts) == 4
     for part in parts:
         assert part.dtype == dtype
@@ -46,12 +46,12 @@ def test_parts_sum_to_the_table_and_keep_its_type(dtype, dispersed):
 
 @pytest.mark.parametrize("dispersed", [0, 0.5])
 def test_sparse_tables_have_the_parts_of_dense_ones(dispersed):
-    dense = thinned(COUNTS, 3, rng(), dispersed)
+    dense = thin_counts(COUNTS, 3, rng(), dispersed)
     padded = sp.csr_array(COUNTS + 1)
     padded.data -= 1  # zeros are stored
     for stored in (sp.csr_array(COUNTS), padded):
         for part, expected in zip(
-            thinned(stored, 3, rng(), dispersed), dense, strict=True
+            thin_counts(stored, 3, rng(), dispersed), dense, strict=True
         ):
             assert_array_equal(part.toarray(), expected)
             assert part.data.all()
@@ -59,13 +59,13 @@ def test_sparse_tables_have_the_parts_of_dense_ones(dispersed):
 
 
 def test_large_tables_are_shared_out_in_blocks(monkeypatch):
-    monkeypatch.setattr("nmfcluster._utils.sampling._ENTRIES", 7)
-    assert_array_equal(sum(thinned(COUNTS, 3, rng())), COUNTS)
+    monkeypatch.setattr("nmfcluster._utils.sampling._DRAWN_ENTRIES", 7)
+    assert_array_equal(sum(thin_counts(COUNTS, 3, rng())), COUNTS)
 
 
 def moments(dispersed, n=20_000, count=12):
     """Return the means and the variances of five parts of many equal counts."""
-    parts = np.array(thinned(np.full((n, 1), count), 5, rng(), dispersed))[:, :, 0]
+    parts = np.array(thin_counts(np.full((n, 1), count), 5, rng(), dispersed))[:, :, 0]
     return parts.mean(axis=1), parts.var(axis=1)
 
 
@@ -88,11 +88,11 @@ def test_parts_are_independent(dispersed):
     drawn = rng(1)
     means = drawn.gamma(1 / dispersed, 4 * dispersed, size=40_000) if dispersed else 4.0
     X = drawn.poisson(means, size=40_000)[:, None]
-    parts = np.array(thinned(X, 2, drawn, dispersed))[:, :, 0]
+    parts = np.array(thin_counts(X, 2, drawn, dispersed))[:, :, 0]
     assert abs(np.corrcoef(parts)[0, 1]) < 0.02
     assert_allclose(parts.var(axis=1), 2 + 2 * dispersed * 4, rtol=0.05)
     if dispersed:  # parts of Poisson numbers would not be
-        assert np.corrcoef(np.array(thinned(X, 2, drawn))[:, :, 0])[0, 1] > 0.3
+        assert np.corrcoef(np.array(thin_counts(X, 2, drawn))[:, :, 0])[0, 1] > 0.3
 
 
 def dispersed_table(phi, n=120, p=90, k=3):
@@ -135,7 +135,7 @@ def test_counts_that_vary_less_have_no_dispersion():
 def test_of_a_large_table_a_part_is_looked_at(monkeypatch):
     X, W, H = dispersed_table(0.5)
     whole = overdispersion(X, W, H, rng())
-    monkeypatch.setattr(sampling, "_SIDE", 60)
+    monkeypatch.setattr(sampling, "_MAX_SIDE", 60)
     part = overdispersion(X, W, H, rng())
     assert part != whole
     assert_allclose(part, whole, rtol=0.3)
