@@ -223,10 +223,12 @@ class NumberOfClusters(_Choice):
     @property
     def table(self) -> dict[str, np.ndarray]:
         """What is known of every candidate, by the names of columns."""
-        votes = list(self.votes.values())
-        n_votes = np.array([votes.count(k) for k in self.candidates])
+        n_votes = None
+        if self.votes:
+            votes = list(self.votes.values())
+            n_votes = np.array([votes.count(k) for k in self.candidates])
         return self._make_table(
-            n_votes=n_votes if votes else None,
+            n_votes=n_votes,
             eigengap=self.eigengap,
             stability=self.stability,
             stability_se=self.stability_se,
