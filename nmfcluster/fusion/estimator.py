@@ -1,4 +1,4 @@
-"""Clustering by several similarities at once, by what they agree in (Lange and Buhmann, 2005)."""
+"""Clustering by several similarities, using what they agree in (Lange and Buhmann, 2005)."""
 
 from __future__ import annotations
 
@@ -57,29 +57,31 @@ class RankedSource(NamedTuple):
 
 
 class SimilarityFusionNMF(NMFClusterer):
-    r"""Clustering by several similarities of the same objects: what they agree in.
+    r"""Clustering by several similarities of the same objects, using what they agree in.
 
-    Each of L sources says how similar the objects are: an array, a sparse graph, a kernel of the
-    features or of some of them. What it says beyond independence counts, its residual
-    :math:`R_l = N_l - u_l u_l'`: :math:`N_l = D^{-1/2} S_l D^{-1/2}` without its diagonal, less
-    what objects as frequent as in it would be alike, with :math:`u_{li} \sum_{j \ne i} u_{lj}`
-    the sum of row i of :math:`N_l`.
+    Each of L sources holds similarities of the objects: an array, a sparse graph, or a kernel of
+    the features or of some of them. Each source is first corrected for chance, as an object that
+    is similar to many others is similar to some by chance alone. What is left is its residual
+    :math:`R_l = N_l - u_l u_l'`: :math:`N_l = D^{-1/2} S_l D^{-1/2}` without its diagonal, minus
+    the similarity that is expected of independent objects that are as frequent as in it, with
+    :math:`u_{li} \sum_{j \ne i} u_{lj}` the sum of row i of :math:`N_l`.
 
     A source counts if it agrees with another one: if the correlation of their residuals, over all
-    pairs of objects that both saw, is more than chance makes of independent sources. Residuals of
-    those that count are added as z-scores, and only then neighbours are looked for,
+    pairs of objects that both saw, is larger than that of independent sources. Residuals of the
+    sources that count are added as z-scores before neighbours are looked for,
 
     .. math:: R_{ij} = \frac{\sum_l \alpha_l R^l_{ij} / s_l}{\sqrt{\sum_l \alpha_l}} , \quad
               s_l \text{ the root mean square of } R_l :
 
-    pairs that one source calls unlike cancel chance neighbours in another. The graph P of the
-    largest of them, scaled to sum to 1, is explained by the model of [1]_: cluster :math:`\nu` has
-    probability :math:`q_\nu`, and draws two objects independently, each by :math:`h_\nu`,
+    so that pairs that are dissimilar in one source cancel chance neighbours in another. The largest
+    entries make the graph P, which is scaled to sum to 1 and explained by the model of [1]_:
+    cluster :math:`\nu` has probability :math:`q_\nu`, and draws two objects independently, each by
+    :math:`h_\nu`,
 
     .. math:: \min_{H, q} D(P \,\|\, H \,\mathrm{diag}(q)\, H') , \quad 1'H = 1', \quad 1'q = 1 .
 
-    With a finite `eta`, sources that this model explains better get larger weights, and model and
-    weights are found in turn: :math:`\alpha_l \propto p_l e^{-x_l / \eta}`, with
+    With a finite `eta`, sources that this model explains better get larger weights; the model and
+    the weights are found in turn: :math:`\alpha_l \propto p_l e^{-x_l / \eta}`, with
     :math:`p_l` the weights before, and :math:`x_l` the share of the source's own graph
     :math:`P_l`, with margins :math:`m_l`, that the model leaves unexplained,
 
@@ -94,30 +96,33 @@ class SimilarityFusionNMF(NMFClusterer):
     n_clusters : int
         Number of clusters.
     criterion : {"agreement", "kl", "cross_entropy"}, default="agreement"
-        How sources are weighed: as above; or as in [1]_, which fits one model to the sources as
-        they are, :math:`\min_{\alpha, H, q} \sum_l \alpha_l c_l - \eta H(\alpha)`, with the loss
-        of a source :math:`c_l` its Kullback-Leibler divergence from the model, "kl", or its
-        cross-entropy, larger by the entropy of the source. They have no defence against noise.
+        How sources are weighed: "agreement" does what is described above. The others are those of
+        [1]_, which fits one model to the sources as they are,
+        :math:`\min_{\alpha, H, q} \sum_l \alpha_l c_l - \eta H(\alpha)`, with the loss
+        :math:`c_l` of a source: its Kullback-Leibler divergence from the model, "kl", or its
+        cross-entropy, which is larger by the entropy of the source. They have no defence against
+        noise.
     eta : float, default=numpy.inf
-        How even the weights are: sources whose losses differ by `eta` have weights that differ by
-        the factor e. Infinity: those that count have equal weights; 0: the best of them only.
-        Losses are shares with "agreement", telling values of `eta` from 0.03 to 1; in nats with the
-        other criteria. To choose it see `nmfcluster.model_selection.StabilityScorer`.
+        Larger values make the weights more even: sources whose losses differ by `eta` have weights
+        that differ by the factor e. With infinity all sources that count have equal weights, with 0
+        the best of them has all weight. With "agreement" losses are shares, and values from 0.03 to
+        1 are sensible; with the other criteria they are in nats. To choose it see
+        `nmfcluster.model_selection.StabilityScorer`.
     weights : array-like of shape (n_sources,) or dict, default=None
-        Your own weights of the sources, or of some of them by name; the others have none. Then no
-        source has to agree with another. With a finite `eta` they are :math:`p_l`.
+        Your own weights of the sources, or of some of them by name; the others have weight 0. With
+        weights, no source has to agree with another. With a finite `eta` they are :math:`p_l`.
     symmetric : bool, default=True
         Whether the model is symmetric, as above. False fits :math:`P \approx W H'` with two
         factors, as [1]_ does; similarities can then be those of n objects to p others, the same
         in all sources, of shape (n, p), and `max_samples` makes such ones.
     affinity : str, callable or list, default="precomputed"
-        "precomputed": `X` holds the similarities; of views Gaussian kernels are made, "rbf", or
-        graphs of nearest neighbours if there are more than 3,000 objects. Otherwise similarities
-        are made of the features in `X`, as by `nmfcluster.stack.KernelStack`: a kernel, or a list
-        of kernels or of triples (name, kernel, columns), a kernel being a name that
-        `nmfcluster.affinity.make_affinity` knows or a function of two sets of samples. For views: a
-        kernel, or a list of one a view. All but "nearest_neighbors" are dense, n × n: see
-        `max_samples`. Parameters of kernels are those of a `KernelStack` in a pipeline, or of a
+        With "precomputed" `X` holds the similarities; for views it stands for Gaussian kernels,
+        "rbf", or for graphs of nearest neighbours if there are more than 3,000 objects. Otherwise
+        similarities are made of the features in `X`, as by `nmfcluster.stack.KernelStack`: a
+        kernel, or a list of kernels or of triples (name, kernel, columns), a kernel being a name
+        that `nmfcluster.affinity.make_affinity` knows or a function of two sets of samples. For
+        views: a kernel, or a list with one kernel for each view. All but "nearest_neighbors" are
+        dense, n × n: see `max_samples`. Parameters of kernels are those of a `KernelStack` in a pipeline, or of a
         function.
     normalize : bool or "auto", default="auto"
         Whether kernels of features are replaced by :math:`D^{-1/2} W D^{-1/2}`, D their row sums.
@@ -131,7 +136,7 @@ class SimilarityFusionNMF(NMFClusterer):
         computed from leading eigenvectors, of the fused graph or the mean source, the second from
         clusters of k-means on these; where all sources that count are graphs, of at most 50,000
         objects, the others from single ones. "auto" has all of these, and there are no more. All
-        but the first are given up after 3 updates, 20 with another `criterion`, unless they are
+        but the first are abandoned after 3 updates, 20 with another `criterion`, unless they are
         below it by what `tol` counts as progress.
     max_iter : int, default=500
         Largest number of updates of a start: three EM steps, one of them extrapolated.
@@ -148,8 +153,8 @@ class SimilarityFusionNMF(NMFClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int
-        Cluster of every object, numbered by decreasing size; -1 if no source that counts says
-        anything of it.
+        Cluster of every object, numbered by decreasing size; -1 if the sources that count did not
+        see the object, or it is similar to no other in them.
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Probability of the clusters given the object, :math:`h_{i\nu} q_\nu` scaled to sum to 1.
     weights_ : ndarray of shape (n_sources,), float
@@ -161,19 +166,20 @@ class SimilarityFusionNMF(NMFClusterer):
         ``agreement_.scores``, these times the root of the number of pairs, which have mean 0 and
         variance 1 for independent sources. From 5 on two sources agree.
     source_losses_ : ndarray of shape (n_sources,), float
-        :math:`x_l`, between 0 and 1: a source of 1 is not explained. Of dense sources, over 500
-        objects in a random order. :math:`c_l`, in nats, with another `criterion`.
+        :math:`x_l`, between 0 and 1: a source of 1 is not explained. For dense sources it is
+        computed from 500 objects in a random order. With another `criterion` :math:`c_l`, in nats.
     source_names_ : tuple of str
         Names of the sources.
     core_ : ndarray of shape (n_clusters, n_clusters)
         :math:`\mathrm{diag}(q)`: the probability of every cluster.
     loss_ : float
-        Of the kept model: its divergence from the fused graph, a share of that from independent
-        objects; in nats, from the mixture of the sources, with another `criterion`.
+        Loss of the kept model: its divergence from the fused graph, as a share of that of
+        independent objects. With another `criterion` its divergence from the mixture of the
+        sources, in nats.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
-        The same for all starts, the kept one first; short for those that were given up.
+        The same for all starts, the kept one first; short for those that were abandoned.
     n_iter_ : int
         Number of updates of the kept run.
     sample_indices_ : ndarray of shape (n_fitted,), int
@@ -190,23 +196,25 @@ class SimilarityFusionNMF(NMFClusterer):
     --------
     nmfcluster.stack.SimilarityStack : Similarities that cross-validation can split.
     nmfcluster.stack.ViewStack : Views that cross-validation can split.
-    nmfcluster.stack.KernelStack : Makes them of features, in pipelines.
+    nmfcluster.stack.KernelStack : Similarities of features, in pipelines.
     nmfcluster.model_selection.StabilityScorer : Chooses `eta` and `n_clusters`.
 
     Notes
     -----
-    Of a row of R the largest entries are kept, the root of the number of objects, or three quarters
-    of a mean cluster if these are fewer; where all sources that count are graphs, all pairs that
-    one of them has. Each pair counts of which one keeps the other, over the roots of degrees.
+    The largest entries of every row of R are kept: as many as the root of the number of objects, or
+    as three quarters of a mean cluster if these are fewer. If all sources that count are graphs,
+    all pairs of any of them are kept. A pair is in P if one of its objects keeps the other; its
+    entry is divided by the roots of both degrees.
 
-    Where several groups of sources agree, the largest counts; sources that are next to equal have
-    one vote together. If no two sources agree, or two groups are as large, those count whose
-    clusters stand out most, one alone or all: whose graph has the widest gap behind its k-th
-    eigenvalue. A warning says so, as two sources cannot outvote each other.
+    If several groups of sources agree, the largest counts; sources that are nearly equal have one
+    vote together. If no two sources agree, or two groups are as large, the candidates are each of
+    them alone, and all together: those count whose graph has the widest gap behind its k-th
+    eigenvalue, so that its clusters stand out most. A warning says so, as two sources cannot
+    outvote each other.
 
-    What is negative in a source counts as 0 with "agreement", and is refused by the other criteria.
-    An object that a source did not see has NaN in its row and column there, see
-    `SimilarityStack`, or is similar to nobody. The source then says nothing of it.
+    Negative similarities count as 0 with "agreement", and the other criteria refuse them. An object
+    that a source did not see has NaN in its row and column there, see `SimilarityStack`, or has no
+    similarity above 0. The source is not used for it.
 
     A new object o gets :math:`z_{o\nu} \propto \sum_i \hat p_{oi} z_{i\nu} / q_\nu` from the
     memberships z of the objects that the model was fitted to, :math:`\hat p` being its row of the

@@ -124,8 +124,8 @@ def fusion_nmf(objective: FusionObjective, W: np.ndarray) -> Steps:
         W, each of which sums to 1.
     loss : ndarray of shape (n_starts,)
     """
-    W = np.stack([_make_positive(start) for start in W])
-    loss = np.array([objective.loss(start) for start in W])
+    W = np.stack(list(map(_make_positive, W)))
+    loss = np.array(list(map(objective.loss, W)))
     step = partial(em_step, objective)
     while True:
         keep = yield (W,), loss
@@ -356,10 +356,10 @@ def draw_sample(
 class FittedSources:
     """Sources, their weights, and the model that explains them.
 
-    A subclass sets the first attributes below, and gives `mix`, `losses_of` and `mix_new`. It has
-    two more methods: ``fit(config, eta, weights)`` finds the model and the weights, from the user's
-    own weights or None; ``contributions()`` returns what every source adds to what is explained, a
-    list of (n, p) matrices, or None where that is nothing.
+    A subclass sets the attributes from `relative` to `own`, and gives `mix`, `losses_of` and
+    `mix_new`. It has two more methods: ``fit(config, eta, weights)`` finds the model and the
+    weights, from the user's own weights or None; ``contributions()`` returns what every source adds
+    to what is explained, a list of (n, p) matrices, or None where that is nothing.
 
     Parameters
     ----------
@@ -368,6 +368,12 @@ class FittedSources:
 
     Attributes
     ----------
+    reader : StackReader
+    fitted : ndarray of int
+        The objects, in the order of the rows of the factor.
+    symmetric : bool
+    n_compared : int
+        Number of the objects, or columns, that objects are compared with.
     relative : bool
         Whether losses are shares, or in nats.
     max_rounds : int
@@ -469,10 +475,8 @@ class FittedSources:
     ) -> np.ndarray:
         """Return the similarity of all objects to every cluster, (n_samples, n_clusters).
 
-        Warn if some are similar to none.
-
-        The first rows of the posterior are those of the fitted objects; equal objects have equal
-        rows.
+        Rows of the fitted objects are the first ones of the posterior, and equal objects have
+        equal rows. Warn if some objects are similar to none.
         """
         samples = order.samples
         rows = np.empty((len(samples), posterior.shape[1]), dtype=posterior.dtype)

@@ -1,4 +1,4 @@
-"""Several sources for the same samples: containers of similarities, and of tables of features."""
+"""Containers of several sources of the same samples: of similarities, and of features."""
 
 from typing import Any, ClassVar, Self
 
@@ -17,7 +17,7 @@ from nmfcluster.stack.parsing import (
 
 
 class _Stack:
-    """What stands for samples, in several sources, and is split as they are.
+    """Base of the containers: samples in several sources, which are split together.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class _Stack:
 
     @classmethod
     def _unchecked(cls, held, names: tuple[str, ...], index=None, columns=None) -> Self:
-        """Return a stack of what needs no checks."""
+        """Return a stack of sources that are checked."""
         new = cls.__new__(cls)
         new._set(held, names, index, columns)
         return new
@@ -73,14 +73,13 @@ class _Stack:
 class SimilarityStack(_Stack):
     """Similarities of the same samples by several sources: matrices, dense and sparse mixed.
 
-    It stands for the samples, and is split as they are. For an estimator that takes similarities
-    scikit-learn cuts ``stack[np.ix_(rows, columns)]``, both axes of all sources, in
-    cross-validation and grid search; ``stack[rows]`` cuts the first axis alone. Sparse sources
-    stay sparse.
+    Its length is the number of samples, and it is split like them. Cross-validation and grid search
+    of an estimator that takes similarities cut ``stack[np.ix_(rows, columns)]``, both axes of all
+    sources; ``stack[rows]`` cuts the first axis alone. Sparse sources stay sparse.
 
-    NaN stands for a sample that a source has not seen: its row is NaN throughout and, where the
-    columns stand for the same samples, its column too. In a sparse source NaN that is stored
-    counts, and a single one, say on the diagonal, marks a row that stores nothing else.
+    NaN stands for a sample that a source has not seen: its row is NaN throughout and, if the
+    columns stand for the same samples, its column too. In a sparse source only stored NaN count,
+    and a single one, say on the diagonal, marks a row that stores nothing else.
 
     Parameters
     ----------
@@ -236,9 +235,9 @@ class SimilarityStack(_Stack):
 class ViewStack(_Stack):
     """Views of the same samples: several tables of features, of different widths.
 
-    It stands for the samples, and is split as they are: ``views[rows]``. For an estimator with
-    ``affinity="precomputed"`` scikit-learn cuts ``views[np.ix_(rows, columns)]``, which are the
-    rows: their similarities to others are made of features only when a model is fitted.
+    Its length is the number of samples, and it is split like them: ``views[rows]``. For an
+    estimator with ``affinity="precomputed"`` scikit-learn cuts ``views[np.ix_(rows, columns)]``,
+    which returns the rows, as similarities are made of features only when a model is fitted.
 
     Parameters
     ----------
@@ -321,7 +320,7 @@ class ViewStack(_Stack):
 
 
 def _read_axes(key, owner: str) -> tuple[Any, Any]:
-    """Return what a key says of rows, and of columns, None for nothing."""
+    """Return the parts of a key for rows and for columns; None for all columns."""
     parts = key if isinstance(key, tuple) else (key,)
     if len(parts) > 1 and parts[-1] is Ellipsis:  # scikit-learn asks for [rows, ...]
         parts = parts[:-1]

@@ -1,4 +1,4 @@
-"""Kernels of features that fill a `SimilarityStack`, and how they are named."""
+"""Kernels of features that make a `SimilarityStack`, and their names."""
 
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -43,10 +43,11 @@ class _FittedView(NamedTuple):
 class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
     r"""Similarities of samples by several kernels, or of several views of their features.
 
-    A transformer from features to a `SimilarityStack`, to stand before an estimator that takes
-    similarities, in a `Pipeline`: `fit_transform` gives those of the training samples to each
-    other, `transform` those of new samples to the training samples. Cross-validation of the
-    pipeline then splits features, and no similarity to a test sample is ever used in training.
+    A transformer from features to a `SimilarityStack`, to be used in a `Pipeline` before an
+    estimator that takes similarities: `fit_transform` returns the similarities of the training
+    samples to each other, `transform` those of new samples to the training samples.
+    Cross-validation of the pipeline then splits features, and no similarity to a test sample is
+    ever used in training.
 
     Parameters
     ----------
@@ -65,8 +66,8 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         Of "nearest_neighbors" and "landmarks" kernels, 10 and 5 by default; at most all others are
         taken.
     normalize : bool or "auto", default=False
-        Whether every similarity W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums, with
-        a diagonal of 0. "auto": those by "nearest_neighbors" only.
+        Whether every similarity W is replaced by :math:`D^{-1/2} W D^{-1/2}`, with D its row sums
+        and a diagonal of 0. With "auto" only those by "nearest_neighbors" are.
     n_jobs : int, default=None
         Number of jobs that look for neighbours.
 
@@ -93,8 +94,8 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
     agree: neighbours are searched among the others in the one case, among all in the other, so
     that ``fit_transform(X)`` is not ``fit(X).transform(X)``.
 
-    A stack has no columns that could be named, so that there is neither `get_feature_names_out`
-    nor `set_output`.
+    A stack has no columns that could be named, so there is neither `get_feature_names_out` nor
+    `set_output`.
 
     Examples
     --------

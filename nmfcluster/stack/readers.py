@@ -46,14 +46,13 @@ def read_objects(estimator, X, similarities, views) -> tuple[StackReader, Object
     signed = getattr(estimator, "criterion", None) == "agreement"
     objects: Objects
     if views is not None or isinstance(X, ViewStack) or _is_dict(X):
-        objects = _read_views(affinity, X if views is None else views)
-        kernels = []
-        for name, kernel in zip(
-            objects.names, _kernels_of_views(affinity, objects), strict=True
-        ):
-            kernels.append(KernelStack([(name, kernel, None)], **options))
+        objects = ViewStack(X if views is None else views)
+        kernels = _kernels_of_views(affinity, objects)
+        stacks = []
+        for name, kernel in zip(objects.names, kernels, strict=True):
+            stacks.append(KernelStack([(name, kernel, None)], **options))
         n_features = sum(objects.n_features.values())
-        return StackReader(n_features, objects, kernels, signed), objects
+        return StackReader(n_features, objects, stacks, signed), objects
     if similarities is not None or affinity == "precomputed":
         if similarities is None:
             similarities = _read_stack(estimator, X, True, signed)
@@ -68,8 +67,8 @@ def read_objects(estimator, X, similarities, views) -> tuple[StackReader, Object
             )
         return StackReader(objects.shape[1], objects, [], signed), objects
     objects = _read_features(estimator, X, reset=True)
-    kernels = [KernelStack(affinity, **options)]
-    return StackReader(estimator.n_features_in_, None, kernels, signed), objects
+    stacks = [KernelStack(affinity, **options)]
+    return StackReader(estimator.n_features_in_, None, stacks, signed), objects
 
 
 def _is_dict(X) -> bool:
@@ -294,23 +293,17 @@ def _read_features(estimator, X, reset: bool) -> ViewStack:
     return ViewStack._unchecked([table], ("features",))
 
 
-def _read_views(affinity, X) -> ViewStack:
-    """Return the tables of a fit, which must not look like similarities."""
-    views = ViewStack(X)
-    if affinity == "precomputed" and all(map(is_similarity, views.views)):
-        raise ValueError(
-            f"the views {list(views.names)} are square and symmetric, as similarities are: give "
-            "those as a SimilarityStack, or as similarities=. If they are features, name the "
-            "affinity, 'rbf' say."
-        )
-    return views
-
-
 def _kernels_of_views(affinity, views: ViewStack) -> list[Any]:
-    """Return the kernel of every view."""
+    """Return the kernel of every view; raise if the views look like similarities."""
     names = list(views.names)
     kernels = affinity
     if affinity == "precomputed":
+        if all(map(is_similarity, views.views)):
+            raise ValueError(
+                f"the views {names} are square and symmetric, as similarities are: give those as a "
+                "SimilarityStack, or as similarities=. If they are features, name the affinity, "
+                "'rbf' say."
+            )
         kernels = "rbf" if len(views) <= _MAX_DENSE else "nearest_neighbors"
     if not isinstance(kernels, list):
         return [kernels] * len(names)
