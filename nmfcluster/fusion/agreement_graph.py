@@ -56,8 +56,8 @@ class AgreementGraph(FittedSources):
     max_rounds = 5
 
     def __init__(self, reader: StackReader, objects, sample: Sample) -> None:
-        is_square = objects.shape[0] == objects.shape[1]
         super().__init__(reader, sample)
+        is_square = objects.shape[0] == objects.shape[1]
         self.evaluated_rows = sample.compared if is_square else sample.fitted
         self._square = is_square
         self._distinct = sample.distinct
@@ -89,7 +89,6 @@ class AgreementGraph(FittedSources):
                     )
         self.dtype = np.result_type(*dtypes)
         self._residuals: list[Residual] = residuals
-        self._names = reader.names
         check_connected(np.column_stack([R.seen for R in residuals]), reader.names)
         # sources are summed in an order of their own: sums round alike in any order of them
         keys = [(R.size, float(R.columns.sum())) for R in residuals]
@@ -106,7 +105,9 @@ class AgreementGraph(FittedSources):
         self._votes = vote_shares(self._duplicates)
         self._is_informative = np.array([R.size > 0 for R in residuals])
 
-    def fit(self, config: SolverConfig, eta: float, weights) -> None:
+    def prepare(
+        self, config: SolverConfig, weights: np.ndarray | None
+    ) -> tuple[np.ndarray, list[Any]]:
         self._n_clusters = config.n_clusters
         # the weights of informative sources: those of the user, or equal ones of those that agree
         prior = self._vote() if weights is None else weights
@@ -126,12 +127,9 @@ class AgreementGraph(FittedSources):
                 blocks = list(self._blocks())
                 alone = np.eye(len(prior))
                 single = [self._fuse(blocks, alone[i]).A for i in counting]
-        self.alternate(config, eta, prior, single)
-        if not prior.any():  # no source is informative, and all are equal in that
-            self.weights = weights
-            if weights is None:
-                self.weights = np.full(len(prior), 1 / len(prior))
-        # the similarities are needed no more
+        return prior, single
+
+    def release(self) -> None:
         self._n_neighbors = self._count_neighbors(self.weights)
         self._residuals = [replace(R, stored=R.stored[:0]) for R in self._residuals]
         self._blocks_of_landmarks = None
@@ -168,7 +166,7 @@ class AgreementGraph(FittedSources):
         if not self._is_informative.any():
             why = "all of its similarities are next to equal. Nothing tells clusters apart"
             warn(f"No source says anything beyond independence: {why}.")
-            return np.zeros(len(self._names))
+            return np.zeros(len(self.reader.names))
         options = candidate_groups(
             self.agreement, self._duplicates, self._is_informative
         )
@@ -186,13 +184,13 @@ class AgreementGraph(FittedSources):
         """Warn of nearly equal sources, and if it is in doubt which sources count."""
         pairs = np.argwhere(np.triu(self._duplicates, 1))
         if len(pairs):
-            one, other = (self._names[i] for i in pairs[0])
+            one, other = (self.reader.names[i] for i in pairs[0])
             told = f"{format_count(len(pairs), 'pair')} of sources are next to equal"
             why = "what is said twice is no evidence. weights= lets each of them count"
             warn(f"{told}, such as {one!r} and {other!r}, and share one vote: {why}.")
         if len(options) == 1:
             return
-        kept = [self._names[i] for i in np.flatnonzero(chosen)]
+        kept = [self.reader.names[i] for i in np.flatnonzero(chosen)]
         sizes = [np.round(self._votes[members].sum()) for members in options[:-1]]
         if max(sizes) > 1:
             why = "The sources fall into groups that do not agree with each other"

@@ -122,8 +122,8 @@ class SimilarityFusionNMF(NMFClusterer):
         kernel, or a list of kernels or of triples (name, kernel, columns), a kernel being a name
         that `nmfcluster.affinity.make_affinity` knows or a function of two sets of samples. For
         views: a kernel, or a list with one kernel for each view. All but "nearest_neighbors" are
-        dense, n × n: see `max_samples`. Parameters of kernels are those of a `KernelStack` in a pipeline, or of a
-        function.
+        dense, n × n: see `max_samples`. Parameters of kernels are those of a `KernelStack` in a
+        pipeline, or of a function.
     normalize : bool or "auto", default="auto"
         Whether kernels of features are replaced by :math:`D^{-1/2} W D^{-1/2}`, D their row sums.
         "auto": those by "nearest_neighbors" only.

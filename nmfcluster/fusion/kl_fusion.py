@@ -69,11 +69,13 @@ class KLFusion(FittedSources):
         # sources are summed in an order of their own: sums round alike in any order of them
         self._order = np.lexsort((self._sizes, self._entropies))
 
-    def fit(self, config: SolverConfig, eta: float, weights) -> None:
+    def prepare(
+        self, config: SolverConfig, weights: np.ndarray | None
+    ) -> tuple[np.ndarray, list[Any]]:
         n_sources = len(self.own)
         if weights is None:
             weights = np.full(n_sources, 1 / n_sources)
-        self.alternate(config, eta, weights)
+        return weights, []
 
     def mix(self, weights: np.ndarray) -> FusedGraph:
         return FusedGraph(self._weighted_sum(self.own, weights))

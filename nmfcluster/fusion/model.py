@@ -356,10 +356,9 @@ def draw_sample(
 class FittedSources:
     """Sources, their weights, and the model that explains them.
 
-    A subclass sets the attributes from `relative` to `own`, and gives `mix`, `losses_of` and
-    `mix_new`. It has two more methods: ``fit(config, eta, weights)`` finds the model and the
-    weights, from the user's own weights or None; ``contributions()`` returns what every source adds
-    to what is explained, a list of (n, p) matrices, or None where that is nothing.
+    A subclass sets the attributes from `relative` to `own`, and gives `prepare`, `mix`, `losses_of`
+    and `mix_new`. Its method ``contributions()`` returns what every source adds to what is
+    explained, a list of (n, p) matrices, or None where that is nothing.
 
     Parameters
     ----------
@@ -415,24 +414,29 @@ class FittedSources:
         """Return the mixture of the similarities of other objects, {ndarray, csr_array} (m, p)."""
         raise NotImplementedError
 
-    def alternate(
-        self,
-        config: SolverConfig,
-        eta: float,
-        prior: np.ndarray,
-        single_matrices: Sequence[Any] = (),
-    ) -> None:
+    def prepare(
+        self, config: SolverConfig, weights: np.ndarray | None
+    ) -> tuple[np.ndarray, Sequence[Any]]:
+        """Return weights before anything is known of the model, and matrices of single sources.
+
+        `weights` are the user's own, or None. Runs start from the matrices, of shape (n, p).
+        """
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Let go of what a fit alone needs."""
+
+    def fit(self, config: SolverConfig, eta: float, given: np.ndarray | None) -> None:
         """Find the model and the weights in turn: the nested alternation of the paper, section 3.
 
         Parameters
         ----------
         config : SolverConfig
         eta : float
-        prior : ndarray of shape (L,)
-            Weights before anything is known of the model, which stay with ``eta=inf``.
-        single_matrices : sequence of {ndarray, csr_array} of shape (n, p), default=()
-            Of single sources, to start from.
+        given : ndarray of shape (L,) or None
+            The user's own weights.
         """
+        prior, single_matrices = self.prepare(config, given)
         weights = prior
         lowest = np.inf
         factor = None
@@ -465,6 +469,11 @@ class FittedSources:
             if converged:
                 break
             weights = best_weights
+        if not prior.any():  # no source is informative, and all are equal in that
+            self.weights = (
+                np.full(len(prior), 1 / len(prior)) if given is None else given
+            )
+        self.release()
 
     def extend_to_all(
         self,

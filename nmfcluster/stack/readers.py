@@ -142,8 +142,9 @@ class StackReader:
         stack = _read_stack(estimator, X, False, self.signed)
         if stack.shape[1] != self.n_features:
             raise ValueError(
-                f"X has {format_count(stack.shape[1], 'column')}, but {type(estimator).__name__} was "
-                f"fitted to {self.n_features} objects: give the similarities to all."
+                f"X has {format_count(stack.shape[1], 'column')}, but "
+                f"{type(estimator).__name__} was fitted to {self.n_features} objects: give the "
+                "similarities to all."
             )
         order = validation.row_order(
             self._columns, stack._columns, "X", "what fit was given", "column"
