@@ -51,17 +51,17 @@ COARSE = 10_000  # distinct rows: of more, as many are fitted first
 class NMFConsensus(NMFClusterer):
     r"""Consensus clustering by symmetric nonnegative matrix factorization.
 
-    Partition t is known by the projector :math:`P^t` onto the indicators of its clusters: 1 / s for
-    two samples that share a cluster of s samples, else 0. One partition is read off the factor that
-    is nearest to all,
+    Partition t is represented by the projector :math:`P^t` onto the indicators of its clusters,
+    which is 1 / s for two samples that share a cluster of s samples, else 0. The consensus is the
+    partition of the factor H whose product is nearest to all projectors,
 
     .. math:: J(H) = \sum_t w_t \|P^t - HH'\|_F^2, \quad H \ge 0 .
 
-    A cluster counts as one, however many pairs it holds. ``normalize=False`` counts pairs, which
+    Every cluster has equal weight, whatever its size. ``normalize=False`` counts pairs, which
     is the relaxation of eq. 12 of [1]_: the co-association :math:`\tilde M`, the share of
-    partitions in which two samples are together, takes the place of the mean projector. Neither
-    is ever formed, and samples with the same labels in all partitions are fitted as one, so that a
-    million samples are no obstacle.
+    partitions in which two samples are together, replaces the mean projector. Neither
+    matrix is ever formed, and samples with the same labels in all partitions are fitted as one, so
+    that a million samples are possible.
 
     Read more in the :ref:`User Guide <consensus>`.
 
@@ -73,7 +73,7 @@ class NMFConsensus(NMFClusterer):
         What `X` is:
 
         - "coassociation": features, or whatever `estimator` can read; it makes base partitions of
-          them, unless `partitions` are given to `fit`;
+          them, unless `fit` gets `partitions`;
         - "partitions": a table of labels, (n_samples, n_partitions): integers or strings;
           a negative number, NaN or None means that the partition did not see the sample. Or a list
           with tables of memberships, see `partitions` of `fit`;
@@ -81,31 +81,32 @@ class NMFConsensus(NMFClusterer):
           sparse, a co-association for example.
     estimator : estimator with `fit_predict`, or list of such, default=None
         Clusterer that makes the base partitions. By default ``KMeans(n_init=1)``,
-        ``LandmarkSpectral(n_landmarks=250)`` and ``GraphSpectral()`` take turns, and of more than
-        10,000 samples each is fitted to as many, and labels the others. Its
-        `n_clusters` and `random_state`, where it has them, are set for every run. The clusterers
-        of a list take turns. One that is given, with ``metric="precomputed"`` or the like, is
-        handed distances or similarities of all pairs of samples; and data frames, text and NaN as
-        they are.
+        ``LandmarkSpectral(n_landmarks=250)`` and ``GraphSpectral()`` take turns; above 10,000
+        samples, each is fitted to 10,000 of them and labels the others. The parameters
+        `n_clusters` and `random_state` of a clusterer, where it has them, are set for every run.
+        The clusterers of a list take turns. A clusterer that you pass gets distances or
+        similarities of all pairs of samples if it has ``metric="precomputed"`` or the like; it gets
+        data frames, text and NaN unconverted.
     n_estimators : int, default=50
         Number of base partitions.
     base_n_clusters : int or tuple (low, high), default=None
         Number of clusters of a base partition, or the range that it is drawn from. By default
-        from `n_clusters` up to the root of the number of samples, but not beyond 60.
+        from `n_clusters` up to the root of the number of samples, and at most 60.
     max_samples : int or float, default=1.0
         Number (int) or share (float) of samples drawn, without replacement, for each base
-        partition. The others, but copies of these, count as not seen by it, unless
+        partition. The others, except copies of these, count as not seen by it, unless
         `predict_unseen`.
     max_features : int or float, default=1.0
         Number or share of features drawn for each base partition.
     predict_unseen : bool, default=False
         Whether a base clusterer labels the samples that were not drawn for it, too, by its
-        `predict`, or as the nearest sample that it saw: for many samples, of which some will do.
+        `predict`, or as the nearest sample that it saw. Use it for many samples, some of which
+        suffice to find the clusters.
     weights : array-like of shape (n_partitions,), default=None
-        Nonnegative weights of the partitions; equal by default. Those of base runs that are left
-        out, as they failed or found only noise, do not count.
+        Nonnegative weights of the partitions; equal by default. Weights of base runs that are left
+        out, because they failed or found only noise, do not count.
     normalize : bool, default=True
-        Whether every cluster of a partition counts as one. Otherwise every pair of samples counts,
+        Whether every cluster of a partition has equal weight. Otherwise every pair of samples has,
         as in [1]_, which needs partitions that saw all samples: large clusters are then split where
         partitions are finer than the consensus. A precomputed similarity is divided by the roots of
         its row sums.
@@ -116,9 +117,9 @@ class NMFConsensus(NMFClusterer):
         clusters.
     n_init : int, default=3
         Number of starts. The first is computed from leading eigenvectors; the others are random.
-        More starts never worsen the criterion by which they are ranked: the hard loss of the
-        partition that is read off (eq. 12 of [1]_ with ``normalize=False``), or the loss for a
-        similarity or memberships. Starts that will hardly be the best by it are given up.
+        More starts never worsen the criterion by which they are ranked: the hard loss of their
+        partition (eq. 12 of [1]_ with ``normalize=False``), or the loss for a similarity or
+        memberships. Starts that are unlikely to become the best are abandoned.
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6
@@ -136,9 +137,9 @@ class NMFConsensus(NMFClusterer):
         Cluster of every sample; -1 where no partition has a label. Clusters are numbered by
         decreasing size.
     membership_ : ndarray of shape (n_samples, n_clusters), float
-        Mean co-association with every cluster, scaled to sum to 1, as `transform` has it for new
-        samples; the rows of H, scaled, with ``normalize=False``. Uniform where no partition has a
-        label.
+        Mean co-association with every cluster, scaled to sum to 1, as `transform` returns it for
+        new samples; the rows of H, scaled, with ``normalize=False``. Uniform where no partition has
+        a label.
     core_ : ndarray of shape (n_clusters, n_clusters)
         S in :math:`QSQ'`, where Q has unit columns: the weight of every cluster; diagonal.
     weights_ : ndarray of shape (n_partitions,)
@@ -161,12 +162,13 @@ class NMFConsensus(NMFClusterer):
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
-        Loss curves of all starts, the kept one first; those of starts that were given up are
-        short, those of starts on a subset of the samples are scaled to all of them.
+        Loss curves of all starts, the kept one first. Those of abandoned starts are short; those
+        of starts on a subset of the samples are scaled to all samples.
     n_iter_ : int
         Number of updates of the kept run.
     estimators_ : list of estimator
-        Fitted base clusterers, if `fit` made them, of the samples in an order of their own.
+        Fitted base clusterers, if `fit` made partitions. Their samples are in an order of their
+        own.
     n_features_in_ : int
         Number of columns of `X`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -183,10 +185,10 @@ class NMFConsensus(NMFClusterer):
     `transform` and `predict` compare samples with every cluster by their mean similarity to it: the
     extension of Lange and Buhmann (2005), eq. 8, divided by the mass of the cluster. Without
     that division a large cluster draws every uncertain sample. `labels_` are read in the same way.
-    In the mean, the vote of a base cluster is divided by its size, by the root of it, or not at
-    all, whichever leads to the smallest hard loss.
+    In this mean, the vote of a base cluster is divided by its size, by the root of its size, or
+    not at all, whichever gives the smallest hard loss.
 
-    With more than 10,000 distinct label rows the starts are run on as many samples, drawn at
+    Above 10,000 distinct label rows, the starts are run on 10,000 samples drawn at
     random; the best is extended to all samples and improved on all. An update costs
     O(m T k + m k^2) for m distinct label rows and T partitions.
 
@@ -204,7 +206,7 @@ class NMFConsensus(NMFClusterer):
     >>> model.membership_.shape
     (150, 3)
 
-    One partition out of three that were given:
+    One partition out of three existing ones:
 
     >>> table = [["a", "a", "b", "b"], [0, 0, 1, 1], [1, 1, 1, 0]]
     >>> NMFConsensus(n_clusters=2).fit(X[:4], partitions=table).labels_
@@ -272,7 +274,7 @@ class NMFConsensus(NMFClusterer):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            What `affinity` says: features, a label table, or a similarity.
+            Features, a label table, or a similarity, according to `affinity`.
         y : None
             Ignored; here for the conventions of scikit-learn.
         partitions : array-like of shape (n_samples, n_partitions) or list of label vectors, \
@@ -284,12 +286,12 @@ class NMFConsensus(NMFClusterer):
             `predict_proba` of a mixture returns: nonnegative, and scaled to sum to 1 by rows; a
             row of NaN or of zeros: not seen.
         sample_weight : array-like of shape (n_samples,), default=None
-            How many samples each counts as, 1 by default: 2 as if it was given twice. Fractions
-            will do; one that counts 0 times has no influence, and is labelled as a new one. Where
-            base partitions are made, clusterers whose `fit_predict` takes `sample_weight`, as that
-            of k-means does, are given it. The others, the two spectral ones among them, take all
-            that count alike; weights then enter where partitions are combined. Not for memberships
-            and similarities.
+            How many samples each counts as, 1 by default: 2 counts as two equal samples. Fractions
+            are allowed; a sample of weight 0 has no influence, and is labelled as a new one. Base
+            clusterers whose `fit_predict` takes `sample_weight`, as that of k-means does, get the
+            weights. The others, the two spectral ones among them, give all samples with a weight
+            above 0 the same weight; weights then enter where partitions are combined. Not for
+            memberships and similarities.
 
         Returns
         -------
@@ -377,8 +379,8 @@ class NMFConsensus(NMFClusterer):
             self._check_n_clusters(n_counting)
             options = {name: getattr(self, name) for name in BASE_PARAMETERS}
             options |= {"n_clusters": self.n_clusters, "n_jobs": self.n_jobs}
-            made = make(X, pairs, rng, weights, **options)
-            table = PartitionsOfFeatures(made, X, names)
+            found = make(X, pairs, rng, weights, **options)
+            table = PartitionsOfFeatures(found, X, names)
             table.sample_weight = weights
             return table
         table.warn_of_single()
@@ -482,7 +484,7 @@ class NMFConsensus(NMFClusterer):
         -------
         ndarray of shape (n_indices, n_indices)
             Weighted share of the partitions that hold two samples together, among those that saw
-            both; NaN for a pair that none saw. The similarity itself if that was given.
+            both; NaN for a pair that none saw. With ``affinity="precomputed"``, the similarity.
 
         Raises
         ------

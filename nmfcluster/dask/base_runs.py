@@ -91,9 +91,9 @@ def base_partitions(
 ) -> BlockPartitions:
     """Cluster samples of a Dask array many times, and label all of its rows by every clustering.
 
-    It is `nmfcluster.partitions.base_partitions` with ``predict_unseen=True``: the same samples are
-    drawn, and the same clusterers fitted. The samples of all runs are held here at once; the rows
-    of `X` never are. k-means labels a block by all partitions with one product.
+    It does what `nmfcluster.partitions.base_partitions` does with ``predict_unseen=True``: the same
+    samples are drawn, and the same clusterers fitted. The samples of all runs are in memory at
+    once; the rows of `X` never are. k-means labels a block by all partitions with one product.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def base_partitions(
     n_clusters : int or tuple (low, high), default=8
         Number of clusters of every run, or the range that it is drawn from.
     max_samples : int or float, default=10_000
-        Number, or share, of the samples drawn for a run; all where there are fewer. By default as
-        many as tell of clusters of a hundredth of all.
+        Number, or share, of the samples drawn for a run; all where there are fewer. The default
+        suffices to find clusters of a hundredth of all samples.
     max_features : int or float, default=1.0
         Number, or share, of the features drawn for a run.
     random_state : int, RandomState, Generator or None, default=None
@@ -120,9 +120,9 @@ def base_partitions(
     -------
     BlockPartitions
         Its `labels` are a Dask array of shape (n_samples, n_estimators), of the smallest type of
-        integers that holds them, made anew whenever they are asked for: what is read several times
-        is better written by Dask first, as its ``to_npy_stack`` does. `estimators` are the fitted
-        clusterers; `predict` labels other Dask arrays of features in the same way.
+        integers that holds them. They are computed whenever they are read: if they are read
+        several times, write them to a file first, as Dask's ``to_npy_stack`` does. `estimators`
+        are the fitted clusterers; `predict` labels other Dask arrays of features in the same way.
 
     Raises
     ------
@@ -179,15 +179,15 @@ def base_partitions(
         for run, chosen in zip(runs, samples, strict=True)
     ]
     pairs = base_runs.pairwise_kind(base_runs.base_clusterers(estimator), rows)
-    made = base_runs.run_base_clusterers(rows, estimator, runs, pairs, n_jobs)
+    found = base_runs.run_base_clusterers(rows, estimator, runs, pairs, n_jobs)
     # label all samples by the clusterers, a block at a time
     largest = max(run.n_clusters - 1 for run in runs)
-    largest = max(largest, int(made.labels.max()))
+    largest = max(largest, int(found.labels.max()))
     dtype = np.result_type(np.int8, np.min_scalar_type(-largest - 1))
-    if made.needs_training_data or made.pairs:
-        labeller = Labeller(made, rows, dtype)
+    if found.needs_training_data or found.pairs:
+        labeller = Labeller(found, rows, dtype)
     else:  # clusterers that predict need no labels of the fit
         labeller = Labeller(
-            replace(made, labels=made.labels[:0], samples=[]), None, dtype
+            replace(found, labels=found.labels[:0], samples=[]), None, dtype
         )
-    return BlockPartitions(labeller.of_rows(X), made.estimators, labeller)
+    return BlockPartitions(labeller.of_rows(X), found.estimators, labeller)

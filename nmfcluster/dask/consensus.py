@@ -41,17 +41,17 @@ _SHARED = sorted(
 class NMFConsensus(ClusterMixin, BaseEstimator):
     r"""Consensus of label tables in blocks of rows, on one machine or many, by Dask.
 
-    It is `nmfcluster.NMFConsensus` with ``affinity="partitions"``, and ``normalize=True``, for
-    tables that do not fit into memory. What is held at a time is a block a thread, and the distinct
-    label rows:
+    It does what `nmfcluster.NMFConsensus` does with ``affinity="partitions"`` and
+    ``normalize=True``, for tables that do not fit into memory. In memory at a time are one block a
+    thread, and the distinct label rows:
 
     - up to `max_distinct` of them, the fit **is** that in memory, to the last bit: equal rows have
       equal memberships, and only their number counts;
-    - of more, as many rows are drawn, and fitted. Passes over all blocks then improve the fit: the
-      factor of the rows of a block follows from sums over all samples, :math:`Z'H` and
+    - above it, `max_distinct` rows are drawn and fitted. Passes over all blocks then improve the
+      fit: the factor of the rows of a block follows from sums over all samples, :math:`Z'H` and
       :math:`H'H`, and gives the sums for the next pass. Of the passes the best is kept.
 
-    Results do not depend on the sizes of the blocks, nor on where they are worked on.
+    Results depend neither on the sizes of the blocks nor on the workers.
 
     Read more in the :ref:`User Guide <distributed>`.
 
@@ -62,8 +62,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     weights : array-like of shape (n_partitions,), default=None
         Nonnegative weights of the partitions; equal by default.
     max_distinct : int, default=200_000
-        Distinct label rows up to which all are held at once, here and on every worker. Of more,
-        as many rows are drawn.
+        Largest number of distinct label rows that are in memory at once, here and on every worker.
+        If there are more, as many rows are drawn.
     n_passes : int, default=2
         Number of passes over all blocks that improve the fit of drawn rows.
     n_init : int, default=3
@@ -80,7 +80,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : dask.array.Array of shape (n_samples,), int
-        Cluster of every sample, in the blocks of `X`; nothing is computed before it is asked for.
+        Cluster of every sample, in the blocks of `X`; computed when it is read.
         Clusters are numbered by decreasing size.
     membership_ : dask.array.Array of shape (n_samples, n_clusters), float
         Mean co-association with every cluster, scaled to sum to 1.
@@ -116,8 +116,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     -----
     `X` is read once for its distinct rows, and once more for each attribute that has an entry a
     sample; with drawn rows `n_passes` + 2 times more. It has to hold the same labels every time;
-    where it is noticed that it does not, an error says so. What is made by something random is
-    written to a file first.
+    if it is found not to, an error is raised. Write a table to a file first if it is made at
+    random.
 
     References
     ----------

@@ -266,12 +266,12 @@ def improve(
     passes = []
     losses = np.empty(n_passes)
     for number in range(n_passes):
-        with stage(f"pass {number + 1} over {problem.n_samples} rows") as told:
+        with stage(f"pass {number + 1} over {problem.n_samples} rows") as progress:
             grid = target.grid(problem)
             sum_rows = partial(sums_of_block, problem=problem, target=target, grid=grid)
             passes.append(sum_blocks(sum_rows))
             target, losses[number] = next_target(passes[-1], problem, grid)
-            told.outcome = f"loss {losses[number]:.6g}"
+            progress.outcome = f"loss {losses[number]:.6g}"
     # the best pass is kept, the first of equal ones: losses were never seen to rise
     best = passes[int(np.argmin(losses))]
     # the mean co-association of a member of every base cluster with every cluster

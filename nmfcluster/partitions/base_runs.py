@@ -305,7 +305,7 @@ def nearest_samples(X_train, X) -> np.ndarray:
 
 @dataclass(frozen=True)
 class BasePartitions:
-    """Base partitions and what made them.
+    """Base partitions and their clusterers.
 
     Attributes
     ----------
@@ -319,7 +319,7 @@ class BasePartitions:
     features : list of ndarray or None
         Features that each clusterer was fitted on; None: all.
     kept : ndarray of shape (n_estimators,), bool
-        Which of the runs that were asked for these are.
+        Which of the `n_estimators` runs the partitions are from.
     exponent : int
         The clusterers were fitted to the features divided by 2 to this power: 0, unless their
         squares could not be held.
@@ -410,7 +410,7 @@ def base_partitions(
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Numbers, or what an `estimator` that is given can read: pipelines and most others get data
+        Numbers, or what the `estimator` that you pass can read: pipelines and most others get data
         frames, NaN and text. Distances or similarities of all pairs for ``metric="precomputed"``.
     estimator : estimator with `fit_predict`, or list of such, default=None
         Clusterers that take turns; by default ``KMeans(n_init=1)``, ``GraphSpectral()`` and
@@ -442,8 +442,8 @@ def base_partitions(
     Raises
     ------
     ValueError
-        If all runs found only noise, or those of an `estimator` that was given a single cluster
-        each; if a parameter is not as described.
+        If all runs found only noise, or the runs of an `estimator` that you pass found a single
+        cluster each; if a parameter is not as described.
     Exception
         Of the first run, if all failed.
 

@@ -1,4 +1,4 @@
-"""What a consensus is made of: label tables, memberships, or a similarity of samples."""
+"""The input of a consensus: label tables, memberships, or a similarity of samples."""
 
 from __future__ import annotations
 
@@ -317,15 +317,15 @@ def make_partitions(
     )
     clusters = low if low == high else f"{low} to {high}"
     task = f"{format_count(n_estimators, 'base partition')} of {clusters} clusters"
-    with stage(task, len(runs)) as told:
-        made = base_runs.run_base_clusterers(
-            ordered, estimator, runs, pairs, n_jobs, sample_weight, told.callback
+    with stage(task, len(runs)) as progress:
+        found = base_runs.run_base_clusterers(
+            ordered, estimator, runs, pairs, n_jobs, sample_weight, progress.callback
         )
     # put labels into the order of X, in place; equal samples have one label
-    for column in made.labels.T:
+    for column in found.labels.T:
         column[order.samples] = order.largest(column)
-    samples = [s if s is None else np.sort(order.samples[s]) for s in made.samples]
-    return replace(made, samples=samples)
+    samples = [s if s is None else np.sort(order.samples[s]) for s in found.samples]
+    return replace(found, samples=samples)
 
 
 def make_partitions_of_some(
@@ -339,17 +339,17 @@ def make_partitions_of_some(
     counting = np.flatnonzero(sample_weight)
     others = np.flatnonzero(sample_weight == 0)
     part = base_runs.take_part(X, counting, None, pairs, None)
-    made = make_partitions(part, pairs, rng, sample_weight[counting], **parameters)
-    labels = np.full((X.shape[0], made.labels.shape[1]), -1)
-    labels[counting] = made.labels
-    made = replace(
-        made,
+    found = make_partitions(part, pairs, rng, sample_weight[counting], **parameters)
+    labels = np.full((X.shape[0], found.labels.shape[1]), -1)
+    labels[counting] = found.labels
+    found = replace(
+        found,
         labels=labels,
-        samples=[None if s is None else counting[s] for s in made.samples],
+        samples=[None if s is None else counting[s] for s in found.samples],
         n_features=base_runs.n_features_of(X),
     )
-    labels[others] = made.predict(take_samples(X, others), X)
-    return made
+    labels[others] = found.predict(take_samples(X, others), X)
+    return found
 
 
 class LabelTable:
@@ -471,31 +471,31 @@ class PartitionsOfFeatures(LabelTable):
 
     def __init__(self, partitions, X, names=None) -> None:
         dtype = base_runs.float_type(X) or np.dtype(np.float64)
-        self._made = None
+        self._base = None
         labels = partitions
         if isinstance(partitions, base_runs.BasePartitions):
-            self._made = partitions
+            self._base = partitions
             self.estimators = partitions.estimators
             labels = partitions.labels
         super().__init__(labels, "partitions", dtype, names)
         check_length(self.codes, X)
         self._X = None
-        if self._made is None or self._made.needs_training_data:
+        if self._base is None or self._base.needs_training_data:
             self._X = take_samples(X, np.arange(X.shape[0]))
 
     def _normalised_weights(self, weights) -> np.ndarray:
         """Return weights that sum to 1, of the base runs that were kept."""
-        if weights is not None and self._made is not None:
+        if weights is not None and self._base is not None:
             if np.shape(weights) != self.n_clusters.shape:  # one for every base run
-                kept = self._made.kept
+                kept = self._base.kept
                 weights = normalize_weights(weights, len(kept))[kept]
         return super()._normalised_weights(weights)
 
     def _warn_of_unlabelled(self, samples: np.ndarray) -> None:
         """Warn of samples that are noise in all base runs; raise if there are others."""
-        made = self._made
-        if made is not None and all(drawn is not None for drawn in made.samples):
-            undrawn = np.setdiff1d(samples, np.concatenate(list(made.samples)))
+        found = self._base
+        if found is not None and all(drawn is not None for drawn in found.samples):
+            undrawn = np.setdiff1d(samples, np.concatenate(list(found.samples)))
             if len(undrawn):
                 raise ValueError(
                     "max_samples must be such that base runs draw every sample, but none drew "
@@ -506,11 +506,11 @@ class PartitionsOfFeatures(LabelTable):
 
     def encode_new(self, estimator, X) -> tuple[np.ndarray, np.dtype]:
         """Return the encoded labels of new samples, and the type of X."""
-        if self._made is None:
+        if self._base is None:
             X = read_features(estimator, X, reset=False)
             return self.codes[base_runs.nearest_samples(self._X, X)], X.dtype
-        options = self._made.checks
+        options = self._base.checks
         X = base_runs.read_checked(X, options, estimator=estimator, reset=False)
-        labels = self._made.predict(X, self._X)
+        labels = self._base.predict(X, self._X)
         codes, _ = encode_labels(labels, "estimator's labels", self.categories)
         return codes, base_runs.float_type(X) or self.dtype

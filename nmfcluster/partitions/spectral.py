@@ -42,7 +42,7 @@ Embedding = tuple[Any, Callable[[Any], np.ndarray]]
 
 
 class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
-    """K-means on rows of eigenvectors, scaled to length 1; a subclass says which eigenvectors."""
+    """K-means on rows of eigenvectors, scaled to length 1; a subclass computes these."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [COUNT],
@@ -147,11 +147,11 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
 class LandmarkSpectral(_Spectral):
     r"""Spectral clustering by way of landmarks: a base clusterer for `NMFConsensus`.
 
-    Samples are similar as far as they are near the same landmarks, :math:`B \Lambda^{-1} B'`,
+    Samples are similar if they are near the same landmarks, :math:`B \Lambda^{-1} B'`,
     see `nmfcluster.affinity.make_affinity`. The leading eigenvectors of this matrix come from those
     of a matrix of landmarks, :math:`\Lambda^{-1/2} B'B \Lambda^{-1/2}`: time and memory grow
     linearly with the number of samples. Their rows, scaled to length 1, are clustered by k-means.
-    Samples that share their landmarks with nobody, far from all others, are placed as new ones are.
+    Samples far from all others, which share their landmarks with none, are labelled as new ones.
     This is U-SPEC [1]_ but for the choice of the landmarks; many runs of it, each with other
     landmarks, are the base partitions of U-SENC.
 
@@ -247,7 +247,7 @@ class GraphSpectral(_Spectral):
 
     A random 70 % of the samples that differ, at most 500, are joined to their nearest neighbours
     among them. The leading eigenvectors of :math:`D^{-1/2} W D^{-1/2}`, with 1 in W for two of
-    which one is among the nearest of the other, say where they are; any other sample lies at the
+    which one is among the nearest of the other, are their coordinates; any other sample lies at the
     mean of its neighbours,
 
     .. math:: u(x)_c \propto \frac{1}{\lambda_c} \sum_{j \in N(x)} \frac{u_{jc}}{\sqrt{d_j}} ,
@@ -324,7 +324,7 @@ class GraphSpectral(_Spectral):
         values, vectors = leading_eigenpairs(normalised, min(self.n_clusters, size))
         used = values > _MIN_EIGENVALUE
         basis = scale[:, None] * (vectors[:, used] / values[used])
-        # the trees of a search in dense samples want dense samples: points[:0] tells
+        # a search in dense samples needs dense samples: points[:0] is the reference for it
         return vectors[:, used], partial(_neighbor_sums, search, points[:0], basis)
 
 
