@@ -48,17 +48,17 @@ class _Groups(NamedTuple):
 def next_pairs(
     model: Any, X: Any, n_pairs: int, *, exclude: Any = None, random_state: Any = None
 ) -> np.ndarray:
-    r"""Choose the pairs of samples whose answers would tell most.
+    r"""Choose the pairs of samples whose answers would be most informative.
 
-    Known groups that exclude each other, and the middle of each cluster without one, stand for the
-    clusters: another sample is asked about with the most probable of those that are not excluded.
-    First come samples that are known to be apart from one group and not yet in another. Then come
-    those that tell most about uncertain ones: one after another, the x by which
+    Known groups that exclude each other, and the middle of each cluster without one, represent the
+    clusters. Every other sample is paired with the most probable of them that is not excluded.
+    First come samples that cannot be linked to one group and are not yet in another. Then come
+    those that are most informative about uncertain ones: one after another, the x by which
 
     .. math:: \sum_i (0.05 + u_i) \operatorname{var}(f_i)
 
-    falls most once :math:`f_x` is known [1]_. u is the entropy of where a sample belongs over its
-    largest value, and f a Gaussian field on the similarity of `model`, of covariance
+    falls most once :math:`f_x` is known [1]_. u is the entropy of the cluster of a sample, divided
+    by its largest value. f is a Gaussian field on the similarity of `model`, with the covariance
     :math:`(I - 0.95 D^{-1/2} W D^{-1/2})^{-1}`, given its values at the samples in known pairs.
 
     Parameters
@@ -70,17 +70,17 @@ def next_pairs(
     n_pairs : int
         Largest number of pairs.
     exclude : array-like of shape (n_excluded, 2), default=None
-        Pairs that nobody can tell, in the form of what is returned: neither they nor pairs of
-        samples that are linked to theirs are asked about.
+        Pairs without an answer, in the form of what is returned. Neither they nor pairs of samples
+        that are linked to theirs are returned.
     random_state : int, RandomState, Generator or None, default=None
-        Draws 3,000 samples where there are more: f is of these alone, and they are asked about.
+        Draws 3,000 samples where there are more: f is computed, and pairs are chosen, among these.
 
     Returns
     -------
     ndarray of shape (n_chosen, 2), int
         Positions of samples, as in `PairwiseConstraints.must_link`. No pair follows from the known
-        ones, and a group of linked samples is asked about once, so that there may be fewer than
-        `n_pairs`; none only where all pairs of the drawn samples are known, or excluded.
+        ones, and a group of linked samples occurs once, so that there may be fewer than `n_pairs`.
+        There are none only where all pairs of the drawn samples are known, or excluded.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def next_pairs(
 
     Notes
     -----
-    Groups that stand for clusters are the neighbourhoods of [2]_, entropies those of [3]_.
+    Groups that represent clusters are the neighbourhoods of [2]_, entropies those of [3]_.
 
     References
     ----------
@@ -135,7 +135,7 @@ def next_pairs(
     excluded = read_pairs(exclude, "exclude", range(len(known))).pairs
     P = model.membership_
     groups = _groups_of(known)
-    # the covariance of all samples or of some, and the groups that stand for clusters
+    # the covariance of all samples or of some, and the groups that represent clusters
     drawn = np.sort(draw_preferring(groups.known[groups.of], MOST, rng))
     C = covariance(_similarity(model, X, drawn))
     mass = _mass(C, model.labels_, drawn, P)
@@ -147,25 +147,25 @@ def next_pairs(
     best = p.max(axis=1, initial=0)
     entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1)
     entropy /= np.log(max(len(anchors), 2))
-    # known groups without a cluster come first; mass settles ties, whatever the samples' order
+    # known groups without a cluster come first; mass breaks ties, for any order of the samples
     waits = groups.known & (best > 0)
     waits[anchors] = False
     order = np.lexsort((-np.bincount(groups.of, mass), -best, -groups.size))
-    asked: list[int] = order[waits[order]].tolist()
+    chosen: list[int] = order[waits[order]].tolist()
     # then come those whose answers lower uncertainty most
     group = groups.of[drawn]
     C = covariance_given(C, np.flatnonzero(groups.known[group]))
     weights = np.where(best > 0, _LEAST_WEIGHT + entropy, 0)[group]
     fresh = (best > 0) & ~waits
-    asked += most_informative(C, weights, group, fresh, n_pairs - len(asked))
-    asked = asked[:n_pairs]
+    chosen += most_informative(C, weights, group, fresh, n_pairs - len(chosen))
+    chosen = chosen[:n_pairs]
     # the first sample of each group with that of its most probable anchor
     first = np.unique(groups.of, return_index=True)[1]
-    against = np.array(anchors)[p[asked].argmax(axis=1)]
-    return np.column_stack([first[asked], first[against]])
+    anchor = np.array(anchors)[p[chosen].argmax(axis=1)]
+    return np.column_stack([first[chosen], first[anchor]])
 
 
-def _read(model: Any, X: Any) -> tuple[PairwiseConstraints, Any]:
+def _read(model, X) -> tuple[PairwiseConstraints, Any]:
     """Return the known pairs, and X as the fit read it."""
     known = getattr(model, "constraints_", None)
     if not isinstance(known, PairwiseConstraints):
@@ -203,7 +203,7 @@ def _groups_of(pairs: PairwiseConstraints) -> _Groups:
     return groups
 
 
-def _similarity(model: Any, X: Any, drawn: np.ndarray) -> np.ndarray:
+def _similarity(model, X, drawn: np.ndarray) -> np.ndarray:
     """Return how similar the drawn samples are, at least 0, by the affinity of the model."""
     affinity = model.affinity_
     if len(drawn) < X.shape[0]:
@@ -258,7 +258,7 @@ def _mass(
 def _anchors(
     groups: _Groups, P: np.ndarray, labels: np.ndarray, mass: np.ndarray
 ) -> list[int]:
-    """Return groups to ask against: those that exclude each other, and middles of clusters."""
+    """Return groups that represent clusters: ones that exclude each other, and middles."""
     anchors: list[int] = []
     n_apart = np.array([len(others) for others in groups.apart])
     order = np.lexsort((-np.bincount(groups.of, mass), -n_apart, -groups.size))
@@ -278,10 +278,10 @@ def _probabilities(groups: _Groups, P: np.ndarray, anchors: list[int]) -> np.nda
     """Return the probabilities that groups are one with each anchor, 0 where this is known."""
     sums = np.stack([np.bincount(groups.of, column) for column in P.T], axis=1)
     Q = sums / groups.size[:, None]
-    p = Q @ Q[anchors].T + _FLOOR  # an anchor of another cluster is asked about last
+    p = Q @ Q[anchors].T + _FLOOR  # an anchor of another cluster comes last
     for j, anchor in enumerate(anchors):
         p[list(groups.apart[anchor]), j] = 0
-        p[anchor, j:] = 0  # of two anchors the later is asked about
+        p[anchor, j:] = 0  # of two anchors the later is paired with the earlier
     return p * storage.safe_inverse(p.sum(axis=1))[:, None]
 
 

@@ -37,8 +37,8 @@ class PairwiseConstraints:
     """Pairs of samples that must be in one cluster, and pairs that cannot be.
 
     The container is split as its samples are: indexed by samples, it keeps the pairs with both ends
-    among them, and renumbers these. So whatever splits samples in scikit-learn hands every fold its
-    own pairs; a plain list of pairs would go to all folds, and name other samples there.
+    among them, and renumbers these. So scikit-learn's splitters give every fold its own pairs; a
+    plain list of pairs would go to all folds, and name other samples there.
 
     Parameters
     ----------
@@ -62,10 +62,10 @@ class PairwiseConstraints:
 
     Notes
     -----
-    Hard pairs are what is known, soft ones what is believed: their weights are confidences below 1,
-    or `from_table` says which are soft. `SSNMFClusterer` joins the samples of hard must-links and
-    refuses hard pairs that contradict each other; soft ones are weighed. An infinite weight counts
-    as the largest of the others, but at least 1, and three times as much for cannot-links.
+    Hard pairs are certain, soft ones are not: their weights are confidences below 1, or
+    `from_table` gets flags of which are soft. `SSNMFClusterer` joins the samples of hard must-links
+    and refuses hard pairs that contradict each other; soft ones are weighed. An infinite weight
+    counts as the largest of the others, but at least 1, and three times as much for cannot-links.
 
     A split that leaves out a sample forgets that all samples linked to it must be in one cluster;
     take the `closure` before. Of the pairs, k folds keep a share of (1 - 1/k)^2 for training;
@@ -95,7 +95,7 @@ class PairwiseConstraints:
         self.__setstate__({"_n_samples": len(samples), "_links": (must, cannot)})
 
     @classmethod
-    def _of_links(cls, n_samples: int, links: Both, names: Any = None) -> Self:
+    def _of_links(cls, n_samples: int, links: Both, names=None) -> Self:
         """Return constraints of pairs that are in their form."""
         new = cls.__new__(cls)
         new.__setstate__({"_n_samples": n_samples, "_links": links, "index": names})
@@ -207,8 +207,8 @@ class PairwiseConstraints:
             kinds are multiplied, or bools, as for `hard`. The entries of a sparse matrix, of shape
             (n_samples, n_samples), are signed weights.
         n_samples : int, default=None
-            Number of samples, where these are called by their position, from 0. A sparse matrix
-            says it, too.
+            Number of samples, where these are called by their position, from 0. The shape of a
+            sparse matrix contains it, too.
         ids : sequence of hashable, pandas Index or pandas DataFrame, default=None
             The ids of the samples in their order, all different, where these are called by them;
             the index of a data frame. Give either this or `n_samples`.
@@ -345,7 +345,7 @@ class PairwiseConstraints:
 
     @property
     def shape(self) -> tuple[int]:
-        """``(n_samples,)``, which tells scikit-learn to split the constraints as the samples."""
+        """``(n_samples,)``, by which scikit-learn splits the constraints as the samples."""
         return (self.n_samples,)
 
     @property
@@ -356,7 +356,7 @@ class PairwiseConstraints:
     loc = iloc  # the position of a sample is its only name
 
     def __len__(self) -> int:
-        return self.n_samples
+        return self._n_samples
 
     def __iter__(self) -> NoReturn:
         raise TypeError(
@@ -365,8 +365,7 @@ class PairwiseConstraints:
 
     def __getitem__(self, key: Any) -> Self:
         samples = axis_positions(key, self.n_samples, "sample", "PairwiseConstraints")
-        must, cannot = self._links
-        links = links_among(samples, must), links_among(samples, cannot)
+        links = links_among(samples, self._links)
         names = None if self.index is None else self.index[samples]
         return self._of_links(len(samples), links, names)
 
@@ -403,9 +402,9 @@ class PairwiseConstraints:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PairwiseConstraints):
             return NotImplemented
-        arrays = zip(sum(self._links, ()), sum(other._links, ()), strict=True)
-        are_equal = all(np.array_equal(one, two) for one, two in arrays)
-        return len(self) == len(other) and are_equal
+        own = self._links[0] + self._links[1]
+        others = other._links[0] + other._links[1]
+        return len(self) == len(other) and all(map(np.array_equal, own, others))
 
     __hash__ = None  # type: ignore[assignment]  # as for arrays
 
@@ -455,8 +454,7 @@ class PairwiseConstraints:
         array([0.33333333, 0.33333333, 0.33333333])
         """
         self.check()
-        must, cannot = self._links
-        links = closed_links(must, cannot, self.components())
+        links = closed_links(self._links, self.components())
         return self._of_links(self.n_samples, links, self.index)
 
     def check(self, n_clusters: int | None = None) -> str:
@@ -590,7 +588,8 @@ class PairwiseConstraints:
             )
         # weights that become infinite are refused with the similarities
         with np.errstate(over="ignore"):
-            must_weights = self.must_link_weights.astype(dtype)
-            cannot_weights = self.cannot_link_weights.astype(dtype)
-        must = adjacency(len(self), self.must_link, must_weights)
-        return must, adjacency(len(self), self.cannot_link, cannot_weights)
+            must, cannot = (
+                adjacency(len(self), links.pairs, links.weights.astype(dtype))
+                for links in self._links
+            )
+        return must, cannot

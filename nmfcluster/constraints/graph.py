@@ -35,7 +35,7 @@ Both = tuple[Links, Links]  # must-links, cannot-links
 NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty(0), np.empty(0, dtype=bool))
 
 
-def distinct_pairs(pairs: np.ndarray, weights: Any = 1.0, hard: Any = True) -> Links:
+def distinct_pairs(pairs: np.ndarray, weights=1.0, hard=True) -> Links:
     """Return every pair once, as (i, j) with i <= j and sorted; of equal ones a hard one counts.
 
     Parameters
@@ -92,30 +92,32 @@ def copied_pairs(
     return by_origin[starts[pairs[source]] + within], source
 
 
-def links_among(samples: np.ndarray, links: Links) -> Links:
+def links_among(samples: np.ndarray, links: Both) -> Both:
     """Return the pairs with both ends among some samples, by the positions of these.
 
     Parameters
     ----------
     samples : ndarray of shape (n_taken,), int
         A sample that occurs several times has its pairs at every position.
-    links : Links
+    links : Both
 
     Returns
     -------
-    Links
+    Both
     """
-    pairs, source = copied_pairs(links.pairs, samples)
-    return distinct_pairs(pairs, links.weights[source], links.hard[source])
+    among = []
+    for pairs, weights, hard in links:
+        copies, source = copied_pairs(pairs, samples)
+        among.append(distinct_pairs(copies, weights[source], hard[source]))
+    return among[0], among[1]
 
 
-def closed_links(must: Links, cannot: Links, group: np.ndarray) -> Both:
+def closed_links(links: Both, group: np.ndarray) -> Both:
     """Return all pairs that follow from pairs, hard ones of which do not contradict each other.
 
     Parameters
     ----------
-    must : Links
-    cannot : Links
+    links : Both
     group : ndarray of shape (n_samples,), int
         Numbers from 0 of the groups of samples that hard must-link pairs join.
 
@@ -123,10 +125,11 @@ def closed_links(must: Links, cannot: Links, group: np.ndarray) -> Both:
     -------
     must : Links
         All pairs within a group, which are hard, and all between two groups that a soft must-link
-        pair connects. They share the weights of the given pairs there evenly.
+        pair connects. They share the weights of the known pairs there evenly.
     cannot : Links
         All pairs between two groups that a cannot-link pair connects, with its weight so shared.
     """
+    must, cannot = links
     one, other = group[cannot.pairs].T
     between = cannot.where(
         one != other
@@ -232,7 +235,7 @@ def pairs_of_numbers(numbers: np.ndarray) -> np.ndarray:
     return np.column_stack([numbers - b * (b - 1) // 2, b])
 
 
-def adjacency(n_nodes: int, pairs: np.ndarray, weights: Any = True) -> sp.csr_array:
+def adjacency(n_nodes: int, pairs: np.ndarray, weights=True) -> sp.csr_array:
     """Return the symmetric matrix of the weights of pairs, at (i, j) and at (j, i).
 
     Parameters
@@ -276,7 +279,7 @@ def check_pairs(
     must_link: np.ndarray,
     cannot_link: np.ndarray,
     n_clusters: int | None,
-    names: Any = None,
+    names=None,
 ) -> str:
     """Raise if it turns out that no clustering can satisfy all of some pairs.
 
@@ -336,7 +339,7 @@ def check_pairs(
     return "undecided" if len(apart) else "feasible"
 
 
-def _breadth_first(n_nodes: int, edges: np.ndarray, roots: Any) -> Any:
+def _breadth_first(n_nodes: int, edges: np.ndarray, roots) -> Any:
     """Search a graph from roots: the depth of every node, and the node before it."""
     depth, before, _ = dijkstra(
         adjacency(n_nodes, edges),
@@ -395,16 +398,14 @@ def _clique(edges: np.ndarray, size: int) -> list[int]:
     return []
 
 
-def _enumerated(samples: Any, between: str = ", ") -> str:
+def _enumerated(samples, between: str = ", ") -> str:
     names = [str(sample) for sample in samples]
     if len(names) > _MOST_NAMED:
         names[_MOST_NAMED:] = [f"... ({len(names) - _MOST_NAMED} more)"]
     return between.join(names)
 
 
-def folds_of_pairs(
-    pairs: Any, n_splits: int, rng: np.random.Generator
-) -> Iterator[Any]:
+def folds_of_pairs(pairs, n_splits: int, rng: np.random.Generator) -> Iterator[Any]:
     """Yield the folds of pairs that hold out any.
 
     Must-links that join what others join too are held out with them: the links of a random
@@ -429,7 +430,11 @@ def folds_of_pairs(
     """
     must, cannot = pairs._links
     n_samples = len(pairs)
-    forest = _spanning_forest(n_samples, must.pairs, rng)
+    # some must-links that join what all of them join, with no cycle among them
+    order = rng.permutation(len(must.pairs)) + 1.0
+    ends = must.pairs.T.astype(index_dtype(n_samples))  # as SciPy 1.13 wants them
+    graph = sp.csr_array((order, tuple(ends)), shape=(n_samples, n_samples))
+    forest = np.column_stack(sp.coo_array(minimum_spanning_tree(graph)).coords)
     # every fold gets as many links as any other, or one more
     fold_of_forest = rng.permutation(len(forest)) % n_splits
     fold_of_cannot = rng.permutation(len(cannot.pairs)) % n_splits
@@ -438,7 +443,14 @@ def folds_of_pairs(
         must_ends = piece[must.pairs]
         cannot_ends = piece[cannot.pairs]
         open_must = must_ends[:, 0] != must_ends[:, 1]
-        open_cannot = (fold_of_cannot == fold)[_first_of_equal(cannot_ends)]
+        # cannot-links between the same two pieces follow the first of them
+        _, first, number = np.unique(
+            np.sort(cannot_ends, axis=1),
+            axis=0,
+            return_index=True,
+            return_inverse=True,
+        )
+        open_cannot = (fold_of_cannot == fold)[first[number.ravel()]]
         kept = must.where(~open_must), cannot.where(~open_cannot)
         # a cannot-link within a piece is contradicted by pairs that are kept
         open_cannot &= cannot_ends[:, 0] != cannot_ends[:, 1]
@@ -448,21 +460,3 @@ def folds_of_pairs(
                 pairs._of_links(n_samples, kept, pairs.index),
                 (open_must, open_cannot),
             )
-
-
-def _spanning_forest(
-    n_samples: int, links: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """Return some of the links that join what all of them join, with no cycle among them."""
-    order = rng.permutation(len(links)) + 1.0
-    ends = links.T.astype(index_dtype(n_samples))  # SciPy 1.13 makes trees of no others
-    graph = sp.csr_array((order, tuple(ends)), shape=(n_samples, n_samples))
-    return np.column_stack(sp.coo_array(minimum_spanning_tree(graph)).coords)
-
-
-def _first_of_equal(ends: np.ndarray) -> np.ndarray:
-    """Return for every pair of numbers the first one that is equal, in whatever order."""
-    low, high = np.sort(ends, axis=1).T
-    code = low * (ends.max(initial=0) + 1) + high  # sorted sooner than rows are
-    _, first, number = np.unique(code, return_index=True, return_inverse=True)
-    return first[number]

@@ -24,9 +24,7 @@ _HINT_OF_NAMES = (
     "ids=X.index."
 )
 _BOOLS = {bool, np.bool_}
-_NO_SEQUENCES = (
-    str | bytes | Mapping
-)  # iterable, but neither a pair nor a list of pairs
+_NO_ROWS = str | bytes | Mapping | Set  # iterable, but no pair
 
 # positions of samples, which are called by these or by ids
 Samples = range | dict[Any, int]
@@ -41,7 +39,7 @@ _SIGNS |= dict.fromkeys(("cannot", "cannot-link", "cannot_link", "cl"), -1)
 _INFINITE_CANNOT_LINK = 3.0
 
 
-def read_pairs(value: Any, name: str, samples: Samples) -> Links:
+def read_pairs(value, name: str, samples: Samples) -> Links:
     """Return pairs of one kind, checked and in one form.
 
     Parameters
@@ -63,7 +61,7 @@ def read_pairs(value: Any, name: str, samples: Samples) -> Links:
     return _checked(Links(pairs, weights, _are_hard(weights)), name, samples)
 
 
-def read_signed_pairs(value: Any, samples: Samples, hard: Any) -> Both:
+def read_signed_pairs(value, samples: Samples, hard) -> Both:
     """Return the must-links and the cannot-links of one table, checked and in one form.
 
     Parameters
@@ -108,14 +106,14 @@ def read_signed_pairs(value: Any, samples: Samples, hard: Any) -> Both:
     return must, cannot
 
 
-def _read_columns(value: Any, name: str, samples: Samples) -> list[np.ndarray]:
+def _read_columns(value, name: str, samples: Samples) -> list[np.ndarray]:
     """Return the positions of the samples of pairs, (n_pairs, 2), and further columns.
 
     NumPy does not guess the type of what is no array: it would make words of all of a row.
     """
     if sp.issparse(value):
         n = len(samples)
-        samples = range(n)  # its rows are the samples, whatever these are called
+        samples = range(n)  # its rows are the samples, even where these have ids
         if value.shape != (n, n):
             raise ValueError(
                 f"{name} given as a sparse matrix must have shape ({n}, {n}), got {value.shape}. "
@@ -129,7 +127,7 @@ def _read_columns(value: Any, name: str, samples: Samples) -> list[np.ndarray]:
     return [np.column_stack(ends), *columns[2:]]
 
 
-def _columns_of_rows(value: Any, name: str) -> list[np.ndarray]:
+def _columns_of_rows(value, name: str) -> list[np.ndarray]:
     """Return the columns of a table of pairs that is no sparse matrix."""
     of_both_kinds = name == "pairs"
     lengths = (3, 4) if of_both_kinds else (2, 3)
@@ -141,18 +139,14 @@ def _columns_of_rows(value: Any, name: str) -> list[np.ndarray]:
         rows = list(value.itertuples(index=False, name=None))
     elif hasattr(value, "iter_rows"):  # of polars
         rows = list(value.iter_rows())
-    elif isinstance(value, _NO_SEQUENCES) or not isinstance(value, Iterable):
+    elif isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise TypeError(f"{form}, got {format_value(value)}.")
     else:
         rows = list(value)
-    # types are checked once each; a set has no order: which of three is the weight?
-    allowed = {
-        kind
-        for kind in set(map(type, rows))
-        if hasattr(kind, "__len__") and not issubclass(kind, _NO_SEQUENCES | Set)
-    }
     for row in rows:
-        if type(row) not in allowed or len(row) not in lengths:
+        # a set has no order: which of three is the weight?
+        is_sequence = hasattr(row, "__len__") and not isinstance(row, _NO_ROWS)
+        if not is_sequence or len(row) not in lengths:
             got = (
                 f"shape {value.shape}" if hasattr(value, "shape") else format_value(row)
             )
@@ -227,10 +221,9 @@ def _as_numbers(column: np.ndarray, name: str, hint: str = "") -> np.ndarray:
 
 def _signed_weights(kinds: np.ndarray) -> np.ndarray:
     """Return signed weights: those of must-links are positive, those of cannot-links negative."""
+    signed = np.zeros(len(kinds))
     if all(issubclass(kind, Real) for kind in set(map(type, kinds))):
         signed = _as_numbers(kinds, "pairs").astype(float)
-    else:
-        signed = np.zeros(len(kinds))
     for i in np.flatnonzero(signed == 0):
         with suppress(TypeError, ValueError, OverflowError):
             signed[i] = float(_SIGNS.get(str(kinds[i]).strip().lower(), kinds[i]))
@@ -243,8 +236,11 @@ def _signed_weights(kinds: np.ndarray) -> np.ndarray:
     return signed
 
 
-def _are_hard(weights: np.ndarray, hard: Any = None) -> np.ndarray:
-    """Return which pairs are hard: as `hard` says, or else of weight 1 and more, and infinite."""
+def _are_hard(weights: np.ndarray, hard=None) -> np.ndarray:
+    """Return which pairs are hard: those of infinite weight, and those that `hard` marks.
+
+    Without it and infinite weights, they are those of weight 1 and more.
+    """
     infinite = np.isinf(weights)
     if hard is not None:
         return infinite | hard
@@ -284,7 +280,7 @@ def _named(positions: np.ndarray, samples: Samples) -> tuple[Any, ...]:
     return tuple(names[i] for i in positions)
 
 
-def read_ids(n_samples: Any, ids: Any) -> tuple[Samples, Any]:
+def read_ids(n_samples, ids) -> tuple[Samples, Any]:
     """Return what samples are called, and names to keep.
 
     Parameters
@@ -323,7 +319,7 @@ def read_ids(n_samples: Any, ids: Any) -> tuple[Samples, Any]:
     return position, np.fromiter(position, dtype=object) if index is None else index
 
 
-def read_groups(groups: Any, samples: Samples, apart: Any) -> np.ndarray:
+def read_groups(groups, samples: Samples, apart) -> np.ndarray:
     """Return the number of the group of every sample, from 0; -1: in none.
 
     Parameters
@@ -367,7 +363,7 @@ def read_groups(groups: Any, samples: Samples, apart: Any) -> np.ndarray:
     return codes
 
 
-def read_labels(labels: Any) -> np.ndarray:
+def read_labels(labels) -> np.ndarray:
     """Return labels as numbers from 0; -1 stands for a label that is not known."""
     column = np.asarray(None)
     with suppress(TypeError, ValueError):

@@ -203,7 +203,6 @@ def _warn_of_uniform(F: np.ndarray, P: np.ndarray) -> None:
     n_uniform = int(is_uniform.sum())
     if n_uniform:
         warn(
-            f"Nothing tells the cluster of {format_count(n_uniform, 'sample')}, "
-            "or as many groups that "
-            "must be linked: memberships there are uniform, labels mean nothing."
+            f"Nothing tells the cluster of {format_count(n_uniform, 'sample')}, or as many groups "
+            "that must be linked: memberships there are uniform, labels mean nothing."
         )

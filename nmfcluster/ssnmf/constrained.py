@@ -26,16 +26,16 @@ from nmfcluster.similarity.operators import SAMPLED
 
 
 def read_constraints(
-    names: Any,
+    names,
     n_samples: int,
-    y: Any,
-    constraints: Any,
-    must_link: Any,
-    cannot_link: Any,
+    y,
+    constraints,
+    must_link,
+    cannot_link,
 ) -> PairwiseConstraints:
-    """Return the constraints that `fit` was given, which must be of its samples.
+    """Return the constraints of the samples of a fit, checked and in the order of its samples.
 
-    `names` is the index of the samples, or None; constraints of data with an index have theirs.
+    `names` is the index of the samples, or None.
     """
     has_lists = must_link is not None or cannot_link is not None
     if constraints is None:
@@ -71,7 +71,7 @@ def read_constraints(
     return reorder_samples(names, constraints, "constraints")
 
 
-def _are_partial_labels(y: Any) -> bool:
+def _are_partial_labels(y) -> bool:
     """Return whether y holds labels of which some are -1, not known, as scikit-learn marks them."""
     labels = np.asarray(y) if hasattr(y, "dtype") else np.empty(0)
     if labels.ndim != 1 or labels.dtype.kind not in "if":
@@ -98,8 +98,8 @@ def check_constraints(
 class Rows(NamedTuple):
     """The rows that are fitted, in canonical order; one may stand for several equal samples.
 
-    A sample in a pair has a row of its own. So has every sample where similarities are given: what
-    copies are to themselves and to each other is up to the user.
+    A sample in a pair has a row of its own. So has every sample of a precomputed similarity: how
+    similar copies are to themselves and to each other is up to the user.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Rows(NamedTuple):
     counts : ndarray of shape (n_rows,), int, or None
         How many samples a row stands for; None: one.
     columns : ndarray of shape (n_rows,), int, or None
-        Sample of every column, where similarities are given; None: all columns of features.
+        Sample of every column of a precomputed similarity; None: all columns, of features.
     """
 
     samples: np.ndarray
@@ -119,7 +119,7 @@ class Rows(NamedTuple):
     columns: np.ndarray | None = None
 
 
-def rows_to_fit(X: Any, pairs: PairwiseConstraints, is_similarity: bool) -> Rows:
+def rows_to_fit(X, pairs: PairwiseConstraints, is_similarity: bool) -> Rows:
     """Return the rows that are fitted to samples and pairs of them."""
     links = pairs.as_matrices()
     if is_similarity:
@@ -270,7 +270,7 @@ def constrain_part(
     return constrain(part, pairs[samples], alpha, beta, may_be_empty=True)
 
 
-def _between_groups(links: Any, groups: np.ndarray) -> Any:
+def _between_groups(links, groups: np.ndarray) -> Any:
     """Return the matrix of pairs without those inside a group, which change nothing."""
     rows, columns, weights = stored_entries(links)
     return with_nonzero_data(
@@ -278,7 +278,7 @@ def _between_groups(links: Any, groups: np.ndarray) -> Any:
     )
 
 
-def _weighted(links: Any, amount: float, dtype: Any) -> Similarity | None:
+def _weighted(links, amount: float, dtype) -> Similarity | None:
     """Return `amount` times the weights of pairs; None where that adds nothing."""
     if not amount or not links.nnz:
         return None
@@ -301,13 +301,13 @@ def large_entry(A: Similarity, share: float = 0.999) -> float:
     """
     n = A.shape[0]
     values = A.stored_off_diagonal()
-    if values is None and n * (n - 1) // 2 <= SAMPLED:
-        rows, columns = np.triu_indices(n, 1)
-        values = A.entries(rows, columns)
-    elif values is None:  # a random sample of them
-        rng = np.random.default_rng(0)
-        rows = rng.integers(n, size=SAMPLED)
-        columns = (rows + rng.integers(1, n, size=SAMPLED)) % n
+    if values is None:
+        if n * (n - 1) // 2 <= SAMPLED:
+            rows, columns = np.triu_indices(n, 1)
+        else:  # a random sample of them
+            rng = np.random.default_rng(0)
+            rows = rng.integers(n, size=SAMPLED)
+            columns = (rows + rng.integers(1, n, size=SAMPLED)) % n
         values = A.entries(rows, columns)
     sizes = np.abs(values[values != 0])
     return float(np.quantile(sizes, share)) if len(sizes) else 1.0
@@ -355,9 +355,8 @@ def warn_of_violations(
         cures.append(f"beta={max(10, 3 * beta):g}")
     if cures:
         warn(
-            f"Labels violate {n_must + n_cannot} of {format_count(pairs.n_pairs, 'pair')}, "
-            "though all "
-            "can be satisfied: see violated_must_link_, violated_cannot_link_. Give "
+            f"Labels violate {n_must + n_cannot} of {format_count(pairs.n_pairs, 'pair')}, though "
+            "all can be satisfied: see violated_must_link_, violated_cannot_link_. Give "
             f"{' and '.join(cures)}, by which pairs count for more, or contradictions='ignore' if "
             "some may be wrong."
         )

@@ -367,9 +367,7 @@ class SSNMFClusterer(NMFClusterer):
             warn_of_sizes(affinity, labels[rows.samples], self.n_clusters)
         return self
 
-    def _make_affinity(
-        self, X: Any, rows: Rows, rng: np.random.RandomState
-    ) -> Affinity:
+    def _make_affinity(self, X, rows: Rows, rng: np.random.RandomState) -> Affinity:
         """Return the similarity of the rows that are fitted."""
         with stage(f"similarities of {format_count(X.shape[0], 'sample')}"):
             return make_affinity(
@@ -455,7 +453,7 @@ class SSNMFClusterer(NMFClusterer):
                 W, _ = normalized(W, affinity.counts, few)
         return replace(affinity, similarity=W), float(width)
 
-    def _extend(self, X: Any) -> np.ndarray:
+    def _extend(self, X) -> np.ndarray:
         X = read_features(self, X, reset=False)
         if self._columns_ is not None:
             X = X[:, self._columns_]  # similarities, in the order of the fit
