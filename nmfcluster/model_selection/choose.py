@@ -63,42 +63,43 @@ def choose_n_clusters(
     n_jobs: int | None = None,
     random_state: Seed = None,
 ) -> results.NumberOfClusters | results.ClusterSweep:
-    r"""Say how many clusters the data have, and fit an estimator with that number.
+    r"""Choose the number of clusters, and fit an estimator with it.
 
-    Features are put to a vote of four criteria that see different things, and 1 is among their
-    answers: there may be no clusters at all. Labels of partitions are decided by where eigenvalues
-    of their mean projector fall. Similarities, distances, constraints and whatever else a vote
-    cannot see are decided by stability: the estimator is fitted to parts of the samples, and the
-    largest number is taken whose fits find as many clusters and agree nearly as well as those of
-    any number. Runs of NMF are decided by `sweep_n_clusters`.
+    For features, four different criteria vote. They may also vote for 1, which means that there are
+    no clusters. For labels of partitions, the eigenvalues of their mean projector decide. For
+    similarities, distances, constraints and other input that criteria cannot use, stability
+    decides: the estimator is fitted to parts of the samples, and the largest number is chosen whose
+    fits find as many clusters and agree about as well as those of any number. For runs of NMF,
+    `sweep_n_clusters` decides.
 
     Parameters
     ----------
     estimator : estimator
         A clusterer with a parameter `n_clusters`, a mixture with `n_components`, or a pipeline that
         ends in one. It is cloned.
-    X : array-like, sparse matrix, or whatever the estimator takes
+    X : array-like, sparse matrix, or other input of the estimator
         All samples.
     candidates : iterable of int or tuple (low, high), default=range(1, 16)
-        Numbers of clusters, at most as many as there are samples; the default ends there. A tuple
-        of two is the range from low to high. Stability and recurrence leave out 1.
+        Numbers of clusters, at most the number of samples, where the default ends. A tuple of two
+        is the range from low to high. Stability and recurrence leave out 1.
     method : {"auto", "vote", "eigengap", "stability", "held-out", "recurrence"}, default="auto"
-        What to choose by. "eigengap" is for labels of partitions, "held-out" and "recurrence" for
-        NMFMetaCluster alone. "auto": "vote" for features; "eigengap" for labels; for NMFMetaCluster
-        what `sweep_n_clusters` takes; "stability" for everything else, as where `fit_params` holds
-        constraints.
+        The rule that decides. "eigengap" is for labels of partitions only, "held-out" and
+        "recurrence" for NMFMetaCluster only. "auto": "vote" for features; "eigengap" for labels;
+        the default of `sweep_n_clusters` for NMFMetaCluster; "stability" for everything else, for
+        example if `fit_params` holds constraints.
     fit_params : dict, default=None
-        What `fit` takes besides `X`, as ``{"constraints": pairs}``: one entry for each sample.
+        Arguments of `fit` besides `X`, such as ``{"constraints": pairs}``, with one entry for each
+        sample.
     n_jobs : int, default=None
-        Number of fits at a time; the result does not depend on it.
+        Number of parallel fits; the result does not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Determines samples, parts, and the seeds of estimators that have none.
 
     Returns
     -------
     NumberOfClusters or ClusterSweep
-        With `n_clusters_`, the number; `as_good`, the candidates that it can hardly be told from;
-        `table`; `best_estimator_`, fitted to all samples; and `plot`.
+        With `n_clusters_`, the number; `as_good`, the candidates that are about as good; `table`;
+        `best_estimator_`, fitted to all samples; and `plot`.
 
     Raises
     ------
@@ -106,15 +107,15 @@ def choose_n_clusters(
         If `estimator` has no number of clusters, or a candidate is not an int.
     ValueError
         If `X` or a parameter is not as described; if fits find fewer clusters than every candidate;
-        what the first fit raised, if none succeeds.
+        if all fits fail, the error of the first one.
 
     Warns
     -----
     FitFailedWarning
-        If fits with a number of clusters fail: it is not chosen.
+        If fits with a number of clusters fail, so that it is not chosen.
     UserWarning
-        If the largest candidate is chosen, or if too few criteria agree, or on none of the
-        candidates, or there are too few samples for a vote.
+        If the largest candidate is chosen; if too few criteria agree, or they agree on a number
+        that is not a candidate; if there are too few samples for a vote.
 
     See Also
     --------
@@ -123,18 +124,20 @@ def choose_n_clusters(
 
     Notes
     -----
-    The vote and eigenvalues look at 2,000 samples at most, drawn at random, and take a second or
-    two; the estimator is fitted once. Stability fits it to two parts of the samples with every
-    candidate, to four with those that can still be chosen, and to six with the two that decide; a
-    part is a half of the samples, and at most 500, or 20 times the largest candidate.
+    The vote and the eigenvalues use at most 2,000 samples, drawn at random, and take a second or
+    two. The estimator is then fitted once. Stability fits it to two parts of the samples with every
+    candidate, to four with those that can still be chosen, and to six with the two that decide. A
+    part is half of the samples, but at most 500 samples, or 20 times the largest candidate if that
+    is more.
 
-    A number is not chosen where most fits to parts, or the fit to all samples, find fewer clusters,
-    as fits of partitions or of repeated rows do; a few fits may miss a small one. Where two numbers
-    in a row are too large, still larger ones are not tried. What fits to parts warn of is not told.
+    A number is not chosen if most fits to parts, or the fit to all samples, find fewer clusters, as
+    fits of partitions or of repeated rows may do. A few fits may miss a small cluster. If two
+    numbers in a row are too large, larger ones are not tried. Warnings of fits to parts are
+    suppressed.
 
-    Pairs of samples, similarities or distances, are known by the tag of scikit-learn, or by a
-    parameter that is "precomputed", and are cut in rows and columns. Where an estimator does not
-    predict, a sample is in the cluster of the nearest, or most similar, one that was fitted.
+    Similarities or distances of pairs are recognized by scikit-learn's tag, or by a parameter that
+    is "precomputed", and are cut in rows and columns. If an estimator has no `predict`, a sample is
+    assigned to the cluster of the nearest, or most similar, sample that was fitted.
 
     Examples
     --------
@@ -148,9 +151,8 @@ def choose_n_clusters(
     >>> chosen.n_clusters_, chosen.best_estimator_.labels_.shape
     (4, (300,))
     """
-    options = {"method": method, "fit_params": fit_params, "n_jobs": n_jobs}
     validate_parameter_constraints(
-        _PARAMETER_CONSTRAINTS, options, caller_name="choose_n_clusters"
+        _PARAMETER_CONSTRAINTS, locals(), caller_name="choose_n_clusters"
     )
     name = results.n_clusters_parameter(estimator)
     rng = make_rng(random_state)

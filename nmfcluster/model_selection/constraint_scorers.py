@@ -30,16 +30,16 @@ _HOW_TO_PASS = (
 
 
 class ConstraintScorer(RoutedScorer):
-    """Score a clusterer by the constraints among samples that it was not fitted on.
+    """Score a clusterer by the constraints among samples that it was not fitted to.
 
-    For ``scoring=`` of scikit-learn's searches: `predict` is called on the test part of a split,
-    and the share of the constraints with both samples in that part which the predicted labels
-    satisfy is returned: the mean of that of must-links and that of cannot-links, as with many
-    clusters most cannot-links are satisfied by chance. So `alpha`, `beta` and `n_clusters` can be
-    chosen without labels.
+    For ``scoring=`` of scikit-learn's searches. `predict` is called on the test part of a split.
+    The score is the share of satisfied constraints among those with both samples in that part. It
+    is the mean of the shares of must-links and of cannot-links, as with many clusters most
+    cannot-links are satisfied by chance. It selects `alpha`, `beta` and `n_clusters` without true
+    labels.
 
-    The scorer needs the constraints that go with the test part. With metadata routing enabled
-    they come as ``constraints=``; without, give them a second time as `y`:
+    The scorer needs the constraints of the test part. With metadata routing enabled they are passed
+    as ``constraints=``. Without, pass them a second time as `y`:
     ``search.fit(X, pairs, constraints=pairs)``. Estimators of this package ignore `y`.
 
     See Also
@@ -52,9 +52,9 @@ class ConstraintScorer(RoutedScorer):
     K-fold splits keep only 1/k^2 of the pairs inside a test part. ``ShuffleSplit(test_size=0.5)``
     keeps a quarter; `GroupKFold` with ``groups=pairs.components()`` keeps every must-link whole.
 
-    An `n_clusters` that the constraints do not allow makes a fit fail, and its score NaN; with
-    ``contradictions="ignore"`` in the estimator it is scored like others. A search makes NaN of
-    any other error, too: give it ``error_score="raise"`` where no candidate should fail.
+    If the constraints do not allow an `n_clusters`, the fit fails and the score is NaN. With
+    ``contradictions="ignore"`` in the estimator it is scored like others. A search also turns any
+    other error into NaN. Use ``error_score="raise"`` if no candidate should fail.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class ConstraintScorer(RoutedScorer):
         *,
         constraints: PairwiseConstraints | None = None,
     ) -> float:
-        """Return the share of satisfied constraints, of both kinds alike.
+        """Return the share of satisfied constraints, as the mean over both kinds.
 
         Parameters
         ----------
@@ -122,19 +122,19 @@ class ConstraintScorer(RoutedScorer):
 
 
 class HeldOutPairsScorer(RefitScorer):
-    r"""Score a clusterer by the constraints that it was not told.
+    r"""Score a clusterer by the constraints that are held out from its fit.
 
-    For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. The pairs are dealt
-    out to folds. For each fold a copy of the estimator is fitted to all samples under the pairs of
-    the other folds, and asked whether its clusters satisfy those of this one. The score is
+    For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. The pairs are split
+    into folds. For each fold a clone of the estimator is fitted to all samples under the pairs of
+    the other folds, and its clusters are tested on the pairs of this fold. The score is
 
     .. math:: \tfrac12 \left( \frac{\sum_{p \in M} w_p s_p}{\sum_{p \in M} w_p}
         + \frac{\sum_{p \in C} w_p s_p}{\sum_{p \in C} w_p} \right) ,
 
-    with the must-links M, the cannot-links C, their weights w, and s the share of the times it was
-    asked that a pair was satisfied. Both kinds count alike, as with many clusters most cannot-links
-    are satisfied by chance. So `alpha`, `beta`, `n_neighbors` or an affinity is chosen without
-    labels, by fits to all samples.
+    with the must-links M, the cannot-links C, their weights w, and s the share of the folds that
+    hold a pair out in which it is satisfied. Both kinds have equal weight, as with many clusters
+    most cannot-links are satisfied by chance. It selects `alpha`, `beta`, `n_neighbors` or an
+    affinity without true labels, by fits to all samples.
 
     Parameters
     ----------
@@ -143,49 +143,48 @@ class HeldOutPairsScorer(RefitScorer):
         fewer of those of a group that must-links join, as the notes say. With more folds the score
         depends less on chance.
     details : bool, default=False
-        Whether to return the score in a dict, with what it is made of, for searches with
+        Whether to return a dict of the score and its details, for searches with
         ``refit="satisfaction"``.
     fit_params : dict, default=None
-        What `fit` takes besides `X` and `y`: one entry for each sample. Not for what metadata
-        routing hands over.
+        Arguments of `fit` besides `X` and `y`, with one entry for each sample. Not for arguments
+        that metadata routing passes.
     n_jobs : int, default=None
-        Number of copies that are fitted at a time. Use this or `n_jobs` of the search.
+        Number of parallel fits. Use this or `n_jobs` of the search, not both.
     random_state : int, default=0
-        Determines the folds. It has to be an integer, so that all candidates of a search are asked
-        the same.
+        Determines the folds. It has to be an integer, so that all candidates of a search are scored
+        on the same folds.
 
     See Also
     --------
     FullSampleSplit : The split for it.
-    ConstraintScorer : Holds out samples, and so asks of predictions for new ones.
+    ConstraintScorer : Holds out samples, and so scores predictions for new ones.
     nmfcluster.constraints.PairwiseConstraints : The constraints.
 
     Notes
     -----
-    The scorer needs the constraints. With metadata routing enabled they come as ``constraints=``;
-    without, give them a second time as `y`: ``search.fit(X, pairs, constraints=pairs)``, or as
-    ``fit_params={"constraints": pairs}``. Such a `y` is not handed to copies, and not asked where
-    constraints come by name, too.
+    The scorer needs the constraints. With metadata routing enabled they are passed as
+    ``constraints=``. Without, pass them a second time as `y`,
+    ``search.fit(X, pairs, constraints=pairs)``, or as ``fit_params={"constraints": pairs}``. Such a
+    `y` is not passed to `fit`, and is not used if constraints are also passed by name.
 
-    A pair that follows from those that are kept would always be satisfied where must-links are
-    hard, and tell nothing. Pairs are therefore held out together with all that imply them: of a
-    group that must-links join, a fold cuts some links of a random spanning tree, and asks whether
-    the pieces come together again: no must-link between two pieces is kept.
+    A pair that the kept pairs imply would always be satisfied if must-links are hard, and would not
+    be informative. Pairs are therefore held out together with all pairs that imply them. For a
+    group that must-links connect, a fold cuts some links of a random spanning tree, keeps no
+    must-link between two pieces, and tests whether the pieces are in one cluster again.
 
     Constraints whose samples have names are put into the order of `X`, as by `fit`.
 
     With `details` the score is a dict of "satisfaction", the score, and "satisfaction_se", its
     standard error as if pairs were drawn one by one; of the shares "must_link" and "cannot_link" of
-    satisfied pairs, NaN where there are none; and of "n_pairs", the number of pairs that were
-    asked. Where there are pairs of one kind only, the score is their share.
+    satisfied pairs, NaN if there are none; and of "n_pairs", the number of pairs that were held
+    out. If there are pairs of one kind only, the score is their share.
 
-    A candidate costs `n_splits` fits, and that of the search itself. Where
-    `random_state` of the estimator is None, every copy is given a seed of its own. A fit uses one
-    thread, so that the score does not depend on `n_jobs`. Where a copy cannot be fitted, the score
-    and every detail are NaN, and a warning says why.
+    A candidate costs `n_splits` fits, and that of the search itself. If `random_state` of the
+    estimator is None, every clone gets a seed of its own. A fit uses one thread, so that the score
+    does not depend on `n_jobs`. If a clone cannot be fitted, the score and every detail are NaN,
+    and a warning says why.
 
-    Among equal scores a search takes the first: put what you would take without a search first in
-    the grid.
+    Among equal scores a search selects the first: put your default first in the grid.
 
     Examples
     --------
@@ -227,9 +226,12 @@ class HeldOutPairsScorer(RefitScorer):
         random_state: int = 0,
     ) -> None:
         self.n_splits = n_splits
-        super().__init__(details, fit_params, n_jobs, random_state)
+        self.details = details
+        self.fit_params = fit_params
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
-    def _score(self, estimator: Any, samples: Samples) -> list[float]:
+    def _score(self, estimator, samples: Samples) -> list[float]:
         name, pairs, samples = _without_constraints(estimator, samples)
         if not pairs.n_pairs:
             raise ValueError("constraints must hold at least one pair, got none.")

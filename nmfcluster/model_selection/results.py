@@ -134,7 +134,7 @@ class _Choice:
         }
 
     def plot(self, ax: Any = None) -> NumberDisplay:
-        """Draw what was found out of all candidates.
+        """Draw the figures of all candidates.
 
         Parameters
         ----------
@@ -156,42 +156,43 @@ class _Choice:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NumberOfClusters(_Choice):
-    """A number of clusters, what speaks for it and for others, and a fit with it.
+    """A chosen number of clusters, the figures of all candidates, and a fit with it.
 
-    `choose_n_clusters` returns it. Entries of arrays belong to `candidates`.
+    `choose_n_clusters` returns it. Arrays have one entry for each of the `candidates`.
 
     Attributes
     ----------
     candidates : ndarray of shape (n_candidates,), int
-        Numbers of clusters that were asked about, in increasing order.
+        Numbers of clusters that were compared, in increasing order.
     n_clusters_ : int
-        The one that was chosen.
+        The chosen one.
     as_good : ndarray of shape (n_candidates,), bool
-        Those that it can hardly be told from, itself among them: by a vote, those with at most one
-        vote fewer, or where no two criteria agree, all numbers between their answers; by stability,
-        those whose fits agree nearly as well as those of any number; by eigenvalues itself alone.
+        Whether a candidate is about as good as the chosen one, which is itself among them. By a
+        vote, these have at most one vote fewer, or if no two criteria agree, they are all numbers
+        between their votes. By stability, their fits agree about as well as those of any number. By
+        eigenvalues, it is the chosen one only.
     method : {"vote", "stability", "eigengap"}
-        What it was chosen by.
+        The rule that decided.
     agreed : bool
         False if there was a vote, and too few criteria agree on the number.
     votes : dict of str to int
-        The answer of every criterion that can tell; empty if there was no vote.
+        The number by every criterion that can tell; empty if there was no vote.
     stability : ndarray of shape (n_candidates,) or None
-        Mean adjusted Rand index of two fits to parts of the samples, NaN where one failed, or where
-        most of them, or the fit to all, found fewer clusters; None if there was a vote.
+        Mean adjusted Rand index of two fits to parts of the samples; NaN if one failed, or if most
+        of them, or the fit to all samples, found fewer clusters; None if there was a vote.
     stability_se : ndarray of shape (n_candidates,) or None
-        Its standard error; .1, where there are two fits.
+        Its standard error; 0.1 if there are two fits.
     n_fits : ndarray of shape (n_candidates,), int, or None
-        Fits that were compared: two, four where these do not rule a number out, and six of the
-        number that is chosen and of the most stable one; none of numbers that were not tried, as
-        smaller ones were too large.
+        Fits that were compared: two; four if these do not rule a number out; six of the chosen
+        number and of the most stable one; 0 of numbers that were not tried because smaller ones
+        were too large.
     n_found : ndarray of shape (n_candidates,), int, or None
-        Clusters that these fits found, their median; 0 where one failed, or none was made.
+        Median number of clusters that these fits found; 0 if one failed, or none was made.
     eigengap : ndarray of shape (n_candidates,) or None
-        How far eigenvalues of partitions fall behind each number, from 0 to 1; NaN where the fit
-        failed or found fewer clusters; None for other methods.
+        How far eigenvalues of partitions fall after each number, from 0 to 1; NaN if the fit failed
+        or found fewer clusters; None for other methods.
     best_estimator_ : estimator
-        Fitted to all samples with the number that was chosen.
+        Fitted to all samples with the chosen number.
 
     See Also
     --------
@@ -239,43 +240,43 @@ class NumberOfClusters(_Choice):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClusterSweep(_Choice):
-    """Fits with several numbers of clusters, and the number that was chosen.
+    """Fits with several numbers of clusters, and the chosen number.
 
-    `sweep_n_clusters` returns it. Entries of arrays belong to `candidates`; those of a candidate
-    that could not be fitted are NaN.
+    `sweep_n_clusters` returns it. Arrays have one entry for each of the `candidates`, NaN for one
+    that could not be fitted.
 
     Attributes
     ----------
     candidates : ndarray of shape (n_candidates,), int
         Numbers of clusters that were tried, in increasing order.
     n_clusters_ : int
-        The one that was chosen.
+        The chosen one.
     as_good : ndarray of shape (n_candidates,), bool
-        Numbers that the rule cannot tell from it: within one standard error of the least held-out
-        loss, or of nearly the largest recurrence.
+        Numbers that are about as good by the rule: within one standard error of the smallest
+        held-out loss, or of nearly the largest recurrence.
     method : {"held-out", "exact", "recurrence"}
-        What it was chosen by; "exact": it is the smallest that leaves nothing of the table.
+        The rule that decided; "exact": the smallest number with an exact factorization.
     votes : dict of str to int
         Empty, as there is no vote.
     agreed : bool
         True.
     held_out_losses : ndarray of shape (n_candidates, n_folds) or None
-        Loss of every held-out part; None where counts were not held out.
+        Loss of every held-out part; None if counts were not held out.
     held_out_se : ndarray of shape (n_candidates,) or None
-        Standard error of the mean difference from the least held-out loss.
+        Standard error of the mean difference from the smallest held-out loss.
     dispersion : float or None
-        By how much counts vary more than Poisson numbers; None where none were held out.
+        Dispersion of counts beyond a Poisson distribution; None if none were held out.
     recurrence : ndarray of shape (n_candidates,)
-        Mean of `recurrence_`, how surely clusters come back in the runs.
+        Mean of `recurrence_`, how reliably clusters recur in the runs.
     smallest_recurrence : ndarray of shape (n_candidates,)
-        That of the cluster that comes back least.
+        Recurrence of the cluster that recurs least.
     reconstruction_err : ndarray of shape (n_candidates,)
         `reconstruction_err_` of the fits.
     cophenetic : ndarray of shape (n_candidates,)
         Cophenetic correlation of the consensus of the runs, of at most 500 samples.
     estimators : tuple
-        The fitted estimators, None for one that failed; all but the one that was chosen may have
-        fewer runs than were asked for.
+        The fitted estimators, None for one that failed; all but the chosen one may have fewer runs
+        than the estimator has.
 
     See Also
     --------
@@ -307,7 +308,7 @@ class ClusterSweep(_Choice):
 
     @property
     def best_estimator_(self) -> Any:
-        """The fitted estimator with the number of clusters that was chosen."""
+        """The fitted estimator with the chosen number of clusters."""
         return self.estimators[self.candidates.tolist().index(self.n_clusters_)]
 
     @property

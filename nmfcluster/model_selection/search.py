@@ -125,18 +125,10 @@ class RefitScorer(RoutedScorer):
 
     _details: ClassVar[tuple[str, ...]]
     _metadata = ("constraints", "sample_weight")
-
-    def __init__(
-        self,
-        details: bool,
-        fit_params: dict[str, Any] | None,
-        n_jobs: int | None,
-        random_state: int,
-    ) -> None:
-        self.details = details
-        self.fit_params = fit_params
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    details: bool
+    fit_params: dict[str, Any] | None
+    n_jobs: int | None
+    random_state: int
 
     def __call__(
         self,
@@ -204,11 +196,11 @@ class RefitScorer(RoutedScorer):
             why = f"{type(error).__name__}: {error}"
             warn(f"{name}: {failure} failed; the score is nan. {why}", FitFailedWarning)
             values = [np.nan] * len(self._details)
-        return (
-            dict(zip(self._details, values, strict=True)) if self.details else values[0]
-        )
+        if not self.details:
+            return values[0]
+        return dict(zip(self._details, values, strict=True))
 
-    def _score(self, estimator: Any, samples: Samples) -> list[float]:
+    def _score(self, estimator, samples: Samples) -> list[float]:
         """Return the score and the other details."""
         raise NotImplementedError
 

@@ -17,40 +17,41 @@ _MAX_LARGEST_SHARE = 0.95
 
 
 class StabilityScorer(RefitScorer):
-    r"""Score a clusterer by how little its clusters depend on the samples that it is fitted on.
+    r"""Score a clusterer by the stability of its clusters under subsampling.
 
-    For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. Copies of the
-    estimator are fitted on random subsamples, and each predicts the clusters of all samples. The
-    score is high where they agree more than chance would make them,
+    For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. Clones of the
+    estimator are fitted to random subsamples, and each predicts the clusters of all samples. The
+    score is high if they agree more than by chance,
 
     .. math:: \bar c - \bar d ,
 
-    where d is the share of samples that two copies place differently, the `disagreement` of eq. 9
-    of [1]_, as a mean over all pairs, and c is the same after the labels of each copy have been
-    shuffled. So `n_clusters`, or any other parameter of any clusterer, is chosen without
-    labels.
+    where d is the share of samples that two clones place differently, the `disagreement` of eq. 9
+    of [1]_, as a mean over all pairs of clones, and c is the same after the labels of each clone
+    have been shuffled. It selects `n_clusters`, or any other parameter of any clusterer, without
+    true labels.
 
     Parameters
     ----------
     n_subsamples : int, default=20
         Number of subsamples, 3 at least.
     subsample_size : float or int, default=0.2
-        Samples in a subsample: a share of all between 0 and 1, or a number. A share is rounded.
+        Samples in a subsample: a share of all samples between 0 and 1, or a number. The number by
+        a share is rounded.
     adjust : {"difference", "ratio"}, default="difference"
         How d is compared with chance. "difference": c - d. "ratio": 1 - d / c, as in [2]_, but
         with labels shuffled within each solution.
     details : bool, default=False
-        Whether to return the score in a dict, with what it is made of, for searches with
+        Whether to return a dict of the score and its details, for searches with
         ``refit="stability"`` or a function of `cv_results_`, which then holds
         "mean_test_stability", "mean_test_stability_se" and so on.
     fit_params : dict, default=None
-        What `fit` takes besides `X` and `y`, as ``{"constraints": pairs}``: one entry for each
-        sample, cut like the samples. Not for what metadata routing hands over.
+        Arguments of `fit` besides `X` and `y`, such as ``{"constraints": pairs}``, with one entry
+        for each sample, cut like the samples. Not for arguments that metadata routing passes.
     n_jobs : int, default=None
-        Number of copies that are fitted at a time. Use this or `n_jobs` of the search.
+        Number of parallel fits. Use this or `n_jobs` of the search, not both.
     random_state : int, default=0
         Determines the subsamples. It has to be an integer, so that all candidates of a search are
-        scored on the same ones.
+        scored on the same subsamples.
 
     See Also
     --------
@@ -64,30 +65,30 @@ class StabilityScorer(RefitScorer):
 
     - "stability", the score, and "stability_se", its standard error over subsamples;
     - "disagreement", the mean d, and "disagreement_se"; "chance", the mean c;
-    - "largest_share" and "smallest_share" of samples in a cluster, and "n_clusters", those that
-      are not empty: means over the copies.
+    - "largest_share" and "smallest_share" of samples in a cluster, and "n_clusters", the number of
+      clusters that are not empty, as means over the clones.
 
-    The score is at most 0, that of chance, where the largest cluster holds more than 95 % of the
-    samples, on average: all samples in one cluster are perfectly stable, and worth nothing. An
-    estimator without `predict` places a sample in the cluster of the nearest, or most similar, one
-    that it was fitted to.
+    The score is at most 0, that of chance, if the largest cluster holds more than 95 % of the
+    samples on average, as a single cluster is perfectly stable and useless. With an estimator
+    without `predict`, a sample is assigned to the cluster of the nearest, or most similar, sample
+    of the subsample.
 
     A candidate costs B fits of a subsample, B predictions of all samples, the fit of the search
-    itself on all samples, and B (B - 1) matchings in O(n + k^3).
+    itself to all samples, and B (B - 1) matchings in O(n + k^3).
 
-    Why c - d is the default: on Gaussian blobs, a number of clusters that joins neighbours is often
-    as stable as the right one, d near 0 for both. A ratio is then 1 for both; a difference is
-    larger for more clusters. Subsamples of a fifth, the size in [1]_, told numbers of
-    clusters apart no worse than halves, the size in [2]_, with a difference, and better with a
-    ratio. For other parameters than `n_clusters`, "ratio" does not prefer clusters of equal sizes.
+    The difference c - d is the default because, on Gaussian blobs, a number of clusters that joins
+    neighbours is often as stable as the right one, with d near 0 for both. The ratio is then 1 for
+    both, and the difference is larger for more clusters. Subsamples of a fifth, the size in [1]_,
+    distinguished numbers of clusters no worse than halves, the size in [2]_, with the difference,
+    and better with the ratio. For other parameters than `n_clusters`, "ratio" does not prefer
+    clusters of equal sizes.
 
-    Where `random_state` of the estimator, or of a step in it, is None, every copy is given
-    a seed of its own; an integer is kept. A fit uses one thread, so that the score does not depend
-    on `n_jobs`. Where a copy cannot be fitted, the score and every detail are NaN, and a warning
-    says why.
+    If `random_state` of the estimator, or of a step in it, is None, every clone gets a seed of its
+    own; an integer is kept. A fit uses one thread, so that the score does not depend on `n_jobs`.
+    If a clone cannot be fitted, the score and every detail are NaN, and a warning says why.
 
-    A search makes a score of NaN and a warning of any error, also of one that says how the scorer
-    is to be used: give it ``error_score="raise"``. Among equal scores it takes the first.
+    A search turns any error into a score of NaN and a warning, even if the scorer was used wrongly.
+    Use ``error_score="raise"`` to see errors. Among equal scores a search selects the first.
 
     References
     ----------
@@ -144,9 +145,12 @@ class StabilityScorer(RefitScorer):
         self.n_subsamples = n_subsamples
         self.subsample_size = subsample_size
         self.adjust = adjust
-        super().__init__(details, fit_params, n_jobs, random_state)
+        self.details = details
+        self.fit_params = fit_params
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
-    def _score(self, estimator: Any, samples: Samples) -> list[float]:
+    def _score(self, estimator, samples: Samples) -> list[float]:
         _warn_of_lost_constraints(type(self).__name__, estimator, samples.fit_params)
         n_samples = count_entries(samples.X)
         size = self.subsample_size

@@ -86,22 +86,23 @@ def sweep_n_clusters(
     n_jobs: int | None = None,
     random_state: Seed = None,
 ) -> ClusterSweep:
-    r"""Fit several numbers of clusters, and choose the one that the data speak for.
+    r"""Fit several numbers of clusters, and choose the one that the data support.
 
-    Counts are chosen by held-out loss: every count is shared out at random to `n_folds` parts,
-    which are independent tables of the same clusters [1]_. All parts but one are fitted, by a
-    single run, and the last is scored: what a cluster too many fits in some parts is not in the
-    other. The smallest number is taken whose mean loss is within one standard error of the least.
+    For counts, the held-out loss decides. Every count is split at random into `n_folds` parts,
+    which are independent matrices with the same clusters [1]_. A single run is fitted to all parts
+    but one, and the other is scored. One cluster too many fits noise of some parts that the other
+    does not have. The smallest number is chosen whose mean loss is within one standard error of the
+    smallest loss.
 
-    Parts are independent if counts vary as Poisson numbers do. Those that vary more, with a
-    variance of :math:`\mu + \phi \mu^2`, are shared out so that parts are independent, too [2]_;
+    Parts are independent if counts have a Poisson distribution. If they vary more, with a variance
+    of :math:`\mu + \phi \mu^2`, they are split such that parts are independent, too [2]_.
     :math:`\phi` is estimated from the fit with the most clusters.
 
-    Other tables have no such parts. If clusters leave a thousandth of one at most, relative to
-    what sums of rows and columns leave, with factors of fewer numbers than half of its entries, it
-    is of that rank but for rounding: the smallest number that does so is taken. Otherwise it is the
-    largest number of which all clusters come back in the runs: the smallest `recurrence_` is at
-    most 0.15 below that of any candidate.
+    Other data have no such parts. A factorization is exact but for rounding if its error is at most
+    a thousandth of the error of a model of row and column sums, and its factors have at most half
+    as many free parameters as the matrix has entries. The smallest such number is chosen. If there
+    is none, it is the largest number whose clusters all recur in the runs: the smallest
+    `recurrence_` is at most 0.15 below that of any candidate.
 
     Parameters
     ----------
@@ -110,45 +111,46 @@ def sweep_n_clusters(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Nonnegative, without NaN. A sparse one stays sparse.
     candidates : iterable of int or tuple (low, high), default=range(2, 16)
-        Numbers of clusters; a tuple of two is the range from low to high. Recurrence cannot say 1,
-        and leaves it out.
+        Numbers of clusters; a tuple of two is the range from low to high. Recurrence cannot judge
+        1, and leaves it out.
     method : {"auto", "held-out", "recurrence"}, default="auto"
-        What to choose by: "held-out", for whole numbers alone, or "recurrence". "auto": "held-out"
-        if `X` holds whole numbers; otherwise "recurrence", unless clusters leave nothing of `X`.
+        The rule that decides: "held-out", for whole numbers only, or "recurrence". "auto":
+        "held-out" if `X` holds whole numbers; otherwise "recurrence", unless a factorization is
+        exact.
     n_folds : int, default=5
         Number of parts, with as many fits of a single run for every candidate.
     dispersion : "auto" or float, default="auto"
-        :math:`\phi`: 0 for Poisson numbers; "auto": as estimated.
+        :math:`\phi`: 0 for Poisson counts; "auto": estimated.
     n_estimators : "auto", int or None, default=None
-        Runs of every candidate, if these are fewer than the estimator has; the number that is
-        chosen is fitted again with all of them. "auto": 10 where recurrence decides, and 5 where
-        held-out losses do. None: as many as the estimator has.
+        Runs of every candidate, at most as many as the estimator has; the chosen number is fitted
+        again with all of them. "auto": 10 if recurrence decides, and 5 if held-out losses do. None:
+        as many as the estimator has.
     n_jobs : int, default=None
-        Number of fits at a time; the result does not depend on it. Use this or that of the
-        estimator.
+        Number of parallel fits; the result does not depend on it. Use this or `n_jobs` of the
+        estimator, not both.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the parts and the seeds of their fits; that of the fits to `X`, too, where the
+        Determines the parts and the seeds of their fits, and the seed of the fits to `X` if the
         estimator has none.
 
     Returns
     -------
     ClusterSweep
-        The number that was chosen, the fitted estimators, and a table of their figures.
+        The chosen number, the fitted estimators, and a table of their figures.
 
     Raises
     ------
     TypeError
         If `estimator` is not an NMFMetaCluster, or a candidate not an int.
     ValueError
-        If `X` or a parameter is not as described; what the first fit raised, if none succeeds.
+        If `X` or a parameter is not as described; if all fits fail, the error of the first one.
 
     Warns
     -----
     FitFailedWarning
-        If the fits with a number of clusters fail: it is not chosen.
+        If the fits with a number of clusters fail, so that it is not chosen.
     UserWarning
-        If the largest candidate is chosen; if recurrence decides for want of whole numbers, though
-        the loss is that of counts, or most entries are whole.
+        If the largest candidate is chosen; if recurrence decides because some entries are not
+        whole, although the loss is one for counts, or most entries are whole.
 
     See Also
     --------
@@ -156,9 +158,9 @@ def sweep_n_clusters(
 
     Notes
     -----
-    So that little is computed twice, the fits to `X` give recurrence, error and the final model,
-    and parts are drawn once for all candidates. Starts are nested: that of five clusters begins
-    with that of four.
+    To compute little twice, the fits to `X` yield recurrence, error and the final model, and parts
+    are drawn once for all candidates. Starts are nested: the start of five clusters extends that of
+    four.
 
     References
     ----------
@@ -177,15 +179,8 @@ def sweep_n_clusters(
     >>> sweep_n_clusters(model, X, range(3, 6), n_folds=3, random_state=0)
     ClusterSweep(4 of 3 to 5, by held-out)
     """
-    options = {
-        "method": method,
-        "n_folds": n_folds,
-        "dispersion": dispersion,
-        "n_estimators": n_estimators,
-        "n_jobs": n_jobs,
-    }
     _compat.validate_parameter_constraints(
-        _PARAMETER_CONSTRAINTS, options, caller_name="sweep_n_clusters"
+        _PARAMETER_CONSTRAINTS, locals(), caller_name="sweep_n_clusters"
     )
     if not isinstance(estimator, NMFMetaCluster):
         raise TypeError(
