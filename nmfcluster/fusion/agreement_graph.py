@@ -90,7 +90,7 @@ class AgreementGraph(FittedSources):
         self.dtype = np.result_type(*dtypes)
         self._residuals: list[Residual] = residuals
         check_connected(np.column_stack([R.seen for R in residuals]), reader.names)
-        # sources are summed in an order of their own: sums round alike in any order of them
+        # sources are summed in an order of their own: so that rounding does not depend on theirs
         keys = [(R.size, float(R.columns.sum())) for R in residuals]
         self._order = sorted(range(len(keys)), key=keys.__getitem__)
         # the similarities of all objects to landmarks are read again, some at a time
@@ -164,8 +164,10 @@ class AgreementGraph(FittedSources):
     def _vote(self) -> np.ndarray:
         """Return the weights of sources that agree; in doubt, of those whose clusters stand out."""
         if not self._is_informative.any():
-            why = "all of its similarities are next to equal. Nothing tells clusters apart"
-            warn(f"No source says anything beyond independence: {why}.")
+            warn(
+                "No source says anything beyond independence: all of its similarities are next to "
+                "equal. Nothing tells clusters apart."
+            )
             return np.zeros(len(self.reader.names))
         options = candidate_groups(
             self.agreement, self._duplicates, self._is_informative
@@ -185,20 +187,26 @@ class AgreementGraph(FittedSources):
         pairs = np.argwhere(np.triu(self._duplicates, 1))
         if len(pairs):
             one, other = (self.reader.names[i] for i in pairs[0])
-            told = f"{format_count(len(pairs), 'pair')} of sources are next to equal"
-            why = "what is said twice is no evidence. weights= lets each of them count"
-            warn(f"{told}, such as {one!r} and {other!r}, and share one vote: {why}.")
+            n_pairs = format_count(len(pairs), "pair")
+            warn(
+                f"{n_pairs} of sources are next to equal, such as {one!r} and {other!r}, and share "
+                "one vote: what is said twice is no evidence. weights= lets each of them count."
+            )
         if len(options) == 1:
             return
         kept = [self.reader.names[i] for i in np.flatnonzero(chosen)]
         sizes = [np.round(self._votes[members].sum()) for members in options[:-1]]
         if max(sizes) > 1:
-            why = "The sources fall into groups that do not agree with each other"
-            why += ", and none is larger"
+            why = (
+                "The sources fall into groups that do not agree with each other, and none "
+                "is larger"
+            )
         else:
             most = float(self.agreement.scores[~self._duplicates].max())
-            why = "No two sources agree in more than what chance would make of independent ones"
-            why += f": the largest of agreement_.scores is {most:.2f}, {AGREE:.0f} is asked"
+            why = (
+                "No two sources agree in more than what chance would make of independent ones: the "
+                f"largest of agreement_.scores is {most:.2f}, {AGREE:.0f} is asked"
+            )
         warn(
             f"{why}. The clusters are those of {kept}, which stand out most, and may be noise: so "
             "few sources cannot outvote each other. weights= says which to trust."
@@ -297,7 +305,7 @@ def candidate_groups(
     duplicates : ndarray of shape (L, L), bool
         Which sources are nearly equal.
     is_informative : ndarray of shape (L,), bool
-        Which sources say something.
+        Which sources have a residual that is not 0.
 
     Returns
     -------
@@ -318,35 +326,37 @@ def _components(adjacency: np.ndarray) -> np.ndarray:
     return connected_components(sp.csr_array(adjacency), directed=False)[1]
 
 
-def read_source_weights(given, names: tuple[str, ...]) -> np.ndarray | None:
+def read_source_weights(weights, names: tuple[str, ...]) -> np.ndarray | None:
     """Return the user's weights of sources, which sum to 1; None if there are none.
 
     Parameters
     ----------
-    given : array-like of shape (L,), dict or None
+    weights : array-like of shape (L,), dict or None
         One for each source, or by its name; those that are not named have none.
     names : tuple of str
     """
-    if given is None:
+    if weights is None:
         return None
-    if isinstance(given, dict):
-        unknown = [name for name in given if name not in names]
+    if isinstance(weights, dict):
+        unknown = [name for name in weights if name not in names]
         if unknown:
             raise ValueError(
                 f"weights name the source {unknown[0]!r}; there are {list(names)}."
             )
-        given = [given.get(name, 0) for name in names]
-    weights = np.asarray(given)
-    if weights.shape != (len(names),) or weights.dtype.kind not in "biuf":
-        wanted = f"one number for each of the sources {list(names)}, or a dict of these names"
-        raise ValueError(f"weights must be {wanted}, got {format_value(given)}.")
-    weights = weights.astype(np.float64)
-    if not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
+        weights = [weights.get(name, 0) for name in names]
+    read = np.asarray(weights)
+    if read.shape != (len(names),) or read.dtype.kind not in "biuf":
         raise ValueError(
-            f"weights must be finite, at least 0, and not all 0, got {format_value(given)}."
+            f"weights must be one number for each of the sources {list(names)}, or a dict of these "
+            f"names, got {format_value(weights)}."
         )
-    weights = weights / weights.max()  # whose sum is no overflow
-    return weights / fsum(weights)
+    read = read.astype(np.float64)
+    if not np.isfinite(read).all() or read.min() < 0 or not read.any():
+        raise ValueError(
+            f"weights must be finite, at least 0, and not all 0, got {format_value(weights)}."
+        )
+    read = read / read.max()  # whose sum does not overflow
+    return read / fsum(read)
 
 
 def check_connected(seen: np.ndarray, names: tuple[str, ...]) -> None:

@@ -407,8 +407,9 @@ class SimilarityFusionNMF(NMFClusterer):
             Rows sum to 1. `membership_` holds those of the model itself.
         """
         self.fit(X, y, similarities=similarities, views=views)
-        (objects,) = (given for given in (X, similarities, views) if given is not None)
-        return self.transform(objects)
+        if X is None:
+            X = views if similarities is None else similarities
+        return self.transform(X)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the memberships of objects, from their similarities to those of the fit.
@@ -430,7 +431,7 @@ class SimilarityFusionNMF(NMFClusterer):
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is not of the kind or width that `fit` was given.
+            If `X` is not of the kind or width of the data that `fit` was called with.
         """
         memberships: Any = super().transform(X)
         is_frame = hasattr(memberships, "set_axis")  # of pandas

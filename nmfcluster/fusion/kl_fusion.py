@@ -50,23 +50,24 @@ class KLFusion(FittedSources):
             )
         self.dtype = np.result_type(*(source.dtype for source in sources))
         self.own = [source.astype(self.dtype, copy=False) for source in sources]
-        # the sums of the sources, which must not overflow
-        with np.errstate(over="ignore"):
-            sizes = [total(source) for source in self.own]
+        # the sums of the sources, which must not overflow, and their entropies
+        sizes = []
+        entropies = []
         most = float(np.finfo(self.dtype).max) / _ROOM
-        for size, label in zip(sizes, reader.labels, strict=True):
+        for source, label in zip(self.own, reader.labels, strict=True):
+            with np.errstate(over="ignore"):
+                size = total(source)
             if not 1 / most < size < most:
                 raise ValueError(
                     f"{label} must have a sum that {self.dtype} can hold with some room, got "
                     f"{size:.3g}; scale it."
                 )
-        entropies = []
-        for source, size in zip(self.own, sizes, strict=True):
             values = source.data if sp.issparse(source) else source
+            sizes.append(size)
             entropies.append(entropy_of(values, size))
         self._sizes = np.array(sizes)
         self._entropies = np.array(entropies)
-        # sources are summed in an order of their own: sums round alike in any order of them
+        # sources are summed in an order of their own: so that rounding does not depend on theirs
         self._order = np.lexsort((self._sizes, self._entropies))
 
     def prepare(

@@ -1,6 +1,6 @@
 """Kullback-Leibler losses of sources, and the weights that are best for them.
 
-A symmetric matrix P that is scaled to sum to 1 says how often two objects occur together.
+A symmetric matrix P that is scaled to sum to 1 holds how often two objects occur together.
 """
 
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ class SparsePairs:
     """A sparse P: of i, j and j, i one is kept, and an object with itself counts half.
 
     A pair that is not stored costs nothing: what a model puts there is known from its sum. The
-    methods are those of `DensePairs`, which says what they return.
+    methods are those of `DensePairs`, where they are documented.
 
     Parameters
     ----------

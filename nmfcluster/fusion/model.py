@@ -3,7 +3,7 @@
 A source S of n objects and p landmarks is read as the graph of both, ``[[0, S], [S', 0]]``. One
 factor of it holds W of the objects above H of the landmarks: an EM step is that of ``P = W H'``,
 and gives both parts the same probability. The loss of a model and the largest loss are both
-larger by log 2 than for ``P``: the graph also says which end of a pair is an object.
+larger by log 2 than for ``P``, as the graph also holds which end of a pair is an object.
 """
 
 from collections.abc import Sequence
@@ -327,8 +327,7 @@ def draw_sample(
     Without `symmetric`, all objects are fitted to their similarities to those that are drawn.
     They are fitted in their canonical order.
     """
-    n_objects = shape[0]
-    n_columns = shape[1]
+    n_objects, n_columns = shape[:2]
     size: Any = n_columns if max_samples is None else max_samples
     if not isinstance(size, Integral):
         size = max(round(size * n_columns), 2)
@@ -426,17 +425,19 @@ class FittedSources:
     def release(self) -> None:
         """Let go of what a fit alone needs."""
 
-    def fit(self, config: SolverConfig, eta: float, given: np.ndarray | None) -> None:
+    def fit(
+        self, config: SolverConfig, eta: float, user_weights: np.ndarray | None
+    ) -> None:
         """Find the model and the weights in turn: the nested alternation of the paper, section 3.
 
         Parameters
         ----------
         config : SolverConfig
         eta : float
-        given : ndarray of shape (L,) or None
-            The user's own weights.
+        user_weights : ndarray of shape (L,) or None
+            Weights that the user passed.
         """
-        prior, single_matrices = self.prepare(config, given)
+        prior, single_matrices = self.prepare(config, user_weights)
         weights = prior
         lowest = np.inf
         factor = None
@@ -470,9 +471,8 @@ class FittedSources:
                 break
             weights = best_weights
         if not prior.any():  # no source is informative, and all are equal in that
-            self.weights = (
-                np.full(len(prior), 1 / len(prior)) if given is None else given
-            )
+            equal_weights = np.full(len(prior), 1 / len(prior))
+            self.weights = equal_weights if user_weights is None else user_weights
         self.release()
 
     def extend_to_all(
@@ -509,7 +509,7 @@ class FittedSources:
         """Return the similarity of some objects to every cluster, (n_numbers, n_clusters).
 
         It is ``S @ profile`` for the mixture S of the similarities to the fitted objects, for some
-        rows at a time. A profile says what similarity to a fitted object tells of a cluster.
+        rows at a time. A profile holds how much similarity to a fitted object counts for a cluster.
         """
         blocks = []
         for sources in self.reader.compare_in_blocks(objects, numbers):

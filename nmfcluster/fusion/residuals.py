@@ -1,6 +1,6 @@
 """Residuals of sources over independence, how far they agree, and the graph of their sum.
 
-Sources are summed in an order of their own, which the caller sees to: sums round alike then.
+The caller passes sources in an order of their own, so that rounding does not depend on theirs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nmfcluster._utils import storage
 
 AGREE = 5.0  # z-score from which on sources agree: 0.05 % of 23,562 independent ones are above
 _NEGLIGIBLE = 1e-12  # share of the largest entry below which an entry is no similarity
-# objects in a component of a sparse source up to which it says nothing of them: a pair at most
+# objects in a component of a sparse source up to which they count as not seen: a pair at most
 _ISOLATED = 2
 # mean number of neighbours, in roots of n, above which a sparse source is no graph of neighbours
 _DENSE_GRAPH = 2
@@ -60,7 +60,7 @@ class Residual:
     degrees : ndarray of shape (p,)
         The sums of the columns of S.
     size : float
-        The root mean square of R over the pairs that the source saw; 0 if it says nothing.
+        The root mean square of R over the pairs that the source saw; 0 if all are rounding.
     square : bool
         Whether the objects are compared with each other.
     """
@@ -155,7 +155,7 @@ def _residual_of_scaled(N, degrees: np.ndarray, square: bool) -> Residual:
     """Return the residual of a source that is divided by the roots of its sums."""
     row_sums = sums_of(N, axis=1)
     if square:
-        # u of which every u_i sum_{j != i} u_j is the sum of row i, as near as some steps lead
+        # u of which every u_i sum_{j != i} u_j is the sum of row i, approximated by some steps
         u = row_sums / np.sqrt(row_sums.sum() or 1.0)
         for _ in range(_MARGIN_STEPS):
             rest = np.maximum(u.sum() - u, np.finfo(float).tiny)
@@ -223,13 +223,13 @@ def sums_of(array, axis: int) -> np.ndarray:
 
 
 class Agreement(NamedTuple):
-    """How far sources say the same beyond independence.
+    """How far the residuals of sources correlate.
 
     Attributes
     ----------
     correlations : ndarray of shape (n_sources, n_sources)
-        Of what they say beyond independence, over the pairs of objects that both saw; 1 of a
-        source with itself.
+        Correlations of residuals, over the pairs of objects that both sources saw; 1 of a source
+        with itself.
     scores : ndarray of shape (n_sources, n_sources)
         These times the root of the number of pairs: z-scores, of mean 0 and variance 1 where two
         sources are independent. 0 of a source with itself.
@@ -240,7 +240,7 @@ class Agreement(NamedTuple):
 
 
 def measure_agreement(residuals: list[Residual]) -> Agreement:
-    """Return how far sources say the same beyond independence."""
+    """Return how far the residuals of sources correlate."""
     L = len(residuals)
     correlations = np.eye(L)
     scores = np.zeros((L, L))
@@ -436,7 +436,7 @@ def fused_rows(
     residuals : list of Residual
         Of the same objects.
     weights : ndarray of shape (L,)
-        At least 0. A source of size 0 says nothing, whatever its weight.
+        At least 0. A source of size 0 is left out, whatever its weight.
     n_neighbors : int or None
         K; None: all pairs that a source has. All that count are sparse then.
     distinct : ndarray of int or slice, default=slice(None)

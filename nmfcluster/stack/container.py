@@ -333,5 +333,7 @@ def _read_axes(key, owner: str) -> tuple[Any, Any]:
             return np.ravel(rows), np.ravel(columns)
         if isinstance(rows, slice) or isinstance(columns, slice):
             return rows, columns
-    ways = "by rows, stack[rows], or by rows and columns, stack[np.ix_(rows, columns)]"
-    raise ValueError(f"{owner} is indexed {ways}, got {format_value(key)}.")
+    raise ValueError(
+        f"{owner} is indexed by rows, stack[rows], or by rows and columns, "
+        f"stack[np.ix_(rows, columns)], got {format_value(key)}."
+    )

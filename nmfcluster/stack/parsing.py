@@ -35,8 +35,10 @@ def read_names(names, n_named: int, kind: str) -> tuple[str, ...]:
     listed = list(names) if is_listed else []
     are_text = all(isinstance(name, str) for name in listed)
     if not are_text or not len(listed) == len(set(listed)) == n_named:
-        wanted = f"a list of {n_named} str, one for each {kind}, no two the same"
-        raise ValueError(f"names must be {wanted}, got {format_value(names)}.")
+        raise ValueError(
+            f"names must be a list of {n_named} str, one for each {kind}, no two the same, got "
+            f"{format_value(names)}."
+        )
     return tuple(str(name) for name in listed)
 
 
@@ -110,9 +112,10 @@ def _read_nan(array, label: str) -> Source:
 def read_views(views) -> tuple[list[Any], tuple[str, ...], Any]:
     """Return tables with the same samples, their names, and those of the samples."""
     if not isinstance(views, dict | list | tuple) or not views:
-        wanted = "a dict or a list of at least one table, or a ViewStack"
-        cure = "a single table X is given as [X]"
-        raise TypeError(f"views must be {wanted}, got {format_value(views)}; {cure}.")
+        raise TypeError(
+            "views must be a dict or a list of at least one table, or a ViewStack, got "
+            f"{format_value(views)}; a single table X is given as [X]."
+        )
     keys = None
     if isinstance(views, dict):
         keys = list(views)

@@ -1,4 +1,4 @@
-"""Several similarities of objects as estimators read them: given, or made of features."""
+"""Several similarities of objects as estimators read them: passed, or made of features."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_objects(estimator, X, similarities, views) -> tuple[StackReader, Object
     estimator is "precomputed"; of features kernels are made by its `affinity`, `normalize` and
     `n_jobs`. Similarities can be negative if its `criterion` is "agreement".
     """
-    if sum(given is not None for given in (X, similarities, views)) > 1:
+    if sum(data is not None for data in (X, similarities, views)) > 1:
         raise ValueError(
             "X, similarities and views stand for each other: two of them must be None. "
             "Cross-validation splits X alone: give it a SimilarityStack, or a ViewStack."
@@ -155,8 +155,9 @@ class StackReader:
         by_default = tuple(f"source{i}" for i in range(n_sources))
         is_same = stack.names == self.names or by_default in (stack.names, self.names)
         if len(stack.names) != n_sources or not is_same:
-            wanted = f"the sources of fit, in their order, {self.names}"
-            raise ValueError(f"X must have {wanted}; got {stack.names}.")
+            raise ValueError(
+                f"X must have the sources of fit, in their order, {self.names}; got {stack.names}."
+            )
         return stack
 
     def _new_views(self, X) -> ViewStack:
@@ -165,8 +166,10 @@ class StackReader:
         if not isinstance(X, ViewStack | dict) and len(views.names) == len(self.names):
             views.names = self.names  # what has no names is taken by position
         if views.n_features != self._widths:
-            wanted = f"the views of fit, of as many features, {self._widths}"
-            raise ValueError(f"X must hold {wanted}; got {views.n_features}.")
+            raise ValueError(
+                f"X must hold the views of fit, of as many features, {self._widths}; got "
+                f"{views.n_features}."
+            )
         tables = [views.views[views.names.index(name)] for name in self.names]
         return ViewStack._unchecked(tables, self.names, views.index)
 
