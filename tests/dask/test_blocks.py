@@ -158,7 +158,7 @@ def test_the_order_of_distinct_rows_does_not_depend_on_the_cutting():
 def test_a_block_is_read_some_rows_at_a_time(monkeypatch):
     table = np.random.default_rng(0).integers(-1, 3, size=(50, 3))
     whole = summary(table)
-    monkeypatch.setattr(blocks, "ROWS", 7)
+    monkeypatch.setattr(blocks, "LABEL_BLOCK_ROWS", 7)
     found = summary(table)
     assert_array_equal(found.distinct.values, whole.distinct.values)
     assert_array_equal(found.distinct.counts, whole.distinct.counts)
@@ -279,7 +279,7 @@ def test_rows_of_one_key_are_told_apart(monkeypatch):
         keys = codes.astype(np.int64) @ (10 ** np.arange(codes.shape[1]))
         return (keys if seed == 2 else keys // 2).astype(np.uint64)
 
-    monkeypatch.setattr(blocks, "row_keys", colliding)
+    monkeypatch.setattr(blocks, "hash_label_rows", colliding)
     rows = np.array([[3, 1], [2, 1], [0, 4]])
     index = KnownRows(None, rows, {})
     assert_array_equal(index.positions(rows[[2, 0, 1, 1]]), [2, 0, 1, 1])
@@ -301,7 +301,7 @@ def test_known_values_are_told_of_any_block(monkeypatch):
     codes, groups = np.unique(known.codes(table), axis=0, return_inverse=True)
     draws = np.random.default_rng(0).normal(size=(len(codes), 3)).astype(np.float32)
     values = {"labels": np.arange(len(codes)), "membership": draws}
-    monkeypatch.setattr(blocks, "ROWS", 8)
+    monkeypatch.setattr(blocks, "LABEL_BLOCK_ROWS", 8)
     rows = KnownRows(known, codes, values)
     for name, wanted in values.items():
         found = rows.of_block(table[11:50], name)

@@ -276,7 +276,7 @@ def test_what_is_told_of_a_row_does_not_depend_on_its_block(missing, k, monkeypa
             assert_array_equal(
                 found.of_block(codes[first:last], what), values[first:last]
             )
-    monkeypatch.setattr(blocks, "ROWS", 11)
+    monkeypatch.setattr(blocks, "LABEL_BLOCK_ROWS", 11)
     for what, values in whole.items():
         assert_array_equal(found.of_block(codes, what), values)
 

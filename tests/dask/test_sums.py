@@ -188,8 +188,8 @@ def test_sums_are_the_same_bits_however_they_are_added(missing, monkeypatch):
     wanted = sums_of_block(codes, problem, target, grid)
     counted = counts_of_block(codes, problem, profiles)
     rng = np.random.default_rng(0)
-    for held in (blocks.ROWS, 16):
-        monkeypatch.setattr(blocks, "ROWS", held)
+    for held in (blocks.LABEL_BLOCK_ROWS, 16):
+        monkeypatch.setattr(blocks, "LABEL_BLOCK_ROWS", held)
         ends = np.sort(rng.choice(np.arange(1, len(codes)), size=5, replace=False))
         parts = np.split(codes, ends)
         several = [sums_of_block(part, problem, target, grid) for part in parts]
@@ -231,4 +231,4 @@ def test_sums_over_a_billion_samples_are_whole_numbers(least):
     assert scale <= 2**16
     for most in (entry * scale, entry**2, scale**2, 2.0**32 / 2, 2.0**20):
         assert most * 10**9 < 2**63
-        assert most * blocks.ROWS < 2**53
+        assert most * blocks.LABEL_BLOCK_ROWS < 2**53
