@@ -11,13 +11,20 @@ from sklearn import base
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nmfcluster._compat import COUNT, N_JOBS, RANDOM_STATE, CallbackSupport, Interval
+from nmfcluster._compat import (
+    CALLBACKS,
+    COUNT,
+    N_JOBS,
+    RANDOM_STATE,
+    CallbackSupport,
+    Interval,
+)
 from nmfcluster._optim.run import WINDOW, SolverConfig, StoppingRule, recent_decrease
 from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils import storage, validation
 from nmfcluster._utils.linalg import share_blocks
 from nmfcluster._utils.parallel import one_blas_thread
-from nmfcluster._utils.progress import CALLBACKS, reporting
+from nmfcluster._utils.progress import reporting
 from nmfcluster._utils.sparse_products import negative_entries
 from nmfcluster._utils.validation import format_count, make_rng, warn
 

@@ -33,15 +33,14 @@ except ImportError:  # scikit-learn < 1.9
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# with the names imported as themselves, what is handed on as it is; the rest is made here
+# names that are re-exported unchanged, beside those imported as themselves
 __all__ = ["CallbackSupport", "take_samples", "validate_parameter_constraints"]
 
-MAX_COUNT = 2**31 - 1  # of anything that is counted: more never ends
+MAX_COUNT = 2**31 - 1  # largest integer parameter: a loop of more steps never ends
 
 
-def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
-    """Return scikit-learn's decorator of `fit`, which has no types."""
-    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+#: scikit-learn's decorator of `fit`, which has no types there
+fit_context: Callable[..., Callable[[F], F]] = _fit_context
 
 
 @cache
@@ -64,7 +63,8 @@ class Interval(_Interval):
 
     def __init__(self, kind: Any, left: Any, right: Any, *, closed: str) -> None:
         if kind is Integral and left is not None and right is None:
-            right, closed = MAX_COUNT, "both" if closed == "left" else "right"
+            right = MAX_COUNT
+            closed = "both" if closed == "left" else "right"
         super().__init__(kind, left, right, closed=closed)
 
     def is_satisfied_by(self, val: Any) -> bool:
@@ -76,19 +76,38 @@ class Interval(_Interval):
         return bool(super().is_satisfied_by(val))
 
 
-#: what the parameters may be that are the same everywhere
+#: scikit-learn constraints of the parameters that several estimators have
 COUNT = Interval(Integral, 1, None, closed="left")
 FRACTION = Interval(Real, 0, 1, closed="neither")
 _SEEDS = Interval(Integral, 0, 2**32 - 1, closed="both")
 RANDOM_STATE = [_SEEDS, np.random.RandomState, np.random.Generator, None]
 _MAX_JOBS = 2**16  # threads or processes: more than any machine starts
 N_JOBS = [
-    *(
-        Interval(Integral, *ends, closed="both")
-        for ends in ((1, _MAX_JOBS), (-_MAX_JOBS, -1))
-    ),
+    Interval(Integral, 1, _MAX_JOBS, closed="both"),
+    Interval(Integral, -_MAX_JOBS, -1, closed="both"),
     None,
 ]
+
+
+#: names under which scikit-learn keeps callbacks in an estimator during a fit
+CALLBACKS = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
+
+
+def begin_callbacks(estimator: Any) -> None:
+    """Tell the callbacks of an estimator, if it has any, that its fit begins."""
+    if getattr(estimator, "_skl_callbacks", None):
+        context = estimator._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=estimator)
+
+
+def callback_context(estimator: Any) -> Any:
+    """Return scikit-learn's context of the callbacks of a running fit, or None."""
+    return getattr(estimator, CALLBACKS[0], None)
+
+
+def is_joblib_backend(backend: Any) -> bool:
+    """Return whether a backend of joblib is its own, not that of another library."""
+    return type(backend).__module__ == "joblib._parallel_backends"
 
 
 class TakesSparse:

@@ -1,4 +1,4 @@
-"""What calls run on: one thread of the BLAS, several jobs, or a cluster, as joblib is told."""
+"""Where calls run: with one BLAS thread, in several jobs, or on a cluster, as joblib is told."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import Lock, get_ident
+from threading import Lock, get_ident, local
 from typing import Any
 from uuid import uuid4
 
@@ -19,23 +19,33 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from nmfcluster._compat import (
     blas_threads,
+    is_joblib_backend,
     one_openmp_thread,
     set_blas_threads,
     with_current_config,
 )
 from nmfcluster._utils.validation import warn
 
-ProgressCallback = Callable[[], None]  # is called whenever a call has ended
+ProgressCallback = Callable[[], None]  # called whenever a call or a batch has ended
 
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
-# Threads of BLAS are set for the whole process: the first who wants one sets it, the last puts
-# back what was there. Each fit on its own would put back what another one had set.
+# The number of BLAS threads is set for the whole process: the first user sets it to one,
+# and the last restores it. If each fit restored it on its own, it would undo what another
+# fit had set.
 _lock = Lock()
 _users: set[tuple[int, object]] = set()  # each with its thread
-_before: list[
-    Any
-] = []  # the libraries, and the threads that each had; empty when put back
+_before: list[Any] = []  # libraries and their numbers of threads; empty once restored
+
+
+class _Limits(local):
+    """What the current thread has limited already, so that it need not do so again."""
+
+    has_blas = False
+    n_modules = 0  # imported modules when OpenMP was limited; 0: it is not
+
+
+_limits = _Limits()
 
 
 @contextmanager
@@ -44,19 +54,34 @@ def one_blas_thread() -> Iterator[None]:
 
     The last bits of a sum depend on how many threads share it.
     """
+    if _limits.has_blas:
+        yield
+        return
     user = get_ident(), object()
-    try:  # entering is in it: Ctrl-C may come at any time
+    try:  # entering is part of it, as Ctrl-C may come at any time
         _enter(user)
+        _limits.has_blas = True
         yield
     finally:
+        _limits.has_blas = False
         _leave(user)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let BLAS and OpenMP use one thread; that of OpenMP is set for the calling thread alone."""
-    with one_blas_thread(), one_openmp_thread():
+    """Let BLAS and OpenMP use one thread; OpenMP is limited for the calling thread alone."""
+    before = _limits.n_modules
+    n_modules = len(sys.modules)
+    if _limits.has_blas and before == n_modules:
         yield
+        return
+    # OpenMP is limited anew after an import, which may have loaded another OpenMP library.
+    with one_blas_thread(), one_openmp_thread():
+        try:
+            _limits.n_modules = n_modules
+            yield
+        finally:
+            _limits.n_modules = before
 
 
 def try_on_one_thread(task: Callable[..., Any], *arguments: Any) -> Any:
@@ -71,11 +96,13 @@ def try_on_one_thread(task: Callable[..., Any], *arguments: Any) -> Any:
 def _enter(user: tuple[int, object]) -> None:
     global _before
     with _lock:
-        first = not _users
-        if first:  # if not put back, by who was interrupted or is of a parent process, they hold
+        is_first = not _users
+        # Numbers of threads that an interrupted user or a parent process did not restore
+        # are still in `_before`, and hold.
+        if is_first:
             _before = _before or blas_threads()
-        _users.add(user)  # before any number is set: leaving puts it back
-        if first:
+        _users.add(user)  # before any number is set, so that leaving restores it
+        if is_first:
             set_blas_threads(_before, 1)
 
 
@@ -88,7 +115,7 @@ def _leave(user: tuple[int, object]) -> None:
             _before = []
 
 
-def _forked() -> None:
+def _renew_lock() -> None:
     """Give a child process a lock of its own, and forget the other threads of its parent.
 
     One of them may have held the lock, and none of them leaves in the child.
@@ -99,20 +126,18 @@ def _forked() -> None:
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def uses_cluster() -> bool:
-    """Tell whether joblib is told to use a cluster, and this is not a task that runs there.
+    """Return whether joblib is told to use a cluster, and this is not a task that runs there.
 
-    Any backend counts that is not joblib's own and shares no memory: those of Dask and Ray.
+    A cluster is any backend that is not joblib's own and shares no memory, as those of Dask and
+    Ray. A task of Dask is left out, as it should not wait for others.
     """
     backend, _ = get_active_backend()
-    # joblib's own backends, and those that share memory, need no cluster
-    of_joblib = type(backend).__module__ == "joblib._parallel_backends"
-    if of_joblib or getattr(backend, "supports_sharedmem", False):
+    if is_joblib_backend(backend) or getattr(backend, "supports_sharedmem", False):
         return False
-    # a task of Dask should not wait for others
     utils = sys.modules.get("distributed.utils")
     return not hasattr(getattr(utils, "thread_state", None), "execution_state")
 
@@ -164,37 +189,23 @@ def run_calls(
     .. [1] ``DaskDistributedBackend._collect`` of joblib 1.6 does not hand on errors of Dask.
     """
     backend, _ = get_active_backend()
-    of_dask = hasattr(getattr(backend, "client", None), "scatter")
-    if not uses_cluster() or not of_dask or backend.effective_n_jobs(n_jobs) == 1:
-        results = []
-        told = each is not None and getattr(backend, "supports_return_generator", False)
-        one_by_one = {"return_as": "generator"} if told else {}
+    client = getattr(backend, "client", None)
+    is_dask = uses_cluster() and hasattr(client, "scatter")
+    results: Any
+    if is_dask and backend.effective_n_jobs(n_jobs) != 1:
+        shared = Parcel((with_current_config(function), common))
+        results = _run_on_dask(backend, shared, calls)
+    else:
+        reports_each = getattr(backend, "supports_return_generator", False)
+        return_as = "generator" if each is not None and reports_each else "list"
         tasks = (delayed(function)(*common, *call) for call in calls)
-        for result in Parallel(n_jobs=n_jobs, **one_by_one)(tasks):
-            results.append(result)
-            if each is not None:
-                each()
-        return results
-    shared = Parcel((with_current_config(function), *common))
-    for is_last in (False, True):
-        try:
-            results = _by_client(backend, shared, calls)
-            break
-        except BaseException as error:
-            # a time that is out after a loss: there is no worker left
-            if not _is_loss(error) and not (
-                is_last and isinstance(error, TimeoutError)
-            ):
-                raise
-            # Dask has tried a task on several workers
-            if is_last or type(error).__name__ == "KilledWorker":
-                raise _lost(error) from error
-            told = "The cluster lost a worker with what it held, and is sent all again"
-            warn(f"{told}: {_said(error)}")
-    if each is not None:
-        for _ in results:
+        results = Parallel(n_jobs=n_jobs, return_as=return_as)(tasks)
+    outcomes = []
+    for result in results:
+        outcomes.append(result)
+        if each is not None:
             each()
-    return results
+    return outcomes
 
 
 class Parcel:
@@ -215,93 +226,102 @@ class Parcel:
 
     def __init__(self, values: Any) -> None:
         self.values = values
-        buffers: list[
-            pickle.PickleBuffer
-        ] = []  # of the arrays themselves: nothing is copied
+        buffers: list[pickle.PickleBuffer] = []  # of the arrays: nothing is copied
         try:
-            self._head = _pickling().dumps(values, buffer_callback=buffers.append)
+            self._head = _pickle_module().dumps(values, buffer_callback=buffers.append)
         except Exception as error:
-            told = "what a cluster works on, and what it returns, must be picklable"
-            such = "for instance the parameters of a base clusterer"
             raise TypeError(
-                f"{told}, {such}: {type(error).__name__}: {error}"
+                "what a cluster works on, and what it returns, must be picklable, for instance "
+                f"the parameters of a base clusterer: {type(error).__name__}: {error}"
             ) from error
         self._bytes = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
 
     def __reduce__(self) -> tuple[Callable[..., Parcel], tuple[Any, ...]]:
-        return _opened, (self._head, *self._bytes)
+        return _unpack, (self._head, *self._bytes)
 
     def __sizeof__(self) -> int:
         """Return the number of bytes that are sent, by which Dask plans."""
         return len(self._head) + sum(array.nbytes for array in self._bytes)
 
 
-def _opened(head: bytes, *arrays: np.ndarray) -> Parcel:
-    parcel = Parcel.__new__(
-        Parcel
-    )  # which is not packed again, though it may be sent on
-    parcel._head, parcel._bytes = head, [_in_place(array) for array in arrays]
-    parcel.values = _pickling().loads(head, buffers=parcel._bytes)
+def _unpack(head: bytes, *arrays: np.ndarray) -> Parcel:
+    parcel = Parcel.__new__(Parcel)  # not packed again, though it may be sent on
+    parcel._head = head
+    parcel._bytes = [_align(array) for array in arrays]
+    parcel.values = _pickle_module().loads(head, buffers=parcel._bytes)
     return parcel
 
 
-def _pickling() -> Any:
+def _pickle_module() -> Any:
     """Return the module by which Dask pickles, also what is defined in a script or a notebook."""
     return sys.modules["distributed.protocol.pickle"]
 
 
-def _in_place(array: np.ndarray) -> np.ndarray:
-    """Return bytes that another array can have for its own: a copy, where it cannot have these."""
-    # 16 bytes, as numpy has it
-    return (
-        array if array.flags.writeable and array.ctypes.data % 16 == 0 else array.copy()
-    )
+def _align(array: np.ndarray) -> np.ndarray:
+    """Return bytes that another array can have for its own, aligned to 16 as numpy aligns them."""
+    is_usable = array.flags.writeable and array.ctypes.data % 16 == 0
+    return array if is_usable else array.copy()
 
 
-def _by_client(
+def _run_on_dask(
+    backend: Any,
+    shared: Parcel,
+    calls: Sequence[tuple[Any, ...]],
+    is_last: bool = False,
+) -> list[Any]:
+    """Return the results of calls on a cluster of Dask, and try again once if it loses workers."""
+    try:
+        return _submit_calls(backend, shared, calls)
+    except BaseException as error:
+        is_loss = type(error).__module__.partition(".")[0] == "distributed"
+        is_loss = is_loss or isinstance(error, _CANCELLED)
+        # a timeout after a loss: there is no worker left
+        if not is_loss and not (is_last and isinstance(error, TimeoutError)):
+            raise
+        text = str(error).strip().partition("\n")[0].rstrip(".")
+        told = f"{type(error).__name__}{': ' if text else ''}{text}."
+        # a worker is called killed after Dask has tried a task on several of them
+        if is_last or type(error).__name__ == "KilledWorker":
+            raise RuntimeError(
+                f"The cluster lost workers with what they held, more than once: {told} If they ran "
+                "out of memory, give each more of it, or fewer threads (memory_limit, "
+                "threads_per_worker); if they were taken away, start the fit again."
+            ) from error
+        warn(
+            f"The cluster lost a worker with what it held, and is sent all again: {told}"
+        )
+    return _run_on_dask(backend, shared, calls, is_last=True)
+
+
+def _submit_calls(
     backend: Any, shared: Parcel, calls: Sequence[tuple[Any, ...]]
 ) -> list[Any]:
     """Make calls through the client of Dask that a backend of joblib has."""
-    client, options = backend.client, backend.submit_kwargs
-    function, n_calls = shared.values[0], len(calls)
+    client = backend.client
+    options = backend.submit_kwargs
+    function = shared.values[0]
     name = f"{function.__module__.rpartition('.')[2]}-{function.__name__.strip('_')}"
     tasks: list[Any] = []
     try:
         # as many workers as there are calls need it; where there are two, one may be lost
-        where = {"broadcast": n_calls, "workers": options.get("workers")}
-        [sent] = client.scatter([shared], hash=False, **where)
+        [sent] = client.scatter(
+            [shared],
+            hash=False,
+            broadcast=len(calls),
+            workers=options.get("workers"),
+        )
         for call in calls:
             key = f"{name}-{uuid4().hex}"
-            tasks.append(
-                client.submit(
-                    _called, sent, Parcel(call), key=key, pure=False, **options
-                )
+            task = client.submit(
+                _call_on_worker, sent, Parcel(call), key=key, pure=False, **options
             )
+            tasks.append(task)
         return [parcel.values for parcel in client.gather(tasks)]
     except BaseException:
         client.cancel(tasks)  # those that wait: one that runs cannot be ended
         raise
 
 
-def _called(shared: Parcel, call: Parcel) -> Parcel:
-    function, *common = shared.values
+def _call_on_worker(shared: Parcel, call: Parcel) -> Parcel:
+    function, common = shared.values
     return Parcel(function(*common, *call.values))
-
-
-def _is_loss(error: BaseException) -> bool:
-    """Tell whether an error is of the cluster, and not of a call."""
-    of_dask = type(error).__module__.partition(".")[0] == "distributed"
-    return of_dask or isinstance(error, _CANCELLED)
-
-
-def _lost(error: BaseException) -> RuntimeError:
-    return RuntimeError(
-        f"The cluster lost workers with what they held, more than once: {_said(error)} If they ran "
-        "out of memory, give each more of it, or fewer threads (memory_limit, threads_per_worker); "
-        "if they were taken away, start the fit again."
-    )
-
-
-def _said(error: BaseException) -> str:
-    text = str(error).strip().partition("\n")[0].rstrip(".")
-    return f"{type(error).__name__}{': ' if text else ''}{text}."

@@ -1,4 +1,4 @@
-"""What is told of a fit while it runs: lines of a log, and scikit-learn's callbacks.
+"""Reports of a running fit: lines of a log, and scikit-learn's callbacks.
 
 The lines go to the logger ``nmfcluster``, at the level INFO, one before a stage and one after it.
 """
@@ -11,25 +11,23 @@ from threading import Lock
 from time import perf_counter
 from typing import Any
 
-#: what scikit-learn keeps in an estimator during a fit, and takes out after it
-CALLBACKS = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
+from nmfcluster._compat import begin_callbacks, callback_context
 
 _log = logging.getLogger("nmfcluster")
 _fitted: ContextVar[Any] = ContextVar(
     "fitted", default=None
-)  # the estimator that runs its fit
+)  # estimator that is fitted
 
 
 @contextmanager
 def reporting(estimator: Any) -> Iterator[None]:
-    """Let stages of this context be those of the fit of an estimator, and tell its callbacks."""
+    """Report the stages of this context as those of an estimator's fit, and run its callbacks."""
     before = _fitted.set(estimator)
     try:
-        if getattr(estimator, "_skl_callbacks", None):
-            context = estimator._init_callback_context(max_subtasks=None)
-            context.call_on_fit_task_begin(estimator=estimator)
+        begin_callbacks(estimator)
         yield
-        if (context := getattr(estimator, CALLBACKS[0], None)) is not None:
+        context = callback_context(estimator)
+        if context is not None:
             context.call_on_fit_task_end(estimator=estimator)
     finally:
         _fitted.reset(before)
@@ -42,14 +40,14 @@ def log_line(line: str, speaker: str | None = None) -> None:
 
 
 class Stage:
-    """What is told of a stage: that one batch more has ended, from any thread, and its outcome.
+    """A stage of a fit: counts the batches that have ended, in any thread, and reports them.
 
     Parameters
     ----------
     task : str
-        What the stage is called.
+        Name of the stage.
     n_batches : int
-        How many it has.
+        Number of its batches.
 
     Attributes
     ----------
@@ -58,9 +56,13 @@ class Stage:
     """
 
     def __init__(self, task: str, n_batches: int) -> None:
-        self._task, self._n_batches, self.outcome = task, n_batches, ""
-        self._n_done, self._lock, self._estimator = 0, Lock(), _fitted.get()
-        self._context = getattr(self._estimator, CALLBACKS[0], None)
+        self._task = task
+        self._n_batches = n_batches
+        self._n_done = 0
+        self.outcome = ""
+        self._lock = Lock()
+        self._estimator = _fitted.get()  # other threads do not know whom they work for
+        self._context = callback_context(self._estimator)
         if self._context is not None:
             self._context = self._context.subcontext(
                 task_name=task, max_subtasks=n_batches
@@ -69,19 +71,17 @@ class Stage:
 
     @property
     def callback(self) -> Callable[[], None] | None:
-        """`batch_done` if anybody takes notice of single batches."""
-        some_one = self._context is not None or _log.isEnabledFor(logging.INFO)
-        return self.batch_done if some_one else None
+        """`batch_done` if single batches are reported anywhere, else None."""
+        is_reported = self._context is not None or _log.isEnabledFor(logging.INFO)
+        return self.batch_done if is_reported else None
 
     def batch_done(self) -> None:
-        """Tell that a batch has ended."""
+        """Report that a batch has ended."""
         with self._lock:
             self._n_done += 1
             if self._n_batches > 1:
-                name = type(
-                    self._estimator
-                ).__name__  # a thread does not know whom it works for
-                log_line(f"{self._task}: {self._n_done} of {self._n_batches}", name)
+                line = f"{self._task}: {self._n_done} of {self._n_batches}"
+                log_line(line, type(self._estimator).__name__)
             if self._context is not None:
                 batch = self._context.subcontext(task_name="batch")
                 batch.call_on_fit_task_begin(estimator=self._estimator)
@@ -92,23 +92,24 @@ class Stage:
 
 @contextmanager
 def stage(task: str, n_batches: int | None = None) -> Iterator[Stage]:
-    """Tell that a stage of the fit that runs begins, and that it has ended, and when.
+    """Report that a stage of the running fit begins, and that it has ended, and its time.
 
     Parameters
     ----------
     task : str
-        What the stage is called.
+        Name of the stage.
     n_batches : int, default=None
-        How many parts it has, whose ends are told by `Told.batch_done`; by default it is one.
+        Number of its batches, whose ends are reported by `Stage.batch_done`; by default it is one.
 
     Yields
     ------
-    Told
+    Stage
     """
     log_line(f"{task} ...")
-    began, told = perf_counter(), Stage(task, n_batches or 1)
-    yield told
+    began = perf_counter()
+    current = Stage(task, n_batches or 1)
+    yield current
     if n_batches is None:
-        told.batch_done()
-    outcome = f"{told.outcome}, " if told.outcome else ""
+        current.batch_done()
+    outcome = f"{current.outcome}, " if current.outcome else ""
     log_line(f"{task}: {outcome}{perf_counter() - began:.2f} s")

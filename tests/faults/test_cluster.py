@@ -69,13 +69,13 @@ def fragile():
 @pytest.fixture
 def sent(monkeypatch):
     """Return a list of what is sent: the name of a function, and the number of its calls."""
-    names, by_client = [], parallel._by_client
+    names, submit_calls = [], parallel._submit_calls
 
     def recorded(backend, shared, calls):
         names.append((shared.values[0].__name__, len(calls)))
-        return by_client(backend, shared, calls)
+        return submit_calls(backend, shared, calls)
 
-    monkeypatch.setattr(parallel, "_by_client", recorded)
+    monkeypatch.setattr(parallel, "_submit_calls", recorded)
     return names
 
 
@@ -102,10 +102,10 @@ def traffic(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "options", "functions"),
     [
-        ("consensus", {"n_init": 4}, {"attempted", "ended"}),
-        ("constrained", {"n_init": 12}, {"ended"}),
-        ("fusion", {"affinity": GRAPHS}, {"ended"}),
-        ("metaclusters", {"n_estimators": 20}, {"ended"}),
+        ("consensus", {"n_init": 4}, {"try_on_one_thread", "run_remotely"}),
+        ("constrained", {"n_init": 12}, {"run_remotely"}),
+        ("fusion", {"affinity": GRAPHS}, {"run_remotely"}),
+        ("metaclusters", {"n_estimators": 20}, {"run_remotely"}),
     ],
 )
 def test_results_have_the_bits_of_threads(name, options, functions, on_dask, sent):
@@ -121,7 +121,7 @@ def test_results_have_the_bits_of_threads(name, options, functions, on_dask, sen
 def test_a_score_is_that_of_threads(on_dask, sent):
     scorer, model = StabilityScorer(6), clone(MODELS["consensus"]).set_params(n_init=4)
     assert scorer(model, X) == StabilityScorer(6, n_jobs=1)(model, X)
-    assert sent[0] == ("attempted", 6)  # to fit a copy
+    assert sent[0] == ("try_on_one_thread", 6)  # to fit a copy
     with joblib.parallel_config("threading"):
         expected = scorer(model, X)
     assert scorer(model, X) == expected
@@ -168,7 +168,7 @@ def test_what_cannot_be_pickled_is_named(on_dask):
 def test_what_a_call_raises_arrives(on_dask, sent):
     with pytest.raises(ArithmeticError, match="cannot go on"):
         base_partitions(X, Raising(), n_estimators=4)
-    assert sent == [("attempted", 4)]
+    assert sent == [("try_on_one_thread", 4)]
 
 
 def test_an_interrupt_ends_what_waits(on_dask, tmp_path):
@@ -215,7 +215,7 @@ def test_a_worker_that_is_killed_is_not_missed(kill, sent, recwarn):
         expected = found(clone(model).fit(COUNTS), COUNTS)
     kill(1)
     assert found(model.fit(COUNTS), COUNTS) == expected
-    assert sent[0] == ("_ended", 24)
+    assert sent[0] == ("_run_remotely", 24)
     assert not [warning for warning in recwarn if "worker" in str(warning.message)]
 
 
@@ -229,7 +229,7 @@ def test_what_is_lost_with_all_workers_is_sent_again(kill, sent):
     ):
         result = base_partitions(X, Slow(), n_estimators=10, random_state=0)
     np.testing.assert_array_equal(result.labels, expected)
-    assert sent == [("attempted", 10)] * 3
+    assert sent == [("try_on_one_thread", 10)] * 3
 
 
 @pytest.mark.filterwarnings("ignore:The cluster lost a worker")
@@ -256,7 +256,7 @@ def test_a_second_loss_is_an_error(error, n_times, on_dask, monkeypatch):
         tried.append(error)
         raise error
 
-    monkeypatch.setattr(parallel, "_by_client", lost)
+    monkeypatch.setattr(parallel, "_submit_calls", lost)
     with pytest.raises(
         RuntimeError, match=f"{type(error).__name__}: .*start the fit again"
     ):
