@@ -190,6 +190,14 @@ def asks_for(case, defaults):
     )
 
 
+def with_marks(case, defaults):
+    """Return a check of scikit-learn, which is slow in other modes than the default one."""
+    case = case if hasattr(case, "values") else pytest.param(*case)
+    if any(case.values[0] is one for one in defaults):
+        return case
+    return pytest.param(*case.values, marks=[*case.marks, pytest.mark.slow], id=case.id)
+
+
 def input_of(estimator, n_samples=60):
     """Return three well separated clusters in the form that the estimator's tags ask for."""
     X, y = make_blobs(
@@ -222,7 +230,11 @@ def pytest_generate_tests(metafunc):
         of_all = parametrize_with_checks(
             defaults + others, expected_failed_checks=expected_failures
         )
-        cases = [case for case in of_all.args[1] if asks_for(case, defaults)]
+        cases = [
+            with_marks(case, defaults)
+            for case in of_all.args[1]
+            if asks_for(case, defaults)
+        ]
         metafunc.parametrize("public_estimator, check", cases, **of_all.kwargs)
     elif "public_estimator" in asked:
         clusterers = [

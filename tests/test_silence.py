@@ -196,6 +196,7 @@ def name_of(model):
     return f"{type(model).__name__} {affinity}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", FEATURES, ids=name_of)
 def test_the_scale_of_features_does_not_matter(model):
     storage = np.asarray if model.affinity in (path_kernel, "rbf") else sp.csr_array

@@ -85,6 +85,7 @@ def test_scikit_learns_checks(public_estimator, check, request):
         raise
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings(
     "ignore:X (has|does not have valid) feature names:UserWarning"

@@ -116,6 +116,7 @@ def test_an_interrupt_at_an_update_leaves_no_trace(public_estimator, make_input,
         assert threadpool_info() == before
 
 
+@pytest.mark.slow
 def test_no_batch_goes_on_after_an_interrupt(
     public_estimator, make_input, watch, monkeypatch
 ):

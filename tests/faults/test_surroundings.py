@@ -145,6 +145,7 @@ needs_fork = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize("name", MODELS)

@@ -59,6 +59,7 @@ def test_a_vote_decides_on_features(vote):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "method"),
     [

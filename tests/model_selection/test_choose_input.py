@@ -155,6 +155,7 @@ def _containers(table):
     yield polars.DataFrame(table)
 
 
+@pytest.mark.slow
 def test_the_container_does_not_decide():
     labels = np.column_stack([kmeans(random_state=b).fit(X).labels_ for b in range(3)])
     sparse = [kind(X) for kind in (sp.csr_matrix, sp.csc_array, sp.coo_array)]

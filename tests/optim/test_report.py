@@ -178,7 +178,13 @@ def test_a_line_a_batch_is_written_in_the_name_of_the_fit(caplog, n_jobs, monkey
 
 
 @pytest.mark.parametrize(
-    "backend", ["sequential", "threading", "loky", "multiprocessing"]
+    "backend",
+    [
+        "sequential",
+        "threading",
+        pytest.param("loky", marks=pytest.mark.slow),
+        pytest.param("multiprocessing", marks=pytest.mark.slow),
+    ],
 )
 def test_calls_are_counted_wherever_they_run(backend):
     counted = []
