@@ -4,15 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._utils.sampling import count_non_integers
-from nmfcluster._utils.storage import row_blocks, vstack
-from nmfcluster._utils.validation import format_value
+from nmfcluster._utils.sampling import n_not_whole
+from nmfcluster._utils.storage import row_blocks, stacked
+from nmfcluster._utils.validation import shown
 from nmfcluster.consensus import NMFConsensus
 from nmfcluster.meta import NMFMetaCluster
 
 __all__ = ["consensus", "programs"]
 
-_ROWS = 4096  # of a file that are read at a time
+# Rows of a file that are read at a time.
+_ROWS = 4096
 
 
 def programs(
@@ -80,41 +81,43 @@ def programs(
     _check_annotated(adata, "programs")
     if isinstance(mask_var, str) and mask_var == "auto":
         mask_var = "highly_variable" if "highly_variable" in adata.var else None
-    used = np.ones(adata.n_vars, dtype=bool) if mask_var is None else mask_var
-    used = np.asarray(
-        _column(adata.var, used, "var") if isinstance(used, str) else used
-    )
+    if mask_var is None:
+        mask_var = np.ones(adata.n_vars, dtype=bool)
+    elif isinstance(mask_var, str):
+        mask_var = _get(adata.var, mask_var, "var")
+    used = np.asarray(mask_var)
     if used.dtype != bool or used.shape != (adata.n_vars,):
         raise ValueError(
             f"mask_var must tell of {adata.n_vars} genes, by bool, which are used."
         )
-    X = _table(adata, layer, used)
-    groups = (
-        None if batch_key is None else _column(adata.obs, batch_key, "obs").to_numpy()
-    )
+    X = _read_matrix(adata, layer, used)
+    groups = None
+    if batch_key is not None:
+        groups = _get(adata.obs, batch_key, "obs").to_numpy()
     if "loss" not in parameters:
-        parameters["loss"] = (
-            "frobenius" if count_non_integers(X) else "kullback-leibler"
-        )
+        parameters["loss"] = "frobenius" if n_not_whole(X) else "kullback-leibler"
     model = NMFMetaCluster(n_clusters, **parameters).fit(X, groups=groups)
-    model._row_names_, model._column_names_ = adata.obs_names, adata.var_names[used]
-    how = {"layer": layer, "batch_key": batch_key, **model.get_params()}
-    keep_programs(adata, model, used, key_added, how)
+    model._row_names_ = adata.obs_names
+    model._column_names_ = adata.var_names[used]
+    settings = {"layer": layer, "batch_key": batch_key, **model.get_params()}
+    write_programs(adata, model, used, key_added, settings)
     return model
 
 
-def keep_programs(
-    adata: Any, model: Any, used: Any, key_added: str, how: dict[str, Any]
+def write_programs(
+    adata, model, used, key_added: str, settings: dict[str, Any]
 ) -> None:
-    """Write what a model of some genes found into an AnnData, as `programs` says."""
-    loadings = np.zeros(
-        (adata.n_vars, len(model.components_)), dtype=model.components_.dtype
-    )
-    loadings[used] = model.components_.T
-    adata.obsm[f"X_{key_added}"], adata.varm[key_added] = model.factor_, loadings
-    names = ("recurrence_", "groups_", "presence_", "shared_")
-    found = {name[:-1]: getattr(model, name) for name in names if hasattr(model, name)}
-    adata.uns[key_added] = {"params": _told(how), **found}
+    """Write the programs of a model of some genes into an AnnData, as `programs` describes."""
+    components = model.components_
+    loadings = np.zeros((adata.n_vars, len(components)), dtype=components.dtype)
+    loadings[used] = components.T
+    adata.obsm[f"X_{key_added}"] = model.factor_
+    adata.varm[key_added] = loadings
+    entry = {"params": _storable(settings)}
+    for name in ("recurrence_", "groups_", "presence_", "shared_"):
+        if hasattr(model, name):
+            entry[name[:-1]] = getattr(model, name)
+    adata.uns[key_added] = entry
 
 
 def consensus(
@@ -170,56 +173,51 @@ def consensus(
     """
     _check_annotated(adata, "consensus")
     if isinstance(key, str):
-        model = NMFConsensus(n_clusters, **parameters).fit(
-            _column(adata.obsm, key, "obsm")
-        )
+        X = _get(adata.obsm, key, "obsm")
     else:
-        columns = [_column(adata.obs, name, "obs").to_numpy() for name in key]
-        labels = np.array(columns, dtype=object).T
-        model = NMFConsensus(n_clusters, **{"affinity": "partitions"} | parameters).fit(
-            labels
-        )
+        columns = [_get(adata.obs, name, "obs").to_numpy() for name in key]
+        X = np.array(columns, dtype=object).T
+        parameters = {"affinity": "partitions", **parameters}
+    model = NMFConsensus(n_clusters, **parameters).fit(X)
     names = np.array([*map(str, range(n_clusters)), None], dtype=object)
     adata.obs[key_added] = names[model.labels_]
     adata.obs[key_added] = adata.obs[key_added].astype("category")
     adata.obs[f"{key_added}_confidence"] = model.confidence_
     adata.obsm[f"X_{key_added}"] = model.membership_
-    adata.uns[key_added] = {"params": _told({"key": key, **model.get_params()})}
+    adata.uns[key_added] = {"params": _storable({"key": key, **model.get_params()})}
     return model
 
 
-def _check_annotated(adata: Any, name: str) -> None:
+def _check_annotated(adata, name: str) -> None:
+    """Raise a TypeError unless `adata` is an AnnData."""
     if not all(hasattr(adata, part) for part in ("X", "obsm", "varm", "uns")):
-        cure = (
-            "one of its modalities, mdata['rna']"
-            if hasattr(adata, "mod")
-            else "an AnnData"
-        )
-        raise TypeError(
-            f"{name} needs an AnnData, got {format_value(adata)}: give {cure}."
-        )
+        is_mudata = hasattr(adata, "mod")
+        cure = "one of its modalities, mdata['rna']" if is_mudata else "an AnnData"
+        raise TypeError(f"{name} needs an AnnData, got {shown(adata)}: give {cure}.")
 
 
-def _column(held: Any, key: str, where: str) -> Any:
-    if key not in held:
-        there = ", ".join(map(str, held.keys())) or "nothing"
+def _get(mapping, key: str, where: str):
+    """Return the value of a key of `adata.where`."""
+    if key not in mapping:
+        there = ", ".join(map(str, mapping.keys())) or "nothing"
         raise KeyError(f"{key!r} is not in adata.{where}, which has {there}.")
-    return held[key]
+    return mapping[key]
 
 
-def _table(adata: Any, layer: str | None, used: np.ndarray) -> Any:
-    """Return the table of some genes; of an open file blocks of rows, so that no more is held."""
-    source = adata.X if layer is None else _column(adata.layers, layer, "layers")
+def _read_matrix(adata, layer: str | None, used: np.ndarray):
+    """Return the matrix of some genes; of an open file by blocks of rows, to save memory."""
+    source = adata.X if layer is None else _get(adata.layers, layer, "layers")
     if source is None:
         raise ValueError("adata has no X: name a layer.")
-    rows = row_blocks(adata.n_obs, _ROWS) if adata.isbacked else [slice(None)]
-    return vstack([source[its] if used.all() else source[its][:, used] for its in rows])
+    blocks = row_blocks(adata.n_obs, _ROWS) if adata.isbacked else [slice(None)]
+    parts = [source[rows] if used.all() else source[rows][:, used] for rows in blocks]
+    return stacked(parts)
 
 
-def _told(how: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters as a file holds them: numbers and texts."""
-    simple = {name: value for name, value in how.items() if value is not None}
+def _storable(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings as a file holds them: numbers and texts, None left out."""
     return {
-        k: v if isinstance(v, bool | int | float | str) else str(v)
-        for k, v in simple.items()
+        name: value if isinstance(value, bool | int | float | str) else str(value)
+        for name, value in settings.items()
+        if value is not None
     }

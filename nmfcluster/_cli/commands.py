@@ -29,7 +29,7 @@ from nmfcluster._cli.output import (
 from nmfcluster._cli.parser import COMMANDS
 from nmfcluster._utils.storage import is_sparse
 from nmfcluster._utils.validation import format_count, warn
-from nmfcluster.anndata import keep_programs
+from nmfcluster.anndata import write_programs
 from nmfcluster.model_selection import choose_n_clusters
 
 _N_TOP = 20  # number of features of a program that are listed and drawn
@@ -175,7 +175,7 @@ def _programs(options: argparse.Namespace) -> Result:
 
     def annotate(path: Path) -> None:
         adata = imported("anndata").read_h5ad(options.files[0])
-        keep_programs(adata, model, slice(None), "nmf", model.get_params())
+        write_programs(adata, model, slice(None), "nmf", model.get_params())
         adata.write_h5ad(path)
 
     return Result(model, chosen, tables, draw, annotate=annotate)

@@ -153,7 +153,7 @@ def assign(
     return Assignment(usages, low, high)
 
 
-def _assign(X: Any, H: np.ndarray, min_gain: float) -> np.ndarray:
+def _assign(X, H: np.ndarray, min_gain: float) -> np.ndarray:
     """Return the usages, (n, k), in the dtype of X."""
     W = fit_rows(Divergence(X), H)
     sums = H.sum(axis=1, dtype=np.float64)

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from nmfcluster._utils.array_api import (
     Device,
     library_of,
-    map_fitted_arrays,
+    on_host,
+    replace_arrays,
     to_numpy,
-    with_numpy_arrays,
 )
 from nmfcluster._utils.validation import warn
 
@@ -27,22 +27,18 @@ _ADVICE = (
 )
 
 _METHODS = (
-    *(
-        "fit",
-        "predict",
-        "transform",
-        "inverse_transform",
-        "top_features",
-        "feature_profiles",
-    ),
-    *(
-        "feature_scores",
-        "to_frames",
-        "without",
-        "merged",
-        "consensus_matrix",
-        "get_indices",
-    ),
+    "fit",
+    "predict",
+    "transform",
+    "inverse_transform",
+    "top_features",
+    "feature_profiles",
+    "feature_scores",
+    "to_frames",
+    "without",
+    "merged",
+    "consensus_matrix",
+    "get_indices",
 )
 
 current_device: ContextVar[Device | None] = ContextVar("current_device", default=None)
@@ -57,56 +53,61 @@ def on_devices(estimator: C) -> C:
 
 
 def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that is given arrays of numpy, and whose answer is moved to where X is."""
+    """Return a method that is given arrays of numpy, and whose result is moved to where X is."""
+    name = method.__name__
+    is_fit = name == "fit"
 
     @wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # with nothing of another library, neither handed in nor fitted, it is the method itself
-        model = None if method.__name__ == "fit" else getattr(self, "components_", None)
-        if not any(map(library_of, (model, *args, *kwargs.values()))):
+        # without arrays of another library, passed or fitted, it is the method itself
+        fitted = None if is_fit else getattr(self, "components_", None)
+        arrays = [fitted, *args, *kwargs.values()]
+        if not any(library_of(array) for array in arrays):
             return method(self, *args, **kwargs)
-        if method.__name__ != "fit":
+        if not is_fit:
             check_is_fitted(self)
-        # what was handed in becomes numpy's, but it is noted where the table was
+        # arguments become numpy's, but it is noted where X was
         bound = inspect.signature(method).bind(self, *args, **kwargs)
-        given, dispatched = bound.arguments, get_config()["array_api_dispatch"]
-        X: Any = given.get("X")
-        there = Device.of(X) if dispatched else None
-        if library_of(X) and not dispatched:
+        X: Any = bound.arguments.get("X")
+        is_dispatched = get_config()["array_api_dispatch"]
+        there = Device.of(X) if is_dispatched else None
+        if library_of(X) and not is_dispatched:
             if "cpu" not in str(X.device).lower():
                 raise TypeError(
                     f"X must be numpy's, or on the CPU, got {X.device}: {_ADVICE}."
                 )
             warn(f"X becomes an array of numpy: {_ADVICE}.")
-        given.update(
-            (name, to_numpy(value)) for name, value in given.items() if name != "self"
-        )
-        # a fit makes its runs there, and what it found is moved; another answer is of the model
-        if method.__name__ == "fit":
-            context = copy_context()
-            context.run(current_device.set, there)
-            context.run(method, *bound.args, **bound.kwargs)
-            return _moved(self, there)
-        home = Device.of(model) if dispatched else None
-        if X is not None and there != home:
-            told = f"Inputs passed to {type(self).__name__}.{method.__name__}() must use the same"
-            ends = f"{home or 'numpy'} and {there or 'numpy'}"
-            raise ValueError(
-                f"{told} namespace and device as those of fit(), got {ends}: move X."
-            )
-        given["self"] = with_numpy_arrays(self)
-        return _moved(method(*bound.args, **bound.kwargs), home)
+        for argument, value in bound.arguments.items():
+            if argument != "self":
+                bound.arguments[argument] = to_numpy(value)
+        # a fit makes its runs there; another result is moved to where the model is
+        if not is_fit:
+            home = Device.of(fitted) if is_dispatched else None
+            if X is not None and there != home:
+                raise ValueError(
+                    f"Inputs passed to {type(self).__name__}.{name}() must use the same "
+                    "namespace and device as those of fit(), got "
+                    f"{home or 'numpy'} and {there or 'numpy'}: move X."
+                )
+            there = home
+            bound.arguments["self"] = on_host(self)
+        token = current_device.set(there if is_fit else None)
+        try:
+            result = method(*bound.args, **bound.kwargs)
+        finally:
+            current_device.reset(token)
+        return _moved(self if is_fit else result, there)
 
     return called
 
 
 def _moved(result: Any, there: Device | None) -> Any:
-    """Return arrays of numbers, several, or a model that has some, on a device."""
+    """Return arrays of numbers, a tuple of them, or a model that has some, on a device."""
     if there is None:
         return result
     if isinstance(result, tuple):
         return tuple(_moved(part, there) for part in result)
     if isinstance(result, BaseEstimator):
-        map_fitted_arrays(result, lambda array: _moved(array, there))
+        replace_arrays(result, lambda array: _moved(array, there))
     numbers = isinstance(result, np.ndarray) and result.dtype.kind in "bif"
     return there.moved(result) if numbers else result

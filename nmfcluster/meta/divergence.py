@@ -284,9 +284,7 @@ class Divergence(BaseObjective):
         return W * rows, H * columns, np.maximum(losses, 0)
 
 
-def _add_of_all(
-    X: Any, W: Any, H: Any, rows: Any, columns: Any, with_loss: bool
-) -> float:
+def _add_of_all(X, W, H, rows, columns, with_loss: bool) -> float:
     """Set rows to ``HQ'``, add ``W'Q`` to columns, and return the sum of ``x log q``."""
     loss = 0.0
     size = max(1, chunk_size(H, _BLOCK_ENTRIES) // H.shape[1])
@@ -301,9 +299,7 @@ def _add_of_all(
     return loss
 
 
-def _add_of_stored(
-    X: Any, W: Any, H: Any, rows: Any, columns: Any, with_loss: bool
-) -> float:
+def _add_of_stored(X, W, H, rows, columns, with_loss: bool) -> float:
     """Do the same for a sparse X, from its stored entries."""
     loss = 0.0
     W = contiguous_transpose(W)
@@ -319,7 +315,7 @@ def _add_of_stored(
     return loss
 
 
-def _quotients(x: Any, means: Any) -> Any:
+def _quotients(x, means):
     """Return x / means in the place of the means; a mean of 0 has no count."""
     xp = namespace(means)
     smallest = float(xp.finfo(means.dtype).smallest_normal)
@@ -327,7 +323,7 @@ def _quotients(x: Any, means: Any) -> Any:
     return call_with_out(means, xp.divide, x, means)
 
 
-def _log_sum(x: Any, q: Any) -> float:
+def _log_sum(x, q) -> float:
     """Return the sum of ``x log q``; an entry of 0 adds nothing."""
     xp = namespace(q)
     logs = xp.log(xp.clip(q, float(xp.finfo(q.dtype).smallest_normal), None))

@@ -12,15 +12,16 @@ from nmfcluster import _base, _compat
 from nmfcluster._optim.initialization import draw_seeds
 from nmfcluster._optim.run import memory_of
 from nmfcluster._optim.symmetric import Factorization
+from nmfcluster._utils.order import CanonicalOrder
 from nmfcluster._utils.progress import stage
 from nmfcluster._utils.validation import (
     column_names,
+    in_order_of,
     read_weights,
-    reorder_samples,
     row_names,
 )
 from nmfcluster.meta.device import on_devices
-from nmfcluster.meta.groups import GroupFits
+from nmfcluster.meta.groups import GroupFits, is_shared
 from nmfcluster.meta.metaclusters import (
     WAYS,
     Metaclusters,
@@ -225,11 +226,7 @@ class NMFMetaCluster(Programs):
         "loss": [_compat.StrOptions(set(LOSSES))],
         "n_estimators": [_compat.COUNT],
         "base_n_clusters": [_compat.COUNT, tuple, list, None],
-        "resample": [
-            _compat.StrOptions({"poisson", "bootstrap"}),
-            _compat.FRACTION,
-            None,
-        ],
+        "resample": [_compat.StrOptions({"poisson", "bootstrap"}), _compat.SHARE, None],
         "fixed_components": ["array-like", None],
         "meta": [_compat.StrOptions(set(WAYS))],
         "sparsity": [_compat.Interval(Real, 0, None, closed="left")],
@@ -317,29 +314,11 @@ class NMFMetaCluster(Programs):
         with _base.fitting(self) as rng:
             self._row_names_ = row_names(X)
             self._column_names_ = column_names(X)
-            X = self._read(X)
-            fixed = self._read_fixed_components(X)
-            n_known = 0 if fixed is None else len(fixed)
-            n_free = max(self.n_clusters - n_known, 1)
-            rows = self._row_names_
-            weights = read_weights(sample_weight, rows, n_free, X.shape[0])
-            # Find the programs of groups: all components are fixed then.
-            group_fits = None
-            if groups is not None:
-                groups = reorder_samples(rows, groups, "groups")
-                [seed] = draw_seeds(rng, 1)
-                group_fits = GroupFits.of(self, X, groups, weights, fixed, seed)
-                fixed = group_fits.components
-            # Put samples in an order that depends on their values alone.
-            whole = self._make_objective(X, fixed)
-            samples = order_of_samples(whole, weights)
-            places = samples.ranks
-            whole = whole.take_rows(samples.samples)
-            del X  # it is not held beside its rows in order
-            if weights is not None:
-                weights = weights[samples.samples]
-            objective = whole.weighted(weights)
-            objective.check_range()
+            whole, objective, weights, samples, group_fits = self._prepare(
+                X, sample_weight, groups, rng
+            )
+            n_known = group_fits.n_fixed if group_fits else whole.n_fixed
+            places = samples.places
             # Run NMF many times, cluster the clusters of all runs, and run NMF from there.
             base_n_clusters = None if group_fits else self.base_n_clusters
             runs, metaclusters, end = self._factorize(
@@ -357,21 +336,19 @@ class NMFMetaCluster(Programs):
             self.rows_ = members(self.factor_.T, self.threshold)
             self.columns_ = members(H, self.threshold)
             if group_fits is None:
-                partitions = runs.partitions()[samples.first]
-                self.correspondence_ = metaclusters.correspondence[:, order]
-                self.base_runs_ = np.repeat(np.arange(len(runs)), runs.sizes)
-                self.recurrence_ = runs.recurrence(weighted.T, H)
-                self.run_losses_ = runs.losses
+                correspondence = metaclusters.correspondence[:, order]
+                found = runs.summary(correspondence, weighted.T, H)
+                partitions = found.partitions[samples.first]
             else:
-                found = group_fits.summary(order, self.min_groups)
+                found = group_fits.summary(order)
                 partitions = found.partitions[samples.samples]
-                self.correspondence_ = found.correspondence
-                self.base_runs_ = found.base_runs
-                self.recurrence_ = found.presence.mean(axis=0)
-                self.run_losses_ = found.run_losses
                 self.groups_ = group_fits.names
-                self.presence_ = found.presence
-                self.shared_ = found.is_shared
+                self.presence_ = group_fits.presence(order)
+                self.shared_ = is_shared(self.presence_, self.min_groups)
+            self.correspondence_ = found.correspondence
+            self.base_runs_ = found.base_runs
+            self.recurrence_ = found.recurrence
+            self.run_losses_ = found.losses
             self.partitions_ = partitions[places]
             self.confidence_ = confidence(partitions, labels)[places]
             self.reconstruction_err_ = objective.error(weighted, H)
@@ -384,7 +361,7 @@ class NMFMetaCluster(Programs):
             warn_of_unconverged_runs(runs, self.max_iter)
         return self
 
-    def _read(self, X: Any, reset: bool = True) -> Any:
+    def _read(self, X, reset: bool = True):
         # in C order: sums do not depend on the memory layout of X
         X = _base.read_features(
             self, X, reset, order="C", ensure_all_finite="allow-nan"
@@ -395,19 +372,46 @@ class NMFMetaCluster(Programs):
         _base.require_nonnegative(self, X, cure)
         return X
 
-    def _read_fixed_components(self, X: Any) -> np.ndarray | None:
-        """Return the components that are fixed, and check that there are enough samples."""
-        k = self.n_clusters
-        fixed = read_fixed_components(
-            self.fixed_components, self._column_names_, X.dtype, k, X.shape[1]
-        )
-        n_fixed = 0 if fixed is None else len(fixed)
-        if n_fixed < k:
-            self._check_not_alone(X.shape[0])
-        self._check_n_clusters(X.shape[0], n_fixed)
-        return fixed
+    def _prepare(
+        self, X, sample_weight, groups, rng: np.random.RandomState
+    ) -> tuple[
+        Objective, Objective, np.ndarray | None, CanonicalOrder, GroupFits | None
+    ]:
+        """Read the input, and return the objective of samples in an order of their own.
 
-    def _make_objective(self, X: Any, fixed: np.ndarray | None) -> Objective:
+        Also that with weights, the weights, the order, and the fits to groups if there are any.
+        """
+        rows = self._row_names_
+        columns = self._column_names_
+        k = self.n_clusters
+        X = self._read(X)
+        n_samples, n_features = X.shape
+        fixed = read_fixed_components(
+            self.fixed_components, columns, X.dtype, k, n_features
+        )
+        n_known = 0 if fixed is None else len(fixed)
+        if n_known < k:
+            self._check_not_alone(n_samples)
+        self._check_n_clusters(n_samples, n_known)
+        weights = read_weights(sample_weight, rows, max(k - n_known, 1), n_samples)
+        # Once the programs of groups are found, all components are fixed.
+        group_fits = None
+        if groups is not None:
+            groups = in_order_of(rows, groups, "groups")
+            [seed] = draw_seeds(rng, 1)
+            group_fits = GroupFits.of(self, X, groups, weights, fixed, seed)
+            fixed = group_fits.components
+        whole = self._make_objective(X, fixed)
+        # The order depends on values alone, so that results do not depend on that of the user.
+        order = order_of_samples(whole, weights)
+        whole = whole.take_rows(order.samples)
+        if weights is not None:
+            weights = weights[order.samples]
+        objective = whole.weighted(weights)
+        objective.check_range()
+        return whole, objective, weights, order, group_fits
+
+    def _make_objective(self, X, fixed: np.ndarray | None) -> Objective:
         """Return the objective of X; if all components are fixed, of what they explain."""
         all_fixed = fixed is not None and len(fixed) == self.n_clusters
         objective = make_objective(
@@ -425,7 +429,7 @@ class NMFMetaCluster(Programs):
         whole: Objective,
         objective: Objective,
         weights: np.ndarray | None,
-        base_n_clusters: Any,
+        base_n_clusters,
         rng: np.random.RandomState,
     ) -> tuple[Runs, Metaclusters, Factorization]:
         """Return runs, the metaclusters that were kept, and the last factorization.
@@ -445,7 +449,7 @@ class NMFMetaCluster(Programs):
         metaclusters, end = refine(objective, config, candidates)
         return runs, metaclusters, end
 
-    def _extend(self, X: Any) -> np.ndarray:
+    def _extend(self, X) -> np.ndarray:
         X = self._read(X, reset=False)
         H = self.components_
         objective = make_objective(X, self.loss, self.sparsity, self.penalty)

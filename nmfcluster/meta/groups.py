@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -21,6 +21,7 @@ from nmfcluster._utils.validation import (
     read_matrix,
     sample_names,
 )
+from nmfcluster.meta.runs import RunSummary
 from nmfcluster.meta.squares import unit_rows
 
 # Presence from which a group has a program: it comes back in half of its runs.
@@ -139,7 +140,7 @@ def metacluster(
     return SharedPrograms(means, labels_of_tables, presence, known, names)
 
 
-def _read_programs(components: Any) -> tuple[list[np.ndarray], np.ndarray | None]:
+def _read_programs(components) -> tuple[list[np.ndarray], np.ndarray | None]:
     """Return tables of programs with columns for all features, and the names of these."""
     if isinstance(components, str) or not isinstance(components, Sequence | np.ndarray):
         raise TypeError(
@@ -180,9 +181,7 @@ def _read_programs(components: Any) -> tuple[list[np.ndarray], np.ndarray | None
     return aligned, np.asarray(features)
 
 
-def read_groups(
-    groups: Any, name: str, n: int, noun: str
-) -> tuple[np.ndarray, np.ndarray]:
+def read_groups(groups, name: str, n: int, noun: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the names of groups, sorted, and the number of the group of every one of `n` things.
 
     `noun` is what a message calls one of them.
@@ -200,21 +199,6 @@ def read_groups(
     return np.unique(values, return_inverse=True)
 
 
-class GroupSummary(NamedTuple):
-    """What the runs of all groups found, with metaclusters in their final order.
-
-    `presence` is of shape (n_groups, n_clusters), `is_shared` of shape (n_clusters,), `partitions`
-    of shape (n_samples, n_runs); the others are as for the estimator.
-    """
-
-    presence: np.ndarray
-    is_shared: np.ndarray
-    run_losses: np.ndarray
-    correspondence: np.ndarray
-    base_runs: np.ndarray
-    partitions: np.ndarray
-
-
 @dataclass(frozen=True)
 class GroupFits:
     """The programs of all groups of samples, and which of them are the same.
@@ -230,6 +214,8 @@ class GroupFits:
         The metaclusters, fixed components first, each as long as they are.
     labels : list of ndarray
         The metacluster of every program of a group.
+    n_fixed : int
+        Number of fixed components.
     """
 
     models: list[Any]
@@ -237,13 +223,14 @@ class GroupFits:
     names: np.ndarray
     components: np.ndarray
     labels: list[np.ndarray]
+    n_fixed: int
 
     @classmethod
     def of(
         cls,
-        model: Any,
-        X: Any,
-        groups: Any,
+        model,
+        X,
+        groups,
         weights: np.ndarray | None,
         fixed: np.ndarray | None,
         seed: int,
@@ -284,37 +271,49 @@ class GroupFits:
                 np.append(first, n_fixed + own)
                 for first, own in zip(labels, found.labels, strict=True)
             ]
-        return cls(models, rows, names, components.astype(X.dtype), labels)
+        components = components.astype(X.dtype)
+        return cls(models, rows, names, components, labels, n_fixed)
 
-    def summary(self, order: np.ndarray, min_groups: float) -> GroupSummary:
+    def presence(self, order: np.ndarray) -> np.ndarray:
+        """Return how surely metaclusters, in this order, come back in every group."""
+        presence = [
+            model.recurrence_ @ E
+            for model, E in zip(self.models, self._indicators(order), strict=True)
+        ]
+        return np.array(presence)
+
+    def _indicators(self, order: np.ndarray) -> list[np.ndarray]:
+        """Return which metacluster, in this order, every program of a group is, one-hot."""
+        positions = np.argsort(order)
+        return [one_hot(positions[labels], len(order)) for labels in self.labels]
+
+    def summary(self, order: np.ndarray) -> RunSummary:
         """Return what the runs of all groups found, metaclusters in this order."""
-        n_groups = len(self.models)
-        if not isinstance(min_groups, Integral):
-            # what one group alone has is not shared
-            min_groups = max(2, np.ceil(min_groups * n_groups))
-        n_samples = sum(map(len, self.rows))
         n_runs = [len(model.run_losses_) for model in self.models]
-        partitions = np.full((n_samples, sum(n_runs)), -1)
-        presence = []
+        partitions = np.full((sum(map(len, self.rows)), sum(n_runs)), -1)
         correspondence = []
         base_runs = []
-        first_run = 0
-        for model, rows, labels in zip(
-            self.models, self.rows, self.labels, strict=True
+        first = 0
+        for model, rows, E in zip(
+            self.models, self.rows, self._indicators(order), strict=True
         ):
-            E = one_hot(np.argsort(order)[labels], len(order))
-            presence.append(model.recurrence_ @ E)
             correspondence.append(model.correspondence_ @ E)
-            base_runs.append(model.base_runs_ + first_run)
-            end = first_run + len(model.run_losses_)
-            partitions[rows, first_run:end] = model.partitions_
-            first_run = end
-        is_present = np.array(presence) >= _PRESENT
-        return GroupSummary(
-            presence=np.array(presence),
-            is_shared=is_present.sum(axis=0) >= min_groups,
-            run_losses=np.concatenate([model.run_losses_ for model in self.models]),
-            correspondence=np.concatenate(correspondence),
-            base_runs=np.concatenate(base_runs),
+            base_runs.append(model.base_runs_ + first)
+            end = first + len(model.run_losses_)
+            partitions[rows, first:end] = model.partitions_
+            first = end
+        return RunSummary(
+            np.concatenate(correspondence),
+            np.concatenate(base_runs),
+            recurrence=self.presence(order).mean(axis=0),
+            losses=np.concatenate([model.run_losses_ for model in self.models]),
             partitions=partitions,
         )
+
+
+def is_shared(presence: np.ndarray, min_groups: float) -> np.ndarray:
+    """Return which clusters are present in as many groups, or in such a share of them."""
+    if not isinstance(min_groups, Integral):
+        # what one group alone has is not shared
+        min_groups = max(2, np.ceil(min_groups * len(presence)))
+    return (presence >= _PRESENT).sum(axis=0) >= min_groups

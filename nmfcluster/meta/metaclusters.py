@@ -55,7 +55,7 @@ def lifted_start(W: np.ndarray, H: np.ndarray) -> np.ndarray:
 
 
 def find_optima(
-    objective: Any, solver: Any, config: SolverConfig, starts: list[np.ndarray]
+    objective, solver, config: SolverConfig, starts: list[np.ndarray]
 ) -> list[Solution]:
     """Run a solver on the runs' clusters and return the optima, each of them once."""
     # starts are close to where they end: ten updates can be enough

@@ -2,7 +2,6 @@
 
 import reprlib
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ LOSSES = ("frobenius", "kullback-leibler")
 
 
 def make_objective(
-    X: Any,
+    X,
     loss: str,
     sparsity: float = 0.0,
     penalty: str = "l2",
@@ -95,10 +94,9 @@ def order_of_samples(
     objective: Objective, weights: np.ndarray | None = None
 ) -> CanonicalOrder:
     """Return the order in which samples are fitted."""
-    tables = [objective.X]
-    if objective.missing is not None:
-        tables.append(objective.missing)
-    return canonical_order(*tables, weights=weights)
+    if objective.missing is None:
+        return canonical_order(objective.X, weights=weights)
+    return canonical_order(objective.X, objective.missing, weights=weights)
 
 
 def fit_rows(objective: Objective, H: np.ndarray) -> np.ndarray:
@@ -108,7 +106,7 @@ def fit_rows(objective: Objective, H: np.ndarray) -> np.ndarray:
 
 
 def read_fixed_components(
-    components: Any, columns: Any, dtype: Any, n_clusters: int, n_features: int
+    components, columns, dtype, n_clusters: int, n_features: int
 ) -> np.ndarray | None:
     """Return the components that are fixed, (n_fixed, n_features); None if there are none.
 
@@ -125,7 +123,7 @@ def read_fixed_components(
     return fixed
 
 
-def read_components(components: Any, name: str, columns: Any, dtype: Any) -> np.ndarray:
+def read_components(components, name: str, columns, dtype) -> np.ndarray:
     """Return known components, none of them 0, with their columns in the order of X's names."""
     components = reorder_columns(columns, components, name, "X")
     read = read_matrix(

@@ -8,20 +8,30 @@ from sklearn.base import BiclusterMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._base import NMFClusterer, membership
-from nmfcluster._utils.linalg import nnls_rows
-from nmfcluster._utils.storage import as_float64, row_inner_products
+from nmfcluster._utils.linalg import exact_rows
+from nmfcluster._utils.storage import as_float64, row_dots
 from nmfcluster._utils.validation import (
-    axis_positions,
     check_count,
-    check_shape,
-    format_value,
-    read_matrix,
+    positions,
+    read_table,
+    require_size,
+    shown,
 )
 from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 
-# of a fit, and true of other clusters of the same samples, too
-_OF_RUNS = {"base_runs_", "run_losses_", "partitions_", "groups_", "n_features_in_"}
-_OF_RUNS |= {"feature_names_in_", "_row_names_", "_column_names_"}
+# Attributes of a fit that are also true of other clusters of the same samples.
+_OF_RUNS = (
+    "base_runs_",
+    "run_losses_",
+    "partitions_",
+    "groups_",
+    "n_features_in_",
+    "feature_names_in_",
+    "_row_names_",
+    "_column_names_",
+)
+# Attributes with a value for every cluster.
+_OF_CLUSTERS = ("recurrence_", "presence_", "shared_")
 
 
 class Programs(BiclusterMixin, NMFClusterer):
@@ -54,8 +64,8 @@ class Programs(BiclusterMixin, NMFClusterer):
             If `X` has not one column a cluster.
         """
         check_is_fitted(self)
-        W = read_matrix(X)
-        check_shape(W, "X, with one for each cluster,", len(self.components_))
+        W = read_table(X)
+        require_size(W, "X, with one for each cluster,", len(self.components_))
         return W @ self.components_
 
     def top_features(
@@ -140,13 +150,14 @@ class Programs(BiclusterMixin, NMFClusterer):
         ((12, 2), (12, 2))
         """
         check_is_fitted(self)
-        each = np.eye(k := len(self.components_))
-        out = axis_positions(clusters, k, "cluster", "the model")
-        if len(left := np.delete(each, out, axis=0)) == 0:
+        k = len(self.components_)
+        out = positions(clusters, k, "cluster", "the model")
+        rest = np.delete(np.eye(k), out, axis=0)
+        if not len(rest):
             raise ValueError(
                 f"clusters must leave one at least of {k}, got all of them."
             )
-        return self._of(left, X)
+        return self._refit_sums(rest, X)
 
     def merged(self, groups: Any, X: Any) -> Self:
         """Return the model with clusters put together, strengths of all fitted anew.
@@ -176,39 +187,41 @@ class Programs(BiclusterMixin, NMFClusterer):
             If groups are not sequences of numbers.
         """
         check_is_fitted(self)
-        A = np.eye(k := len(self.components_))
-        if np.ndim(groups) == 0 or any(np.ndim(its) != 1 for its in groups):
+        if np.ndim(groups) == 0 or any(np.ndim(group) != 1 for group in groups):
             raise TypeError(
-                f"groups must be a list of groups, as [(1, 4)], got {format_value(groups)}."
+                f"groups must be a list of groups, as [(1, 4)], got {shown(groups)}."
             )
-        together = [
-            np.sort(axis_positions(its, k, "cluster", "the model")) for its in groups
-        ]
-        if len(set(named := np.concatenate([[], *together]))) < len(named):
-            raise ValueError(
-                f"groups must name a cluster once, got {format_value(groups)}."
-            )
-        for its in together:
-            A[its[:1], its] = 1
-        return self._of(
-            np.delete(A, [c for its in together for c in its[1:]], axis=0), X
-        )
+        k = len(self.components_)
+        A = np.eye(k)
+        absorbed: list[int] = []
+        named: list[int] = []
+        for group in groups:
+            own = np.sort(positions(group, k, "cluster", "the model")).tolist()
+            A[own[:1], own] = 1
+            absorbed += own[1:]
+            named += own
+        if len(set(named)) < len(named):
+            raise ValueError(f"groups must name a cluster once, got {shown(groups)}.")
+        return self._refit_sums(np.delete(A, absorbed, axis=0), X)
 
-    def _of(self, A: np.ndarray, X: Any) -> Self:
+    def _refit_sums(self, A: np.ndarray, X) -> Self:
         """Return the model whose clusters are sums of those of this one, (n_new, k) of 0 and 1."""
         X = self._read(X, reset=False)
-        check_shape(X, "X", None, len(self.factor_))
+        require_size(X, "X", None, len(self.factor_))
         H = (A * self.factor_.sum(axis=0)) @ self.components_
-        known = {"fixed_components": H, "n_clusters": len(A), "base_n_clusters": None}
-        other = clone(self).set_params(**known, sparsity=0.0).fit(X)
-        # what runs and groups found; a sum is as sure as the surest of its parts
-        for name, was in vars(self).items():
-            if name in _OF_RUNS:
-                setattr(other, name, was)
-            elif name in ("recurrence_", "presence_", "shared_"):
-                setattr(
-                    other, name, (was[..., None, :] * A).max(axis=-1).astype(was.dtype)
-                )
+        other = clone(self).set_params(
+            fixed_components=H, n_clusters=len(A), base_n_clusters=None, sparsity=0.0
+        )
+        other.fit(X)
+        for name in _OF_RUNS:
+            if hasattr(self, name):
+                setattr(other, name, getattr(self, name))
+        # a sum recurs as the surest of its parts
+        for name in _OF_CLUSTERS:
+            if hasattr(self, name):
+                values = getattr(self, name)
+                surest = (values[..., None, :] * A).max(axis=-1)
+                setattr(other, name, surest.astype(values.dtype))
         other.correspondence_ = self.correspondence_ @ A.T
         other.confidence_ = confidence(self.partitions_, other.labels_)
         return other
@@ -246,12 +259,11 @@ class Programs(BiclusterMixin, NMFClusterer):
         check_is_fitted(self)
         pd = import_module("pandas")  # here, as it is needed for nothing else
         clusters = self.get_feature_names_out()
-        rows, columns = (
-            getattr(self, "_row_names_", None),
-            getattr(self, "_column_names_", None),
-        )
-        W = pd.DataFrame(self.factor_, index=rows, columns=clusters)
-        return W, pd.DataFrame(self.components_, index=clusters, columns=columns)
+        rows = getattr(self, "_row_names_", None)
+        columns = getattr(self, "_column_names_", None)
+        usages = pd.DataFrame(self.factor_, index=rows, columns=clusters)
+        programs = pd.DataFrame(self.components_, index=clusters, columns=columns)
+        return usages, programs
 
     def feature_profiles(self, X: Any) -> np.ndarray:
         r"""Return what a sample would look like that is in one cluster alone.
@@ -285,7 +297,7 @@ class Programs(BiclusterMixin, NMFClusterer):
         array([3., 1., 2., 0., 0., 0.])
         """
         X, M = self._with_memberships(X)
-        return nnls_rows(np.asarray(X.T @ M), M.T @ M).T
+        return exact_rows(np.asarray(X.T @ M), M.T @ M).T
 
     def feature_scores(self, X: Any) -> np.ndarray:
         """Return how much every column rises with the membership in a cluster, in deviations.
@@ -326,7 +338,7 @@ class Programs(BiclusterMixin, NMFClusterer):
         spread = Z.std(axis=0)
         Z /= np.where(spread > 0, spread, 1)
         means = np.asarray(X.mean(axis=0)).ravel()
-        deviations = np.sqrt(np.maximum(row_inner_products(X.T, X.T) / n - means**2, 0))
+        deviations = np.sqrt(np.maximum(row_dots(X.T, X.T) / n - means**2, 0))
         # deviations below 1e-9 of the mean are rounding
         usable = deviations > 1e-9 * np.maximum(means, np.finfo(float).tiny)
         # as memberships sum to 1 an eigenvalue is 0, but for rounding: 1e-9 of the largest is none
@@ -334,7 +346,7 @@ class Programs(BiclusterMixin, NMFClusterer):
         slopes = inverse @ np.asarray((X.T @ Z).T) / n
         return np.divide(slopes, deviations, out=np.zeros_like(slopes), where=usable)
 
-    def _with_memberships(self, X: Any) -> tuple[Any, np.ndarray]:
+    def _with_memberships(self, X) -> tuple[Any, np.ndarray]:
         """Return X as floats of 64 bits, and the memberships of its rows."""
         M = membership(as_float64(self._extend_alone(X)))
         X = as_float64(self._read(X, reset=False))
@@ -369,6 +381,6 @@ class Programs(BiclusterMixin, NMFClusterer):
             If `indices` are not integers in the range of the samples.
         """
         check_is_fitted(self)
-        chosen = axis_positions(indices, len(self.labels_), "sample", "the model")
+        chosen = positions(indices, len(self.labels_), "sample", "the model")
         n_runs = self.partitions_.shape[1]
         return consensus_matrix(self.partitions_[chosen], np.full(n_runs, 1 / n_runs))

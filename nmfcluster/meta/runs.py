@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -55,10 +55,10 @@ class SideBySide:
         return np.array([objective.constant for objective in self.objectives])
 
     @cached_property
-    def root_means(self) -> tuple[np.ndarray, ...]:
+    def root_means(self) -> list[np.ndarray]:
         """Roots of the means of rows, and of columns, of every start."""
         roots = [objective.root_means for objective in self.objectives]
-        return np.stack([rows for rows, _ in roots]), np.stack([c for _, c in roots])
+        return [np.stack([own[axis] for own in roots]) for axis in (0, 1)]
 
     @property
     def standardised(self) -> Self:
@@ -71,55 +71,67 @@ class SideBySide:
             return self
         return type(self)(list(compress(self.objectives, keep)))
 
-    def row_column_factors(self, F: np.ndarray) -> tuple[Any, ...]:
+    def row_column_factors(self, F: np.ndarray) -> list[Any]:
         """Return starts as their two factors."""
-        return _concatenate_starts(
-            [
-                objective.row_column_factors(F[s : s + 1])
-                for s, objective in enumerate(self.objectives)
-            ]
-        )
+        factors = [
+            objective.row_column_factors(F[s : s + 1])
+            for s, objective in enumerate(self.objectives)
+        ]
+        return _concatenate_starts(factors)
 
-    def imputed_entries(self, W: Any, H: Any) -> list[Any]:
+    def imputed_entries(self, W, H) -> list[Any]:
         """Return what WH has where X misses an entry."""
         imputed = []
         for s, objective in enumerate(self.objectives):
-            start = slice(s, s + 1)
-            imputed += objective.imputed_entries(W[start, ...], H[start, ...])
+            imputed += objective.imputed_entries(W[s : s + 1, ...], H[s : s + 1, ...])
         return imputed
 
-    def left_products(self, W: Any, imputed: Any = ()) -> Any:
+    def left_products(self, W, imputed=()):
         """Return ``W'X`` of every start."""
-        products = []
-        for s, objective in enumerate(self.objectives):
-            start = slice(s, s + 1)
-            products.append(objective.left_products(W[start, ...], imputed[start]))
+        products = [
+            objective.left_products(W[s : s + 1, ...], imputed[s : s + 1])
+            for s, objective in enumerate(self.objectives)
+        ]
         return namespace(W).concat(products)
 
-    def right_products(self, H: Any, imputed: Any = ()) -> Any:
+    def right_products(self, H, imputed=()):
         """Return ``HX'`` of every start."""
-        products = []
-        for s, objective in enumerate(self.objectives):
-            start = slice(s, s + 1)
-            products.append(objective.right_products(H[start, ...], imputed[start]))
+        products = [
+            objective.right_products(H[s : s + 1, ...], imputed[s : s + 1])
+            for s, objective in enumerate(self.objectives)
+        ]
         return namespace(H).concat(products)
 
-    def expected_counts(
-        self, W: Any, H: Any, with_loss: bool = True
-    ) -> tuple[Any, ...]:
+    def expected_counts(self, W, H, with_loss: bool = True) -> list[Any]:
         """Return the counts expected of every cluster, and the losses."""
-        expected = []
-        for s, objective in enumerate(self.objectives):
-            w = W[s : s + 1, ...]
-            h = H[s : s + 1, ...]
-            expected.append(objective.expected_counts(w, h, with_loss))
+        expected = [
+            objective.expected_counts(W[s : s + 1, ...], H[s : s + 1, ...], with_loss)
+            for s, objective in enumerate(self.objectives)
+        ]
         return _concatenate_starts(expected)
 
 
-def _concatenate_starts(results: list[Any]) -> tuple[Any, ...]:
+def _concatenate_starts(results: list[Any]) -> list[Any]:
     """Return the arrays of all starts, one after the other."""
-    columns = zip(*results, strict=True)
-    return tuple([namespace(arrays[0]).concat(arrays) for arrays in columns])
+    joined = []
+    for i in range(len(results[0])):
+        arrays = [result[i] for result in results]
+        joined.append(namespace(arrays[0]).concat(arrays))
+    return joined
+
+
+class RunSummary(NamedTuple):
+    """What runs found, with metaclusters in their final order.
+
+    `partitions` has samples in the order in which they were fitted; the others are the attributes
+    of the estimator.
+    """
+
+    correspondence: np.ndarray
+    base_runs: np.ndarray
+    recurrence: np.ndarray
+    losses: np.ndarray
+    partitions: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -187,6 +199,18 @@ class Runs:
         firsts = range(min(n_starts, len(self)))
         return [np.concatenate(ranked[i:] + ranked[:i])[:n_clusters] for i in firsts]
 
+    def summary(
+        self, correspondence: np.ndarray, W: np.ndarray, H: np.ndarray
+    ) -> RunSummary:
+        """Return what the runs found of clusters W (k, n) and H (k, p)."""
+        return RunSummary(
+            correspondence,
+            base_runs=np.repeat(np.arange(len(self)), self.sizes),
+            recurrence=self.recurrence(W, H),
+            losses=self.losses,
+            partitions=self.partitions(),
+        )
+
     def recurrence(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
         """Return the mean over all runs of the cosine with the counterpart of a cluster, (k,).
 
@@ -218,7 +242,7 @@ def _cosines(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def draw_sizes(
     n_runs: int,
     n_clusters: int,
-    base_n_clusters: Any,
+    base_n_clusters,
     rng: np.random.RandomState,
     n_fixed: int = 0,
 ) -> np.ndarray:
@@ -333,7 +357,7 @@ class Resampled:
             objectives.append(objective.weighted(weights))
         return SideBySide(objectives) if len(objectives) > 1 else objectives[0]
 
-    def of_all(self, start: Any, factors: Factors) -> Factors:
+    def of_all(self, start, factors: Factors) -> Factors:
         """Return the factors of a start with rows of 0 for those of X that it does not see."""
         W, H = factors
         rows = start.rows()
@@ -344,6 +368,29 @@ class Resampled:
         return all_rows, H
 
 
+def draw_starts(
+    X,
+    sizes: np.ndarray,
+    rng: np.random.RandomState,
+    resample: str | float | None,
+    n_fixed: int,
+) -> list[RandomStart]:
+    """Return a start for each number of clusters in `sizes`, such that WH has the mean of X."""
+    # Seeds of starts and of their data alternate: the first runs are the same however many
+    # there are.
+    n_seeds = 1 if resample is None else 2
+    seeds = draw_seeds(rng, len(sizes) * n_seeds)
+    mean = 2 * float(np.sqrt(X.mean(dtype=np.float64)))
+    starts = []
+    for i, size in enumerate(sizes.tolist()):
+        own = seeds[i * n_seeds : (i + 1) * n_seeds]
+        start = RandomStart(
+            X.shape, mean, X.dtype, size, own[0], own[-1], resample, n_fixed
+        )
+        starts.append(start)
+    return starts
+
+
 def run_many(
     objective: Objective,
     config: SolverConfig,
@@ -351,7 +398,7 @@ def run_many(
     rng: np.random.RandomState,
     resample: str | float | None = None,
     weights: np.ndarray | None = None,
-    memory: Any = None,
+    memory=None,
 ) -> Runs:
     """Factorize X from random starts, once for each number of clusters in `sizes`.
 
@@ -391,19 +438,7 @@ def run_many(
         raise ValueError(
             f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}."
         )
-    # Draw the seeds of starts and of their data in turns: the first runs are the same however
-    # many there are. WH has the mean of X.
-    n_seeds = 1 if resample is None else 2
-    seeds = draw_seeds(rng, len(sizes) * n_seeds)
-    mean = 2 * float(np.sqrt(X.mean(dtype=np.float64)))
-    starts = [
-        RandomStart(
-            X.shape, mean, X.dtype, int(size), seed, data_seed, resample, n_fixed
-        )
-        for size, seed, data_seed in zip(
-            sizes, seeds[::n_seeds], seeds[n_seeds - 1 :: n_seeds], strict=True
-        )
-    ]
+    starts = draw_starts(X, sizes, rng, resample, n_fixed)
     # Run each to its end, as all are members of the ensemble. Updates of the standardised matrix
     # have led them past the plateau of a random start.
     config = config.with_stop(prune_from=None, min_iter=min(config.stop.min_iter, 10))
@@ -426,23 +461,19 @@ def run_many(
         ) from error
     solutions.sort(key=loss_of)
     if resample is not None:
-        _fit_unseen_rows(solutions, weighted)
+        # fit the rows of W that are 0, as those that a run did not see are
+        for solution in solutions:
+            W, H = solution.factors
+            unseen = ~W.any(axis=1, keepdims=True)
+            if unseen.any():
+                W = np.where(unseen, weighted.approximate_rows(H), W)
+                solution.factors = (W, H)
     runs = Runs.of(solutions)
     if not runs.W.any():
         raise ValueError(
             f"Nothing is left of runs {settings}: scale X, or ask for less sparsity."
         )
     return runs
-
-
-def _fit_unseen_rows(solutions: list[Solution], objective: Objective) -> None:
-    """Fit the rows of W that are 0, as those that a run did not see are, in place."""
-    for solution in solutions:
-        W, H = solution.factors
-        unseen = ~W.any(axis=1, keepdims=True)
-        if unseen.any():
-            W = np.where(unseen, objective.approximate_rows(H), W)
-            solution.factors = (W, H)
 
 
 def warn_of_unconverged_runs(runs: Runs, max_iter: int) -> None:

@@ -6,7 +6,6 @@ one start (k, n) and (k, p), so that all starts share one product with the data.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -55,7 +54,7 @@ def _improved(
     return F
 
 
-def hals(objective: Any, F: np.ndarray) -> Steps:
+def hals(objective, F: np.ndarray) -> Steps:
     r"""Minimise :math:`\frac12 \|X - WH\|^2` by extrapolated coordinate descent.
 
     A factor is improved by a few sweeps of exact coordinate descent over its k rows (hierarchical
@@ -141,7 +140,7 @@ def extrapolate(F: np.ndarray, before: np.ndarray, share: np.ndarray) -> np.ndar
     return xp.where(vanished[..., None], F, further) if xp.any(vanished) else further
 
 
-def fit_fixed(objective: Any, F: np.ndarray) -> Steps:
+def fit_fixed(objective, F: np.ndarray) -> Steps:
     """Find the best W for rows of H that are all fixed: at once, of one start.
 
     Yields
@@ -157,7 +156,7 @@ def fit_fixed(objective: Any, F: np.ndarray) -> Steps:
         yield (W[None], H), loss
 
 
-def sparse_hals(objective: Any, F: np.ndarray) -> Steps:
+def sparse_hals(objective, F: np.ndarray) -> Steps:
     r"""Minimise :math:`\frac12 \|X - WH\|^2 + \lambda R(H)` with columns of W of length 1.
 
     That is nonnegative sparse coding (Badea, 2005, eq. 11-12) with one of the penalties R

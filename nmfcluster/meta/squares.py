@@ -12,19 +12,19 @@ import numpy as np
 from nmfcluster._optim.run import Steps
 from nmfcluster._utils.array_api import (
     Device,
-    SparseTensor,
-    contiguous_transpose,
+    Stored,
+    moved,
     namespace,
-    to_device,
     to_numpy,
+    upright,
 )
-from nmfcluster._utils.linalg import inner_products, nnls_rows
-from nmfcluster._utils.sparse_products import astype, product_at, scale_rows_columns
+from nmfcluster._utils.linalg import dots, exact_rows
+from nmfcluster._utils.sparse_products import in_dtype, product_at, scaled
 from nmfcluster._utils.storage import (
     as_dense,
     as_float64,
     is_sparse,
-    max_abs,
+    largest,
     row_blocks,
     row_sums,
     rows_of,
@@ -70,7 +70,7 @@ class BaseObjective:
     @cached_property
     def on_device(self) -> tuple[Any, Any]:
         """X and its missing entries, on their device."""
-        return to_device(self.X, self.device), to_device(self.missing, self.device)
+        return moved(self.X, self.device), moved(self.missing, self.device)
 
     @property
     def wide(self) -> bool:
@@ -106,7 +106,7 @@ class BaseObjective:
         fixed = self.fixed
         if fixed is not None:
             fixed = (fixed / columns).astype(self.X.dtype)
-        X = scale_rows_columns(self.X, 1 / rows, 1 / columns)
+        X = scaled(self.X, 1 / rows, 1 / columns)
         return MatrixObjective(X, self.missing, fixed, device=self.device)
 
     def warm_start(
@@ -128,11 +128,11 @@ class BaseObjective:
         missing = None if self.missing is None else self.missing[rows]
         return replace(self, X=self.X[rows], missing=missing)
 
-    def astype(self, dtype: Any) -> Self:
+    def astype(self, dtype) -> Self:
         """Return the objective in another floating-point type."""
         arrays = {"X": self.X, "missing": self.missing, "fixed": self.fixed}
         cast = {
-            name: astype(array, dtype)
+            name: in_dtype(array, dtype)
             for name, array in arrays.items()
             if array is not None
         }
@@ -158,7 +158,7 @@ class BaseObjective:
 
     def check_range(self) -> None:
         """Raise a ValueError if X is 0, or too large or too small for sums."""
-        high = max_abs(self.X)
+        high = largest(self.X)
         if high == 0:
             raise ValueError("X must hold an entry above 0; all entries are 0.")
         if not self.is_in_range():
@@ -185,7 +185,7 @@ class BaseObjective:
         n = self.X.shape[0]
         W = np.ascontiguousarray(F[..., :n])
         H = self.with_fixed(np.array(F[..., n:], order="C"))
-        return to_device(W, self.device), to_device(H, self.device)
+        return moved(W, self.device), moved(H, self.device)
 
     def with_fixed(self, H: np.ndarray) -> np.ndarray:
         """Set the fixed rows of H (..., k, p), in place, and return it."""
@@ -247,7 +247,7 @@ class MatrixObjective(BaseObjective):
     run_solver = staticmethod(standardised_first)  # of a run from a random start
 
     @property
-    def solver(self) -> Any:
+    def solver(self):
         """The solver that goes on from a factorization."""
         return sparse_hals if self.sparsity else hals
 
@@ -262,16 +262,13 @@ class MatrixObjective(BaseObjective):
         if missing is None:
             return []
         starts = range(W.shape[0])
-        return [
-            product_at(missing, contiguous_transpose(W[s, ...]), H[s, ...])
-            for s in starts
-        ]
+        return [product_at(missing, upright(W[s, ...]), H[s, ...]) for s in starts]
 
-    def left_products(self, W: np.ndarray, imputed: Any = ()) -> np.ndarray:
+    def left_products(self, W: np.ndarray, imputed=()) -> np.ndarray:
         """Return ``W'X`` of every start, (n_starts, k, p)."""
         return _products(W, self.on_device[0], imputed)
 
-    def right_products(self, H: np.ndarray, imputed: Any = ()) -> np.ndarray:
+    def right_products(self, H: np.ndarray, imputed=()) -> np.ndarray:
         """Return ``HX'`` of every start, (n_starts, k, n)."""
         return _products(H, self.on_device[0].T, [S.T for S in imputed])
 
@@ -280,8 +277,8 @@ class MatrixObjective(BaseObjective):
         N: np.ndarray,
         F: np.ndarray,
         G: np.ndarray,
-        imputed: Any = (),
-        current: Any = (),
+        imputed=(),
+        current=(),
     ) -> np.ndarray:
         """Return the losses, without the penalty, from the products for one of the factors.
 
@@ -291,9 +288,7 @@ class MatrixObjective(BaseObjective):
         more: Any = 0.0
         if imputed:
             corrections = [
-                inner_products(
-                    new.data[None, None], (old.data - new.data / 2)[None, None]
-                )
+                dots(new.data[None, None], (old.data - new.data / 2)[None, None])
                 for old, new in zip(imputed, current, strict=True)
             ]
             more = np.concatenate(corrections)
@@ -345,22 +340,20 @@ class MatrixObjective(BaseObjective):
         return lowest < 2 * self.constant < float(limits.max) / _MARGIN
 
 
-def _products(F: Any, X: Any, imputed: Any) -> Any:
-    """Return the rows of every start times X, with imputed values where X misses entries."""
+def _products(F, X, imputed):
+    """Return the rows of every start times X, with imputed values where X misses entries.
+
+    A sparse X is multiplied from the left alone; numpy's products are in C order.
+    """
     xp = namespace(F)
     n_starts, k, n = F.shape
-    N = _product(xp.reshape(F, (-1, n)), X)
+    rows = xp.reshape(F, (-1, n))
+    is_stored = isinstance(X, Stored) or is_sparse(X)
+    N = upright(X.T @ rows.T) if is_stored else rows @ X
     N = xp.reshape(N, (n_starts, k, X.shape[1]))
     for s, S in enumerate(imputed):
-        N[s, ...] += _product(F[s, ...], S)
+        N[s, ...] += upright(S.T @ F[s, ...].T)
     return N
-
-
-def _product(F: Any, X: Any) -> Any:
-    """Return FX, numpy's in C order; a sparse X is multiplied from the left alone."""
-    if isinstance(X, SparseTensor) or is_sparse(X):
-        return contiguous_transpose(X.T @ F.T)
-    return F @ X
 
 
 def unit_rows(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -369,7 +362,7 @@ def unit_rows(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return H / np.where(lengths > 0, lengths, 1), lengths
 
 
-def least_squares_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray:
+def least_squares_rows(X, H: np.ndarray, missing=None) -> np.ndarray:
     """Return the W >= 0 that minimises ``||X - WH||`` over what is observed, (n, k).
 
     Of rows of H that are multiples of each other the first is used. A row of which nothing is
@@ -387,18 +380,18 @@ def least_squares_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray
     blocks = row_blocks(X.shape[0], max(1, _BLOCK_ENTRIES // X.shape[1]))
     B = np.concatenate([np.asarray(X[block] @ components) for block in blocks])
     W = np.zeros((X.shape[0], len(H)), dtype=np.result_type(X.dtype, H.dtype))
-    W[:, used] = nnls_rows(B, G[np.ix_(used, used)])
+    W[:, used] = exact_rows(B, G[np.ix_(used, used)])
     if missing is not None:
         incomplete = np.flatnonzero(np.diff(missing.indptr))
         size = max(1, _BLOCK_ENTRIES // max(len(used) ** 2, X.shape[1]))
         for block in row_blocks(len(incomplete), size):
             rows = incomplete[block]
             systems = pair_products(observed_entries(missing, rows), components)
-            W[np.ix_(rows, used)] = nnls_rows(B[rows], systems)
+            W[np.ix_(rows, used)] = exact_rows(B[rows], systems)
     return W
 
 
-def observed_entries(missing: Any, rows: Any) -> np.ndarray:
+def observed_entries(missing, rows) -> np.ndarray:
     """Return a 1 for every entry of some rows that is observed, dense.
 
     Differences of sums would lose a cluster of which little is observed.
@@ -406,7 +399,7 @@ def observed_entries(missing: Any, rows: Any) -> np.ndarray:
     return 1 - as_float64(as_dense(missing[rows]))
 
 
-def pair_products(values: Any, columns: np.ndarray) -> np.ndarray:
+def pair_products(values, columns: np.ndarray) -> np.ndarray:
     """Return the products of values with all pairs of columns of a matrix, (n, k, k).
 
     Parameters

@@ -26,7 +26,7 @@ _TOLERANCE = 1e-10
 _RIDGE = 1e-12
 
 
-def poisson_rows(X: Any, H: np.ndarray, missing: Any = None) -> np.ndarray:
+def poisson_rows(X, H: np.ndarray, missing=None) -> np.ndarray:
     r"""Return the W >= 0 that minimises the divergence of X from WH, (n, k), in float64.
 
     A row is the minimum of a convex function, :math:`\sum_j (wH)_j - x_j \log (wH)_j`, over what
@@ -137,7 +137,7 @@ class PoissonRows:
             return np.asarray(product_at(self.X, U, self.components).data)
         return U @ self.components
 
-    def _as_matrix(self, values: np.ndarray) -> Any:
+    def _as_matrix(self, values: np.ndarray):
         """Return one value for each of the counts as a matrix that is stored as X is."""
         return with_data(self.X, values) if is_sparse(self.X) else values
 
