@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from nmfcluster._utils.sampling import n_not_whole
-from nmfcluster._utils.storage import row_blocks, stacked
-from nmfcluster._utils.validation import shown
+from nmfcluster._utils.sampling import count_non_integers
+from nmfcluster._utils.storage import row_blocks, vstack
+from nmfcluster._utils.validation import format_value
 from nmfcluster.consensus import NMFConsensus
 from nmfcluster.meta import NMFMetaCluster
 
@@ -95,7 +95,9 @@ def programs(
     if batch_key is not None:
         groups = _get(adata.obs, batch_key, "obs").to_numpy()
     if "loss" not in parameters:
-        parameters["loss"] = "frobenius" if n_not_whole(X) else "kullback-leibler"
+        parameters["loss"] = (
+            "frobenius" if count_non_integers(X) else "kullback-leibler"
+        )
     model = NMFMetaCluster(n_clusters, **parameters).fit(X, groups=groups)
     model._row_names_ = adata.obs_names
     model._column_names_ = adata.var_names[used]
@@ -193,7 +195,9 @@ def _check_annotated(adata, name: str) -> None:
     if not all(hasattr(adata, part) for part in ("X", "obsm", "varm", "uns")):
         is_mudata = hasattr(adata, "mod")
         cure = "one of its modalities, mdata['rna']" if is_mudata else "an AnnData"
-        raise TypeError(f"{name} needs an AnnData, got {shown(adata)}: give {cure}.")
+        raise TypeError(
+            f"{name} needs an AnnData, got {format_value(adata)}: give {cure}."
+        )
 
 
 def _get(mapping, key: str, where: str):
@@ -211,7 +215,7 @@ def _read_matrix(adata, layer: str | None, used: np.ndarray):
         raise ValueError("adata has no X: name a layer.")
     blocks = row_blocks(adata.n_obs, _ROWS) if adata.isbacked else [slice(None)]
     parts = [source[rows] if used.all() else source[rows][:, used] for rows in blocks]
-    return stacked(parts)
+    return vstack(parts)
 
 
 def _storable(settings: dict[str, Any]) -> dict[str, Any]:

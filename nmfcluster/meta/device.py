@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from nmfcluster._utils.array_api import (
     Device,
     library_of,
-    on_host,
-    replace_arrays,
+    map_fitted_arrays,
     to_numpy,
+    with_numpy_arrays,
 )
 from nmfcluster._utils.validation import warn
 
@@ -90,7 +90,7 @@ def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
                     f"{home or 'numpy'} and {there or 'numpy'}: move X."
                 )
             there = home
-            bound.arguments["self"] = on_host(self)
+            bound.arguments["self"] = with_numpy_arrays(self)
         token = current_device.set(there if is_fit else None)
         try:
             result = method(*bound.args, **bound.kwargs)
@@ -108,6 +108,6 @@ def _moved(result: Any, there: Device | None) -> Any:
     if isinstance(result, tuple):
         return tuple(_moved(part, there) for part in result)
     if isinstance(result, BaseEstimator):
-        replace_arrays(result, lambda array: _moved(array, there))
+        map_fitted_arrays(result, lambda array: _moved(array, there))
     numbers = isinstance(result, np.ndarray) and result.dtype.kind in "bif"
     return there.moved(result) if numbers else result

@@ -16,8 +16,8 @@ from nmfcluster._utils.order import CanonicalOrder
 from nmfcluster._utils.progress import stage
 from nmfcluster._utils.validation import (
     column_names,
-    in_order_of,
     read_weights,
+    reorder_samples,
     row_names,
 )
 from nmfcluster.meta.device import on_devices
@@ -226,7 +226,11 @@ class NMFMetaCluster(Programs):
         "loss": [_compat.StrOptions(set(LOSSES))],
         "n_estimators": [_compat.COUNT],
         "base_n_clusters": [_compat.COUNT, tuple, list, None],
-        "resample": [_compat.StrOptions({"poisson", "bootstrap"}), _compat.SHARE, None],
+        "resample": [
+            _compat.StrOptions({"poisson", "bootstrap"}),
+            _compat.FRACTION,
+            None,
+        ],
         "fixed_components": ["array-like", None],
         "meta": [_compat.StrOptions(set(WAYS))],
         "sparsity": [_compat.Interval(Real, 0, None, closed="left")],
@@ -397,7 +401,7 @@ class NMFMetaCluster(Programs):
         # Once the programs of groups are found, all components are fixed.
         group_fits = None
         if groups is not None:
-            groups = in_order_of(rows, groups, "groups")
+            groups = reorder_samples(rows, groups, "groups")
             [seed] = draw_seeds(rng, 1)
             group_fits = GroupFits.of(self, X, groups, weights, fixed, seed)
             fixed = group_fits.components

@@ -8,14 +8,14 @@ from sklearn.base import BiclusterMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._base import NMFClusterer, membership
-from nmfcluster._utils.linalg import exact_rows
-from nmfcluster._utils.storage import as_float64, row_dots
+from nmfcluster._utils.linalg import nnls_rows
+from nmfcluster._utils.storage import as_float64, row_inner_products
 from nmfcluster._utils.validation import (
+    axis_positions,
     check_count,
-    positions,
-    read_table,
-    require_size,
-    shown,
+    check_shape,
+    format_value,
+    read_matrix,
 )
 from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 
@@ -64,8 +64,8 @@ class Programs(BiclusterMixin, NMFClusterer):
             If `X` has not one column a cluster.
         """
         check_is_fitted(self)
-        W = read_table(X)
-        require_size(W, "X, with one for each cluster,", len(self.components_))
+        W = read_matrix(X)
+        check_shape(W, "X, with one for each cluster,", len(self.components_))
         return W @ self.components_
 
     def top_features(
@@ -151,7 +151,7 @@ class Programs(BiclusterMixin, NMFClusterer):
         """
         check_is_fitted(self)
         k = len(self.components_)
-        out = positions(clusters, k, "cluster", "the model")
+        out = axis_positions(clusters, k, "cluster", "the model")
         rest = np.delete(np.eye(k), out, axis=0)
         if not len(rest):
             raise ValueError(
@@ -189,25 +189,27 @@ class Programs(BiclusterMixin, NMFClusterer):
         check_is_fitted(self)
         if np.ndim(groups) == 0 or any(np.ndim(group) != 1 for group in groups):
             raise TypeError(
-                f"groups must be a list of groups, as [(1, 4)], got {shown(groups)}."
+                f"groups must be a list of groups, as [(1, 4)], got {format_value(groups)}."
             )
         k = len(self.components_)
         A = np.eye(k)
         absorbed: list[int] = []
         named: list[int] = []
         for group in groups:
-            own = np.sort(positions(group, k, "cluster", "the model")).tolist()
+            own = np.sort(axis_positions(group, k, "cluster", "the model")).tolist()
             A[own[:1], own] = 1
             absorbed += own[1:]
             named += own
         if len(set(named)) < len(named):
-            raise ValueError(f"groups must name a cluster once, got {shown(groups)}.")
+            raise ValueError(
+                f"groups must name a cluster once, got {format_value(groups)}."
+            )
         return self._refit_sums(np.delete(A, absorbed, axis=0), X)
 
     def _refit_sums(self, A: np.ndarray, X) -> Self:
         """Return the model whose clusters are sums of those of this one, (n_new, k) of 0 and 1."""
         X = self._read(X, reset=False)
-        require_size(X, "X", None, len(self.factor_))
+        check_shape(X, "X", None, len(self.factor_))
         H = (A * self.factor_.sum(axis=0)) @ self.components_
         other = clone(self).set_params(
             fixed_components=H, n_clusters=len(A), base_n_clusters=None, sparsity=0.0
@@ -297,7 +299,7 @@ class Programs(BiclusterMixin, NMFClusterer):
         array([3., 1., 2., 0., 0., 0.])
         """
         X, M = self._with_memberships(X)
-        return exact_rows(np.asarray(X.T @ M), M.T @ M).T
+        return nnls_rows(np.asarray(X.T @ M), M.T @ M).T
 
     def feature_scores(self, X: Any) -> np.ndarray:
         """Return how much every column rises with the membership in a cluster, in deviations.
@@ -338,7 +340,7 @@ class Programs(BiclusterMixin, NMFClusterer):
         spread = Z.std(axis=0)
         Z /= np.where(spread > 0, spread, 1)
         means = np.asarray(X.mean(axis=0)).ravel()
-        deviations = np.sqrt(np.maximum(row_dots(X.T, X.T) / n - means**2, 0))
+        deviations = np.sqrt(np.maximum(row_inner_products(X.T, X.T) / n - means**2, 0))
         # deviations below 1e-9 of the mean are rounding
         usable = deviations > 1e-9 * np.maximum(means, np.finfo(float).tiny)
         # as memberships sum to 1 an eigenvalue is 0, but for rounding: 1e-9 of the largest is none
@@ -381,6 +383,6 @@ class Programs(BiclusterMixin, NMFClusterer):
             If `indices` are not integers in the range of the samples.
         """
         check_is_fitted(self)
-        chosen = positions(indices, len(self.labels_), "sample", "the model")
+        chosen = axis_positions(indices, len(self.labels_), "sample", "the model")
         n_runs = self.partitions_.shape[1]
         return consensus_matrix(self.partitions_[chosen], np.full(n_runs, 1 / n_runs))

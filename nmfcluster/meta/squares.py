@@ -12,19 +12,19 @@ import numpy as np
 from nmfcluster._optim.run import Steps
 from nmfcluster._utils.array_api import (
     Device,
-    Stored,
-    moved,
+    SparseTensor,
+    contiguous_transpose,
     namespace,
+    to_device,
     to_numpy,
-    upright,
 )
-from nmfcluster._utils.linalg import dots, exact_rows
-from nmfcluster._utils.sparse_products import in_dtype, product_at, scaled
+from nmfcluster._utils.linalg import inner_products, nnls_rows
+from nmfcluster._utils.sparse_products import astype, product_at, scale_rows_columns
 from nmfcluster._utils.storage import (
     as_dense,
     as_float64,
     is_sparse,
-    largest,
+    max_abs,
     row_blocks,
     row_sums,
     rows_of,
@@ -70,7 +70,7 @@ class BaseObjective:
     @cached_property
     def on_device(self) -> tuple[Any, Any]:
         """X and its missing entries, on their device."""
-        return moved(self.X, self.device), moved(self.missing, self.device)
+        return to_device(self.X, self.device), to_device(self.missing, self.device)
 
     @property
     def wide(self) -> bool:
@@ -106,7 +106,7 @@ class BaseObjective:
         fixed = self.fixed
         if fixed is not None:
             fixed = (fixed / columns).astype(self.X.dtype)
-        X = scaled(self.X, 1 / rows, 1 / columns)
+        X = scale_rows_columns(self.X, 1 / rows, 1 / columns)
         return MatrixObjective(X, self.missing, fixed, device=self.device)
 
     def warm_start(
@@ -132,7 +132,7 @@ class BaseObjective:
         """Return the objective in another floating-point type."""
         arrays = {"X": self.X, "missing": self.missing, "fixed": self.fixed}
         cast = {
-            name: in_dtype(array, dtype)
+            name: astype(array, dtype)
             for name, array in arrays.items()
             if array is not None
         }
@@ -158,7 +158,7 @@ class BaseObjective:
 
     def check_range(self) -> None:
         """Raise a ValueError if X is 0, or too large or too small for sums."""
-        high = largest(self.X)
+        high = max_abs(self.X)
         if high == 0:
             raise ValueError("X must hold an entry above 0; all entries are 0.")
         if not self.is_in_range():
@@ -185,7 +185,7 @@ class BaseObjective:
         n = self.X.shape[0]
         W = np.ascontiguousarray(F[..., :n])
         H = self.with_fixed(np.array(F[..., n:], order="C"))
-        return moved(W, self.device), moved(H, self.device)
+        return to_device(W, self.device), to_device(H, self.device)
 
     def with_fixed(self, H: np.ndarray) -> np.ndarray:
         """Set the fixed rows of H (..., k, p), in place, and return it."""
@@ -262,7 +262,10 @@ class MatrixObjective(BaseObjective):
         if missing is None:
             return []
         starts = range(W.shape[0])
-        return [product_at(missing, upright(W[s, ...]), H[s, ...]) for s in starts]
+        return [
+            product_at(missing, contiguous_transpose(W[s, ...]), H[s, ...])
+            for s in starts
+        ]
 
     def left_products(self, W: np.ndarray, imputed=()) -> np.ndarray:
         """Return ``W'X`` of every start, (n_starts, k, p)."""
@@ -288,7 +291,9 @@ class MatrixObjective(BaseObjective):
         more: Any = 0.0
         if imputed:
             corrections = [
-                dots(new.data[None, None], (old.data - new.data / 2)[None, None])
+                inner_products(
+                    new.data[None, None], (old.data - new.data / 2)[None, None]
+                )
                 for old, new in zip(imputed, current, strict=True)
             ]
             more = np.concatenate(corrections)
@@ -348,11 +353,11 @@ def _products(F, X, imputed):
     xp = namespace(F)
     n_starts, k, n = F.shape
     rows = xp.reshape(F, (-1, n))
-    is_stored = isinstance(X, Stored) or is_sparse(X)
-    N = upright(X.T @ rows.T) if is_stored else rows @ X
+    is_stored = isinstance(X, SparseTensor) or is_sparse(X)
+    N = contiguous_transpose(X.T @ rows.T) if is_stored else rows @ X
     N = xp.reshape(N, (n_starts, k, X.shape[1]))
     for s, S in enumerate(imputed):
-        N[s, ...] += upright(S.T @ F[s, ...].T)
+        N[s, ...] += contiguous_transpose(S.T @ F[s, ...].T)
     return N
 
 
@@ -380,14 +385,14 @@ def least_squares_rows(X, H: np.ndarray, missing=None) -> np.ndarray:
     blocks = row_blocks(X.shape[0], max(1, _BLOCK_ENTRIES // X.shape[1]))
     B = np.concatenate([np.asarray(X[block] @ components) for block in blocks])
     W = np.zeros((X.shape[0], len(H)), dtype=np.result_type(X.dtype, H.dtype))
-    W[:, used] = exact_rows(B, G[np.ix_(used, used)])
+    W[:, used] = nnls_rows(B, G[np.ix_(used, used)])
     if missing is not None:
         incomplete = np.flatnonzero(np.diff(missing.indptr))
         size = max(1, _BLOCK_ENTRIES // max(len(used) ** 2, X.shape[1]))
         for block in row_blocks(len(incomplete), size):
             rows = incomplete[block]
             systems = pair_products(observed_entries(missing, rows), components)
-            W[np.ix_(rows, used)] = exact_rows(B[rows], systems)
+            W[np.ix_(rows, used)] = nnls_rows(B[rows], systems)
     return W
 
 
