@@ -322,20 +322,20 @@ class NMFMetaCluster(Programs):
                 X, sample_weight, groups, rng
             )
             n_known = group_fits.n_fixed if group_fits else whole.n_fixed
-            places = samples.places
+            ranks = samples.ranks
             # Run NMF many times, cluster the clusters of all runs, and run NMF from there.
             base_n_clusters = None if group_fits else self.base_n_clusters
             runs, metaclusters, end = self._factorize(
                 whole, objective, weights, base_n_clusters, rng
             )
-            with stage(f"strengths of the clusters in {len(places)} samples"):
+            with stage(f"strengths of the clusters in {len(ranks)} samples"):
                 W, H, order = order_by_size(whole, end.best, n_known, weights)
             # Set the attributes, samples in the order of the user.
             weighted = objective.weighted_rows(W)
             labels = _base.hard_labels(W)
             self.components_ = H
-            self.factor_ = W[places]
-            self.labels_ = labels[places]
+            self.factor_ = W[ranks]
+            self.labels_ = labels[ranks]
             self.membership_ = _base.membership(self.factor_)
             self.rows_ = members(self.factor_.T, self.threshold)
             self.columns_ = members(H, self.threshold)
@@ -353,8 +353,8 @@ class NMFMetaCluster(Programs):
             self.base_runs_ = found.base_runs
             self.recurrence_ = found.recurrence
             self.run_losses_ = found.losses
-            self.partitions_ = partitions[places]
-            self.confidence_ = confidence(partitions, labels)[places]
+            self.partitions_ = partitions[ranks]
+            self.confidence_ = confidence(partitions, labels)[ranks]
             self.reconstruction_err_ = objective.error(weighted, H)
             self.loss_ = end.loss
             self.loss_curves_ = end.loss_curves
