@@ -30,7 +30,7 @@ from nmfcluster._utils.validation import format_count, make_rng, warn
 
 
 @contextmanager
-def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
+def fitting(estimator) -> Iterator[np.random.RandomState]:
     """Forget an earlier fit for a new one, and put it back if the new one does not succeed.
 
     BLAS has one thread from the first sum to the last, so that the result does not depend on
@@ -56,7 +56,7 @@ def fitting(estimator: Any) -> Iterator[np.random.RandomState]:
         raise
 
 
-def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> Any:
+def read_features(estimator, X, reset: bool = True, **checks):
     """Return X as floats, dense or CSR; `checks` are further options of `validate_data`."""
     # scikit-learn compares feature names that are all strings
     if not reset and not hasattr(estimator, "feature_names_in_"):
@@ -66,7 +66,7 @@ def read_features(estimator: Any, X: Any, reset: bool = True, **checks: Any) -> 
     return validation.read_matrix(X, check=check, **checks)
 
 
-def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:
+def require_nonnegative(estimator, X, cure: str) -> None:
     """Raise if an entry is negative, which NaN is not; `cure` says what to do about it."""
     negative = negative_entries(X)
     if len(negative):
@@ -78,7 +78,7 @@ def require_nonnegative(estimator: Any, X: Any, cure: str) -> None:
         )
 
 
-def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
+def read_similarity(estimator, X, signed: bool = False):
     """Return X as a square matrix of floats, dense or CSR; nonnegative unless `signed`.
 
     It is divided by a power of two where its largest entry is too large, or too small, for sums
@@ -107,7 +107,7 @@ def read_similarity(estimator: Any, X: Any, signed: bool = False) -> Any:
     return storage.scale_to_range(X)
 
 
-def warn_of_distances(array: Any, name: str) -> None:
+def warn_of_distances(array, name: str) -> None:
     """Warn where what should be similarities looks like distances."""
     if storage.looks_like_distances(array):
         warn(
@@ -116,7 +116,7 @@ def warn_of_distances(array: Any, name: str) -> None:
         )
 
 
-def read_samples(estimator: Any, X: Any, signed: bool = False) -> Any:
+def read_samples(estimator, X, signed: bool = False):
     """Return X as the `affinity` of an estimator wants it: a similarity, or features."""
     if estimator.affinity == "precomputed":
         return read_similarity(estimator, X, signed)
@@ -125,7 +125,7 @@ def read_samples(estimator: Any, X: Any, signed: bool = False) -> Any:
     return X
 
 
-def membership(H: np.ndarray) -> np.ndarray:
+def membership(H):
     """Scale the rows of a nonnegative matrix to sum to 1; a row of zeros becomes uniform."""
     total = H.sum(axis=1, keepdims=True)
     shares = H / np.where(total > 0, total, 1)
@@ -133,14 +133,12 @@ def membership(H: np.ndarray) -> np.ndarray:
     return shares
 
 
-def hard_labels(H: np.ndarray) -> np.ndarray:
+def hard_labels(H):
     """Return the column with the largest entry of every row, -1 for a row of zeros."""
     return np.where(H.max(axis=1) > 0, H.argmax(axis=1), -1)
 
 
-def number_by_size(
-    memberships: np.ndarray, labels: np.ndarray, counts: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def number_by_size(memberships, labels, counts=None):
     """Give clusters numbers by decreasing size; empty ones come last.
 
     Parameters
@@ -217,7 +215,7 @@ class NMFClusterer(
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _extend(self, X: Any) -> np.ndarray:
+    def _extend(self, X):
         """Return the similarity of new samples to every cluster, (n_new, n_clusters), >= 0."""
         raise NotImplementedError
 
@@ -288,7 +286,7 @@ class NMFClusterer(
         """
         return hard_labels(self._extend_alone(X))
 
-    def _extend_alone(self, X: Any) -> np.ndarray:
+    def _extend_alone(self, X):
         """Return `_extend` of `X`, in the context of numbers that a fit has."""
         check_is_fitted(self)
         with one_blas_thread(), np.errstate(under="ignore"):

@@ -162,7 +162,7 @@ def _programs(options: argparse.Namespace) -> Result:
         "recurrence": [numbers, ("recurrence", model.recurrence_)],
     }
 
-    def draw(model: Any) -> Any:
+    def draw(model):
         X = table.X if is_sparse(table.X) else np.asarray(table.X)
         shown = np.unique(top[rises] if rises.any() else top)
         rows = model.labels_ == np.arange(model.n_clusters)[:, None]
@@ -181,7 +181,7 @@ def _programs(options: argparse.Namespace) -> Result:
     return Result(model, chosen, tables, draw, annotate=annotate)
 
 
-def _feature_scores(model: Any, X: Any) -> np.ndarray:
+def _feature_scores(model, X):
     """Return how much each column rises with the usage of each program."""
     if model.n_clusters == 1:  # all usages are the same share
         return model.components_
@@ -210,7 +210,7 @@ def _how_many(options: argparse.Namespace) -> Result:
     return Result(model, chosen, tables, lambda _: chosen.plot())
 
 
-def _tables(model: Any, table: FileTable, more: Columns = ()) -> dict[str, Columns]:
+def _tables(model, table: FileTable, more: Columns = ()) -> dict[str, Columns]:
     """Return the tables of labels, with more beside them, and of memberships."""
     return {
         "labels": row_columns(table, [("label", model.labels_), *more]),
@@ -260,9 +260,7 @@ def _check_counts(table: FileTable, file: str) -> None:
         )
 
 
-def _fit(
-    estimator: Any, X: Any, options: argparse.Namespace, **fit_params: Any
-) -> tuple[Any, Any]:
+def _fit(estimator, X, options: argparse.Namespace, **fit_params):
     """Return the estimator, fitted with the wanted number of clusters, and how it was chosen."""
     shared = {"n_jobs": options.jobs, "random_state": options.random_state}
     estimator.set_params(**shared)

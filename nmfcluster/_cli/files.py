@@ -97,7 +97,7 @@ class FileTable(NamedTuple):
             "leave one of them out, or put in a number."
         )
 
-    def id_column(self) -> Any:
+    def id_column(self):
         """Return the first column if it looks like names: whole numbers that all differ.
 
         It is empty if the first column does not, or if all columns do: then the table holds counts.
@@ -111,7 +111,7 @@ class FileTable(NamedTuple):
             return ()
         return self.X.iloc[:, 0]
 
-    def by_names(self, max_bytes: float) -> Any:
+    def by_names(self, max_bytes: float):
         """Return a table that can be matched by names: a sparse one with names becomes dense."""
         if self.rows is None or not is_sparse(self.X):
             return self.X
@@ -119,11 +119,11 @@ class FileTable(NamedTuple):
         return imported("pandas").DataFrame(self.X.toarray(), index=self.rows)
 
 
-def _first_three(names: Sequence[str]) -> str:
+def _first_three(names) -> str:
     return f"{', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
 
 
-def imported(name: str) -> Any:
+def imported(name: str):
     """Return an optional module; raise an error that says how to install it."""
     try:
         return import_module(name)
@@ -347,7 +347,7 @@ def _read_text(path: Path, names: str | None, has_titles: bool) -> FileTable:
     )
 
 
-def _warn_of_titles(path: Path, frame: Any) -> None:
+def _warn_of_titles(path: Path, frame) -> None:
     """Warn where the first line, taken for titles, may be a row."""
     texts = frame.select_dtypes(exclude=["number", "bool"]).astype(str)
     titles = list(frame)
@@ -360,7 +360,7 @@ def _warn_of_titles(path: Path, frame: Any) -> None:
         )
 
 
-def _titles(head: list[list[str]], has_titles: bool) -> tuple[bool, list[str]]:
+def _titles(head, has_titles: bool) -> tuple[bool, list[str]]:
     """Return whether the first line holds titles, and those of all columns, blank ones too.
 
     Separators may end all lines, or all but the first one, which may also lack the title of the
@@ -389,7 +389,7 @@ def _titles(head: list[list[str]], has_titles: bool) -> tuple[bool, list[str]]:
     return True, [_BLANK] * n_lacking + titles + [_BLANK] * n_at_ends
 
 
-def _n_blank(entries: list[str]) -> int:
+def _n_blank(entries) -> int:
     """Return how many entries at the end are blank."""
     n_blank = 0
     for entry in reversed(entries):
@@ -408,21 +408,21 @@ def is_number(entry: str) -> bool:
     return "_" not in entry  # which Python ignores in numbers
 
 
-def _are_ids(values: np.ndarray) -> bool:
+def _are_ids(values) -> bool:
     """Return whether values are whole numbers, at least 0, that all differ."""
     if values.dtype.kind not in "iuf" or not ((values >= 0) & (values % 1 == 0)).all():
         return False
     return len(np.unique(values)) == len(values)
 
 
-def _are_names(entries: list[str]) -> bool:
+def _are_names(entries) -> bool:
     """Return whether entries differ, and none is a number, with a comma or without one."""
     if len(set(entries)) < len(entries):
         return False
     return not any(is_number(entry.replace(",", "")) for entry in entries)
 
 
-def read_pairs(path: Path, max_bytes: float) -> Any:
+def read_pairs(path: Path, max_bytes: float):
     """Return the table of a text file of pairs, with the rows by their names."""
     columns = ["a", "b", "kind"]
     _check_file_size(path, max_bytes)
@@ -469,14 +469,12 @@ def _read_mtx(path: Path, max_bytes: float) -> FileTable:
     return FileTable(X)
 
 
-def _fits(names: list[str], size: int) -> bool:
+def _fits(names, size: int) -> bool:
     """Return whether there are no names, or as many as needed, below a title or not."""
     return not names or len(names) - size in (0, 1)
 
 
-def _names_beside(
-    path: Path, max_bytes: float, kinds: tuple[str, ...], column: int
-) -> tuple[str, list[str]]:
+def _names_beside(path: Path, max_bytes: float, kinds, column: int):
     """Return the file of names of a kind that lies beside a matrix, if any, and what it holds."""
     prefix = path.name.partition("matrix.mtx")[0]  # as in GSM1_matrix.mtx
     for start, kind, gz in product((prefix, ""), kinds, ("", ".gz")):
@@ -489,7 +487,7 @@ def _names_beside(
     return "", []
 
 
-def suggest_layers(layers: Sequence[str]) -> str:
+def suggest_layers(layers) -> str:
     """Return how to read one of the layers of a file, if there are any."""
     return f"--layer takes one of its layers: {', '.join(layers)}" if layers else ""
 

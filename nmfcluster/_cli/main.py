@@ -7,10 +7,9 @@ import logging
 import re
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 from nmfcluster._cli.parser import make_parser
 
@@ -61,7 +60,7 @@ class _Progress(logging.Handler):
             print(f"nmfcluster: {record.getMessage()}", file=sys.stderr)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments=None) -> None:
     """Run a command; an error of the user is one line, with the exit status 2."""
     parser = make_parser()
     options = parser.parse_args(arguments)
@@ -85,9 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         log.setLevel(logging.NOTSET)
 
 
-def _format_warning(
-    printed: set[str], message: Warning | str, *_: Any, **__: Any
-) -> str:
+def _format_warning(printed, message: Warning | str, *_, **__) -> str:
     """Return a warning as a line, or nothing if it was printed before."""
     line = f"nmfcluster: warning: {_of_options(' '.join(str(message).split()))}\n"
     if line in printed:

@@ -47,7 +47,7 @@ class Output:
     Raises, before any work, where it must not write.
     """
 
-    def __init__(self, options: Any, tables: Iterable[str]) -> None:
+    def __init__(self, options, tables: Iterable[str]) -> None:
         base = Path(options.output)
         if options.output.endswith(("/", os.sep)) or base.is_dir():
             base /= f"{stem(options.files[0])}-{options.command}"
@@ -106,7 +106,7 @@ def _join(paths: Iterable[Path]) -> str:
     return ", ".join(map(str, paths))
 
 
-def _as_text(entry: Any) -> Any:
+def _as_text(entry):
     """Return an entry that no spreadsheet takes for a formula; numbers stay as they are."""
     if not isinstance(entry, str) or is_number(entry):
         return entry
@@ -127,6 +127,6 @@ def row_columns(table: FileTable, columns: Columns) -> Columns:
     return [(title, names), *columns]
 
 
-def cluster_columns(F: np.ndarray) -> Columns:
+def cluster_columns(F) -> Columns:
     """Return the columns of a matrix that has one for every cluster."""
     return [(f"cluster{c}", column) for c, column in enumerate(F.T)]

@@ -1,7 +1,6 @@
 """Starting factors: random ones, and those from leading eigenvectors."""
 
 from inspect import signature
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -37,9 +36,7 @@ def draw_seeds(rng: np.random.RandomState, size: int) -> list[int]:
     return rng.randint(np.iinfo(np.int32).max, size=size).tolist()
 
 
-def random_start(
-    mass: np.ndarray, n_clusters: int, seed: Any, dtype: np.dtype
-) -> np.ndarray:
+def random_start(mass, n_clusters: int, seed, dtype: np.dtype):
     """Draw a factor uniformly from (0, 1).
 
     Parameters
@@ -58,9 +55,7 @@ def random_start(
     return (H * np.sqrt(mass)[:, None]).astype(dtype)
 
 
-def leading_eigenpairs(
-    A: Similarity, n_components: int
-) -> tuple[np.ndarray, np.ndarray]:
+def leading_eigenpairs(A: Similarity, n_components: int):
     """Return the largest eigenvalues of A, in decreasing order, and their eigenvectors.
 
     Parameters
@@ -79,9 +74,7 @@ def leading_eigenpairs(
     return _eigenpairs(A, n_components)
 
 
-def _eigenpairs_by_component(
-    A: Similarity, component: np.ndarray, n_components: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _eigenpairs_by_component(A: Similarity, component, n_components: int):
     """Return the leading eigenpairs from those of each connected component.
 
     One by one, equal eigenvalues are no trouble. Of components with equal eigenvalues the largest
@@ -120,7 +113,7 @@ def _eigenpairs_by_component(
     return values[first], vectors
 
 
-def _eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+def _eigenpairs(A: Similarity, n_components: int):
     """Return the leading eigenpairs by the solver that suits the size and the form of A."""
     n = A.shape[0]
     if n <= max(_DENSE, 3 * n_components):
@@ -130,7 +123,7 @@ def _eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarra
     if A.has_root:
         return _eigenpairs_of_gram(A.root(), n_components)
 
-    def product(v: np.ndarray) -> np.ndarray:
+    def product(v):
         return (A @ v.reshape(-1, 1).astype(A.dtype)).ravel().astype(np.float64)
 
     width = min(max(2 * n_components + 1, _KRYLOV_SIZE), n)
@@ -153,7 +146,7 @@ def _eigenpairs(A: Similarity, n_components: int) -> tuple[np.ndarray, np.ndarra
     return values[order], vectors[:, order]
 
 
-def _eigenpairs_of_gram(V: Any, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+def _eigenpairs_of_gram(V, n_components: int):
     """Return the leading eigenpairs of VV' from those of the smaller V'V, which has the same."""
     n_small = min(n_components, V.shape[1])
     gram = storage.as_float64(storage.choose_storage(V.T @ V))
@@ -167,7 +160,7 @@ def _eigenpairs_of_gram(V: Any, n_components: int) -> tuple[np.ndarray, np.ndarr
     return np.where(is_positive, values, 0), of_rows
 
 
-def spectral_start(A: Similarity, n_clusters: int) -> np.ndarray:
+def spectral_start(A: Similarity, n_clusters: int):
     """Return the nonnegative part of the leading eigenvectors of A, rotated towards the axes.
 
     Parameters
@@ -183,9 +176,7 @@ def spectral_start(A: Similarity, n_clusters: int) -> np.ndarray:
     return rotate_to_axes(values, vectors, n_clusters).astype(A.dtype)
 
 
-def rotate_to_axes(
-    values: np.ndarray, vectors: np.ndarray, n_clusters: int
-) -> np.ndarray:
+def rotate_to_axes(values, vectors, n_clusters: int):
     """Return the nonnegative part of eigenvectors, rotated towards the axes.
 
     ``V diag(values)^1/2 R`` reproduces the best rank-k part of a matrix for every rotation R. The

@@ -10,28 +10,28 @@ from nmfcluster._utils.linalg import gram, inner_products, map_rows, matmul_rows
 _SMALLEST_SHARE = 0.1
 
 
-def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+def _ratio(numerator, denominator):
     """Return the ratio, kept from 0/0 and from infinity, which a zero factor would make NaN."""
     limits = np.finfo(denominator.dtype)
     bounded = np.minimum(numerator, denominator / limits.eps)
     return bounded / np.maximum(denominator, limits.tiny)
 
 
-def _root_of_ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+def _root_of_ratio(numerator, denominator):
     return np.sqrt(_ratio(numerator, denominator))
 
 
-def _divide_columns(rows: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def _divide_columns(rows, lengths):
     return map_rows(lambda block: block / lengths, rows)
 
 
-def _column_lengths(Q: np.ndarray) -> np.ndarray:
+def _column_lengths(Q):
     """Return the lengths of the columns, (n_starts, 1, k), kept from 0."""
     lengths = np.linalg.norm(Q, axis=1, keepdims=True)
     return np.maximum(lengths, np.finfo(Q.dtype).tiny)
 
 
-def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps:
+def multiplicative_trinmf(objective: SymmetricObjective, Q) -> Steps:
     r"""Follow eq. 20-21 of Li et al. for :math:`\min \|A - QSQ'\|^2`, Q'Q = I, Q, S >= 0.
 
     .. math::
@@ -77,12 +77,12 @@ def multiplicative_trinmf(objective: SymmetricObjective, Q: np.ndarray) -> Steps
         S = S * _root_of_ratio(gram(Q, AQ), G @ S @ G)
 
 
-def _fit(G: np.ndarray, PG: np.ndarray, NG: np.ndarray) -> np.ndarray:
+def _fit(G, PG, NG):
     """Return ``G'AG`` of every start, from PG and NG with A = P - N."""
     return gram(G, map_rows(np.subtract, PG, NG))
 
 
-def multiplicative_gsg(objective: SymmetricObjective, G: np.ndarray) -> Steps:
+def multiplicative_gsg(objective: SymmetricObjective, G) -> Steps:
     r"""Minimise :math:`\|A - GSG'\|^2` over G, S >= 0 (Chen et al., 2007, eq. 3).
 
     With :math:`A = P - N` split into nonnegative parts and :math:`K = G'G`,
@@ -109,13 +109,11 @@ def multiplicative_gsg(objective: SymmetricObjective, G: np.ndarray) -> Steps:
     """
     positive, negative = objective.A.split()
 
-    def products(G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def products(G):
         NG = np.zeros_like(G) if negative is None else negative @ G
         return positive @ G, NG
 
-    def losses(
-        G: np.ndarray, S: np.ndarray, PG: np.ndarray, NG: np.ndarray
-    ) -> np.ndarray:
+    def losses(G, S, PG, NG):
         SK = S @ gram(G, G)
         fit = inner_products(S, _fit(G, PG, NG))
         return objective.constant - 2 * fit + inner_products(SK, SK.mT)

@@ -139,7 +139,7 @@ class SolverConfig:
     stop: StoppingRule
     n_jobs: int | None
 
-    def with_stop(self, **changes: Any) -> SolverConfig:
+    def with_stop(self, **changes) -> SolverConfig:
         """Return the configuration with another stopping rule."""
         return replace(self, stop=replace(self.stop, **changes))
 
@@ -210,7 +210,7 @@ class Pruning:
     rank: Rank | None
     best: float = np.inf
 
-    def still_promising(self, running: Sequence[Solution]) -> np.ndarray:
+    def still_promising(self, running: Sequence[Solution]):
         """Return which starts go on; called after every update of a batch.
 
         Parameters
@@ -254,14 +254,14 @@ class Pruning:
 
 
 def run_starts(
-    objective: Any,
+    objective,
     starts: Sequence[Start],
     config: SolverConfig,
     task: str,
     *,
     rank: Rank = loss_of,
     to_beat: float | None = None,
-    memory: Any = None,
+    memory=None,
 ) -> list[Solution]:
     """Run a solver from all starts and return the solutions, the best first.
 
@@ -348,7 +348,7 @@ def run_starts(
 
 
 def _batches(
-    objective: Any, starts: Sequence[Start], stop: StoppingRule, is_remembered: bool
+    objective, starts: Sequence[Start], stop: StoppingRule, is_remembered: bool
 ) -> list[Sequence[Start]]:
     """Return the starts in batches: several where one product serves them all."""
     sees_own_data = hasattr(objective, "seen_by")
@@ -368,7 +368,7 @@ def _run_in_threads(
     pruning: Pruning | None,
     batches: Sequence[Sequence[Start]],
     n_jobs: int | None,
-    progress: Any,
+    progress,
 ) -> list[list[Solution]]:
     """Run batches in threads: processes would be sent the data with every batch."""
     failed = Event()
@@ -391,7 +391,7 @@ def _run_remotely(
     run: Callable[..., list[Solution]],
     pruning: Pruning | None,
     batches: Sequence[Sequence[Start]],
-    handling: dict[str, Any],
+    handling,
     number: int,
 ) -> list[Solution]:
     """Run a batch on a machine of a cluster, with numbers handled as in a fit."""
@@ -400,7 +400,7 @@ def _run_remotely(
 
 
 def _run_batch(
-    objective: Any,
+    objective,
     config: SolverConfig,
     recall: Recall | None,
     pruning: Pruning | None,
@@ -503,14 +503,14 @@ def iterate(
     return solutions
 
 
-def keep_starts(keep: np.ndarray | None, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+def keep_starts(keep, *arrays):
     """Return the arrays restricted to the starts that go on."""
     if keep is None:
         return arrays
     return tuple(take_starts(array, keep) for array in arrays)
 
 
-def per_start(values: np.ndarray, like: np.ndarray) -> np.ndarray:
+def per_start(values, like):
     """Return one value a start so that it multiplies (n_starts, n, k) without promoting it."""
     return asarray_like(values[:, None, None], like, like.dtype)
 
@@ -543,7 +543,7 @@ def best_first(solutions: Sequence[Solution], rank: Rank = loss_of) -> list[Solu
     return [solutions[i] for i in (first, *order)]
 
 
-def memory_of(memory: Any) -> Any:
+def memory_of(memory):
     """Return a `joblib.Memory` for a folder, or as it is; None for None."""
     try:
         if memory == "":
@@ -568,12 +568,12 @@ class Recall:
         All that solutions depend on, besides the starts. They are hashed once.
     """
 
-    def __init__(self, memory: Any, objective: Any, solver: Any, stop: Any) -> None:
+    def __init__(self, memory, objective, solver, stop) -> None:
         contents = [_content_of(value) for value in (objective, solver, stop)]
         self._context = joblib.hash((version("nmfcluster"), *contents))
         self._cached = memory.cache(_call, ignore=["compute"])
 
-    def __call__(self, starts: Sequence[Any], compute: Callable[[], Any]) -> Any:
+    def __call__(self, starts, compute: Callable[[], Any]):
         """Return the solutions that were computed from `starts`, or compute them."""
         key = joblib.hash((self._context, starts))
         shelved = self._cached.call_and_shelve(key, compute)
@@ -589,11 +589,11 @@ class Recall:
         return self._cached(key, compute)
 
 
-def _call(key: str, compute: Callable[[], Any]) -> Any:
+def _call(key: str, compute: Callable[[], Any]):
     return compute()
 
 
-def _content_of(value: Any) -> Any:
+def _content_of(value):
     """Return what a value is made of, without what it has cached of itself."""
     if is_dataclass(value):
         contents = [_content_of(getattr(value, field.name)) for field in fields(value)]

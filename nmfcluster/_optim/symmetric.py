@@ -53,7 +53,7 @@ class Point(NamedTuple):
     AH: np.ndarray
     C: np.ndarray  # C(H), for which the gradient of J is 4 (C - AH)
 
-    def of_starts(self, keep: np.ndarray | None) -> Point:
+    def of_starts(self, keep) -> Point:
         """Return the point of the starts that go on."""
         if keep is None:
             return self
@@ -82,7 +82,7 @@ class SymmetricObjective:
         """Whether several starts in one product are faster than one after the other."""
         return self.A.wide
 
-    def evaluate(self, H: np.ndarray, AH: np.ndarray | None = None) -> Point:
+    def evaluate(self, H, AH=None) -> Point:
         """Return the losses of a batch of factors, AH, which may be known, and C(H)."""
         if AH is None:
             AH = self.A @ H
@@ -104,7 +104,7 @@ class SymmetricObjective:
         return Point(loss, root * at.H, AH, C)
 
 
-def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
+def bregman_nmf(objective: SymmetricObjective, H) -> Steps:
     r"""Minimise :math:`J(H)` over H >= 0 by accelerated Bregman proximal gradient steps.
 
     With the kernel :math:`h(H) = \frac a4 \|H\|^4`, a = 3, J/4 is smooth relative to h when A is
@@ -163,7 +163,7 @@ def bregman_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
 
 
 def _extrapolate(
-    objective: SymmetricObjective, now: Point, before: Point, share: np.ndarray
+    objective: SymmetricObjective, now: Point, before: Point, share
 ) -> Point:
     """Return the point ahead of `now` on the line of the last step, by a share of the step."""
     share = per_start(share, now.H)
@@ -173,7 +173,7 @@ def _extrapolate(
 
 
 def _descend(
-    objective: SymmetricObjective, now: Point, base: Point, inverse_step: np.ndarray
+    objective: SymmetricObjective, now: Point, base: Point, inverse_step
 ) -> tuple[Point, np.ndarray, np.ndarray]:
     """Take a step from a base point, or from the current one if the loss would rise.
 
@@ -240,12 +240,12 @@ def _descend(
 
 
 def _proximal_step(
-    H: np.ndarray,
-    gradient: np.ndarray,
+    H,
+    gradient,
     a: float,
-    norm: np.ndarray,
-    inverse_step: np.ndarray,
-) -> np.ndarray:
+    norm,
+    inverse_step,
+):
     """Return r V, V = [a ||H||^2 H - gradient / inverse_step]_+ and a r^3 ||V||^2 = 1."""
     step = per_start(-1 / inverse_step, H)
     V = linalg.rectified_sum(step, gradient, per_start(a * norm, H), H)
@@ -278,17 +278,17 @@ class Factorization:
         return max(self.best.loss, 0.0)
 
     @property
-    def loss_curves(self) -> list[np.ndarray]:
+    def loss_curves(self):
         """Losses of all starts, at least 0."""
         return [np.maximum(curve, 0) for curve in self.curves]
 
     @property
-    def H(self) -> np.ndarray:  # noqa: N802
+    def H(self):  # noqa: N802
         """H of ``HH'``, (n, k)."""
         return symmetric_factor(self.best)
 
     @property
-    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+    def parts(self):
         """F (n, k) and M (k, k) of what was fitted, ``FMF'``."""
         factors = self.best.factors
         if len(factors) == 2:
@@ -296,14 +296,14 @@ class Factorization:
         return self.H, np.eye(self.H.shape[1], dtype=self.H.dtype)
 
     @property
-    def core(self) -> np.ndarray:
+    def core(self):
         """S of ``QSQ'`` with unit columns in Q, (k, k)."""
         if len(self.best.factors) == 2:
             return self.best.factors[1]
         return np.diag((self.H**2).sum(axis=0))
 
 
-def symmetric_factor(solution: Solution) -> np.ndarray:
+def symmetric_factor(solution: Solution):
     """Return H of ``HH'``, (n, k): of ``QSQ'`` it is ``Q S^1/2`` with the diagonal of S."""
     if len(solution.factors) == 1:
         return solution.factors[0]
@@ -360,7 +360,7 @@ class Problem(ABC):
         """Return the problem of some rows, drawn at random; None if they would say too little."""
 
     @abstractmethod
-    def extended(self, part: Problem, H: np.ndarray) -> np.ndarray:
+    def extended(self, part: Problem, H):
         """Return the factor of all rows that fits best to the factor of a part of them."""
 
 
@@ -406,7 +406,7 @@ def _polishing(config: SolverConfig, problem: Problem) -> SolverConfig:
     return config.with_stop(tol=tol, min_iter=problem.polish_min_iter)
 
 
-def fitted_factor(B: np.ndarray, G: np.ndarray) -> np.ndarray:
+def fitted_factor(B, G):
     """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h``, nearly, and none of them 0."""
     H = approximate_nnls_rows(
         B, G, max_sweeps=20, resolution=1e-3
@@ -442,10 +442,10 @@ class SimilarityProblem(Problem):
         A: Similarity,
         *,
         constant: float | None = None,
-        mass: np.ndarray | None = None,
+        mass=None,
         init_similarity: Similarity | None = None,
-        wanted: np.ndarray | None = None,
-        rows: np.ndarray | None = None,
+        wanted=None,
+        rows=None,
         has_reliable_start: bool = False,
     ) -> None:
         n = A.shape[0]
@@ -471,7 +471,7 @@ class SimilarityProblem(Problem):
             rows=rows,
         )
 
-    def extended(self, part: Problem, H: np.ndarray) -> np.ndarray:
+    def extended(self, part: Problem, H):
         """Return the factor of all rows that fits best to the factor of a part of them."""
         assert isinstance(part, SimilarityProblem)
         padded = np.zeros((len(self), H.shape[1]), dtype=H.dtype)

@@ -469,7 +469,7 @@ class NMFConsensus(NMFClusterer):
                 f"factorization='tri' {reason} factorization='bi', the default."
             )
 
-    def _extend(self, X) -> np.ndarray:
+    def _extend(self, X):
         return self._source_.extended(self, X, self._profile_)
 
     def consensus_matrix(self, indices: Any = None) -> np.ndarray:

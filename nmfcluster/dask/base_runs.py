@@ -24,7 +24,7 @@ class Labeller(NamedTuple):
     X_train: np.ndarray | None
     dtype: np.dtype  # of labels
 
-    def of_block(self, block) -> np.ndarray:
+    def of_block(self, block):
         """Return the labels of a block of rows."""
         n_partitions = len(self.partitions.estimators)
         labels = np.empty((len(block), n_partitions), dtype=self.dtype)

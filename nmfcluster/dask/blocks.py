@@ -32,7 +32,7 @@ _MAX_TUPLES = 5_000
 SCALE_BITS = 16
 
 
-def clean_block(block, first: int = 0) -> np.ndarray:
+def clean_block(block, first: int = 0):
     """Return the labels of a block as integers, -1 where a sample was not seen.
 
     Parameters
@@ -110,9 +110,7 @@ class TableSummary:
     least: float
 
     @classmethod
-    def of_block(
-        cls, block, first: int, weights: np.ndarray, most: int
-    ) -> TableSummary:
+    def of_block(cls, block, first: int, weights, most: int) -> TableSummary:
         """Return the summary of a block.
 
         Parameters
@@ -132,9 +130,7 @@ class TableSummary:
         return cls.merged(parts, most)
 
     @classmethod
-    def _of_part(
-        cls, part: np.ndarray, first: int, weights: np.ndarray
-    ) -> TableSummary:
+    def _of_part(cls, part, first: int, weights) -> TableSummary:
         positions, _, counts = distinct_rows(part)
         rows = to_smallest_int(part[positions])
         clusters = []
@@ -197,7 +193,7 @@ def _merge_labels(parts: Sequence[Counted]) -> Counted:
     return Counted(labels, _count_groups(groups, counts, len(labels)))
 
 
-def _count_groups(groups: np.ndarray, counts: np.ndarray, n_groups: int) -> np.ndarray:
+def _count_groups(groups, counts, n_groups: int):
     """Return the number of samples of every group; floats hold numbers below 2^53."""
     return np.bincount(groups, counts, n_groups).astype(np.int64)
 
@@ -234,7 +230,7 @@ class BlockedTable:
     """
 
     def __init__(
-        self, clusters: list[Counted], weights: np.ndarray, n_samples: int, least: float
+        self, clusters: list[Counted], weights, n_samples: int, least: float
     ) -> None:
         self.weights = weights
         self.n_samples = n_samples
@@ -253,13 +249,13 @@ class BlockedTable:
         highest = 1.0 if self.is_complete else 1 / np.sqrt(self.least)
         return float(np.exp2(np.ceil(np.log2(highest)) - SCALE_BITS))
 
-    def scale(self, rows: Ensemble) -> np.ndarray:
+    def scale(self, rows: Ensemble):
         """Return the factors of the rows of a similarity, (m,)."""
         if self.is_complete:
             return np.ones(len(rows))
         return 1 / np.sqrt(np.where(rows.coverage > 0, rows.coverage, 1))
 
-    def codes(self, block, first: int = 0) -> np.ndarray:
+    def codes(self, block, first: int = 0):
         """Return the labels of a block as positions among those of their partitions; -1: not seen.
 
         Raises
@@ -290,7 +286,7 @@ class BlockedTable:
             positions, groups, counts = distinct_rows(codes)
             yield self.ensemble(codes[positions], counts), groups
 
-    def ensemble(self, codes: np.ndarray, counts: np.ndarray) -> Ensemble:
+    def ensemble(self, codes, counts) -> Ensemble:
         """Return distinct rows as an ensemble, in which no row depends on the others."""
         return Ensemble(
             codes, counts, self.weights, self.n_clusters, max_tuples=_MAX_TUPLES
@@ -316,9 +312,7 @@ class KnownRows:
         The results by their names.
     """
 
-    def __init__(
-        self, table: BlockedTable, codes: np.ndarray, values: dict[str, np.ndarray]
-    ) -> None:
+    def __init__(self, table: BlockedTable, codes, values) -> None:
         for seed in count():  # until no two rows have one key: mostly at once
             keys, order = np.unique(hash_label_rows(codes, seed), return_index=True)
             if len(keys) == len(codes):
@@ -329,7 +323,7 @@ class KnownRows:
         self._keys = keys
         self._order = order.astype(np.int32)
 
-    def positions(self, codes: np.ndarray) -> np.ndarray:
+    def positions(self, codes):
         """Return where rows are among the distinct ones, (n_rows,), int.
 
         Raises
@@ -342,7 +336,7 @@ class KnownRows:
             raise changed("a label row is new")
         return self._order[places]
 
-    def of_block(self, block, name: str) -> np.ndarray:
+    def of_block(self, block, name: str):
         """Return the values of the rows of a block."""
         block = np.asarray(block)
         parts = []
@@ -365,9 +359,7 @@ class CountedRows(LabelTable):
         The whole table.
     """
 
-    def __init__(
-        self, codes: np.ndarray, counts: np.ndarray, table: BlockedTable
-    ) -> None:
+    def __init__(self, codes, counts, table: BlockedTable) -> None:
         first, groups, _ = distinct_rows(codes)
         self.codes = codes[first]
         self.counts = _count_groups(groups, counts, len(first))
@@ -379,6 +371,6 @@ class CountedRows(LabelTable):
     def __len__(self) -> int:
         return int(self.counts.sum())
 
-    def _distinct_rows(self, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
+    def _distinct_rows(self, weights) -> tuple[Ensemble, np.ndarray]:
         ensemble = Ensemble(self.codes, self.counts, weights, self.n_clusters)
         return ensemble.labelled_rows(np.arange(len(ensemble)))

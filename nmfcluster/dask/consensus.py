@@ -214,7 +214,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
                 rows = self._fit_drawn(local, X, table, rng)
             local.n_features_in_ = X.shape[1]
 
-            def by_rows(name: str, reference: np.ndarray) -> da.Array:
+            def by_rows(name: str, reference) -> da.Array:
                 """Return an array with an entry a sample, computed when it is asked for."""
                 of_block = partial(rows.of_block, name=name)
                 return by_blocks(X, of_block, reference.dtype, reference.shape[1:])
@@ -253,7 +253,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         best = factorize(problem, config, rng, coarse_size=consensus.COARSE)
 
         # improve the fit by passes, which need one function that sums over all blocks
-        def sum_blocks(function) -> Any:
+        def sum_blocks(function):
             return reduced(of_blocks(X, function), passes.add_sums)
 
         first = passes.first_target(problem.ensemble, best.H, table)
@@ -363,7 +363,7 @@ def _fit_exact(
     return blocks.KnownRows(table, source.codes, values)
 
 
-def _summarise(X: da.Array, weights: np.ndarray, most: int) -> blocks.TableSummary:
+def _summarise(X: da.Array, weights, most: int) -> blocks.TableSummary:
     """Return the summary of all blocks, checked."""
     summarise = partial(blocks.TableSummary.of_block, weights=weights, most=most)
     parts = of_blocks(X, summarise, with_first=True)

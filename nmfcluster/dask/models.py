@@ -97,7 +97,7 @@ def transform(model: Any, X: da.Array) -> da.Array:
     return by_blocks(X, partial(_transform, model), of_one.dtype, of_one.shape[1:])
 
 
-def _transform(model, block) -> np.ndarray:
+def _transform(model, block):
     return np.asarray(model.transform(np.asarray(block)))
 
 
@@ -116,7 +116,7 @@ def _checked(model, X, method: str) -> da.Array:
     return X
 
 
-def _predicted(model, block) -> np.ndarray:
+def _predicted(model, block):
     labels = np.asarray(model.predict(np.asarray(block)))
     if labels.dtype.kind not in "biu" or labels.ndim != 1:
         got = f"{labels.dtype} of shape {labels.shape}: {_ELSE}"

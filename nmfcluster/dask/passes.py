@@ -54,7 +54,7 @@ class Target:
     links: np.ndarray
     gram: np.ndarray
 
-    def grid(self, problem: BlockedTable) -> np.ndarray:
+    def grid(self, problem: BlockedTable):
         """Return units of the entries of every column, powers of two, (k,)."""
         links = self.links * problem.shares[:, None]
         lengths = np.diagonal(self.gram)
@@ -65,14 +65,14 @@ class Target:
         highest = np.maximum(ratios.max(axis=0), np.finfo(float).tiny)
         return np.exp2(np.ceil(np.log2(highest)) - SCALE_BITS)
 
-    def rows(self, rows: Ensemble, problem: BlockedTable) -> np.ndarray:
+    def rows(self, rows: Ensemble, problem: BlockedTable):
         """Return the rows of the factor that fit best, (m, k)."""
         B = rows.row_sums(problem.votes[:, None] * self.links)
         B = B * problem.scale(rows)[:, None]
         return np.ascontiguousarray(_solve_columns(B.T, self.gram).T)
 
 
-def _solve_columns(N: np.ndarray, G: np.ndarray) -> np.ndarray:
+def _solve_columns(N, G):
     """Return the columns f >= 0 that minimise ``f'Gf - 2 n'f``, each solved independently."""
     is_single = N.shape[1] == 1
     if is_single:  # numpy sums a column by itself in another order
@@ -85,7 +85,7 @@ def _solve_columns(N: np.ndarray, G: np.ndarray) -> np.ndarray:
     return F[:, :1] if is_single else F
 
 
-def first_target(rows: Ensemble, H: np.ndarray, problem: BlockedTable) -> Target:
+def first_target(rows: Ensemble, H, problem: BlockedTable) -> Target:
     """Return the target of the first pass, from the factor of a sample of the rows.
 
     Parameters
@@ -107,9 +107,7 @@ def first_target(rows: Ensemble, H: np.ndarray, problem: BlockedTable) -> Target
 # --- sums over blocks -----------------------------------------------------------------------------
 
 
-def sums_of_block(
-    block, problem: BlockedTable, target: Target, grid: np.ndarray
-) -> Sums:
+def sums_of_block(block, problem: BlockedTable, target: Target, grid) -> Sums:
     """Return the sums of a block over the rows that fit best.
 
     Parameters
@@ -152,7 +150,7 @@ def sums_of_block(
     return add_sums(parts)
 
 
-def counts_of_block(block, problem: BlockedTable, profiles: np.ndarray) -> Sums:
+def counts_of_block(block, problem: BlockedTable, profiles) -> Sums:
     """Return the counts in base clusters (n_profiles, C, k), and sizes (n_profiles, k).
 
     They are those of the clusters of the rows of a block by each profile.
@@ -184,9 +182,7 @@ def add_sums(parts: list[Sums]) -> Sums:
 # --- passes ---------------------------------------------------------------------------------------
 
 
-def next_target(
-    sums: Sums, problem: BlockedTable, grid: np.ndarray
-) -> tuple[Target, float]:
+def next_target(sums: Sums, problem: BlockedTable, grid) -> tuple[Target, float]:
     """Return the target of the next pass, and the loss of this one, its columns scaled best.
 
     Raises
@@ -227,7 +223,7 @@ class BlockedConsensus:
     contingency: np.ndarray
     profile: np.ndarray
 
-    def of_rows(self, rows: Ensemble, name: str) -> np.ndarray:
+    def of_rows(self, rows: Ensemble, name: str):
         """Return the "labels", "membership" or "confidence" of label rows."""
         P = membership(rows.row_sums(self.profile))
         if name == "membership":
@@ -238,7 +234,7 @@ class BlockedConsensus:
             return np.where(seen, labels, -1)
         return np.where(seen, rows.item_consensus(self.contingency, labels), 0)
 
-    def of_block(self, block, name: str) -> np.ndarray:
+    def of_block(self, block, name: str):
         """Return the "labels", "membership" or "confidence" of the rows of a block."""
         parts = []
         for rows, groups in self.table.distinct(np.asarray(block)):

@@ -1,6 +1,6 @@
 """Dask arrays in blocks of rows: checks of them, and work on every block."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import isnan
 from typing import Any
 
@@ -51,7 +51,7 @@ def read_rows(X, name: str = "X") -> da.Array:
     return X.rechunk((tuple(size for size in X.chunks[0] if size), -1))
 
 
-def on_block(function: Callable[..., Any], value, **options) -> Any:
+def on_block(function: Callable[..., Any], value, **options):
     """Call a function on a worker as a fit would: with one BLAS thread, underflow being 0."""
     with one_blas_thread(), np.errstate(under="ignore"):
         return function(value, **options)
@@ -60,9 +60,7 @@ def on_block(function: Callable[..., Any], value, **options) -> Any:
 _on_block = delayed(on_block, pure=False)
 
 
-def of_blocks(
-    X: da.Array, function: Callable[..., Any], with_first: bool = False
-) -> list[Any]:
+def of_blocks(X: da.Array, function: Callable[..., Any], with_first: bool = False):
     """Return a function of every block, as delayed objects.
 
     Parameters
@@ -103,9 +101,7 @@ def by_blocks(
     return da.concatenate(parts)
 
 
-def reduced(
-    parts: Sequence[Any], merge: Callable[[list[Any]], Any], fan_in: int = 8
-) -> Any:
+def reduced(parts, merge: Callable[[list[Any]], Any], fan_in: int = 8):
     """Merge delayed parts, `fan_in` at a time, and compute the result on the scheduler."""
     while len(parts) > 1:
         starts = range(0, len(parts), fan_in)
@@ -113,6 +109,6 @@ def reduced(
     return compute(parts[0])[0]
 
 
-def rows_at(X: da.Array, rows: np.ndarray) -> np.ndarray:
+def rows_at(X: da.Array, rows):
     """Return some rows of a Dask array, whose numbers increase, as an array in memory."""
     return np.asarray(X[rows])

@@ -105,9 +105,7 @@ class AgreementGraph(FittedSources):
         self._votes = vote_shares(self._duplicates)
         self._is_informative = np.array([R.size > 0 for R in residuals])
 
-    def prepare(
-        self, config: SolverConfig, weights: np.ndarray | None
-    ) -> tuple[np.ndarray, list[Any]]:
+    def prepare(self, config: SolverConfig, weights):
         self._n_clusters = config.n_clusters
         # the weights of informative sources: those of the user, or equal ones of those that agree
         prior = self._vote() if weights is None else weights
@@ -134,10 +132,10 @@ class AgreementGraph(FittedSources):
         self._residuals = [replace(R, stored=R.stored[:0]) for R in self._residuals]
         self._blocks_of_landmarks = None
 
-    def mix(self, weights: np.ndarray) -> FusedGraph:
+    def mix(self, weights) -> FusedGraph:
         return self._fuse(self._blocks(), weights)
 
-    def losses_of(self, W: np.ndarray) -> np.ndarray:
+    def losses_of(self, W):
         rows, H = self.row_column_factors(W)
         if self._square:
             rows = W[-self.n_compared :]
@@ -146,13 +144,13 @@ class AgreementGraph(FittedSources):
         ]
         return np.array(losses)
 
-    def mix_new(self, sources: list[Any]):
+    def mix_new(self, sources):
         new = [self._residuals[i].residual_of_new(sources[i]) for i in self._order]
         weights = self.weights[self._order]
         graph = fused_rows(new, weights, self._n_neighbors, self._distinct)
         return divide_by_degrees(graph, self.mixed.degrees)
 
-    def contributions(self) -> list[Any]:
+    def contributions(self):
         counting = [
             i for i in self._order if self.weights[i] > 0 and self._is_informative[i]
         ]
@@ -161,7 +159,7 @@ class AgreementGraph(FittedSources):
             found[i] = with_nonzero_data(self.mixed.A, values)
         return found
 
-    def _vote(self) -> np.ndarray:
+    def _vote(self):
         """Return the weights of sources that agree; in doubt, of those whose clusters stand out."""
         if not self._is_informative.any():
             warn(
@@ -182,7 +180,7 @@ class AgreementGraph(FittedSources):
         self._warn_of_votes(options, chosen)
         return chosen * self._votes
 
-    def _warn_of_votes(self, options: list[np.ndarray], chosen: np.ndarray) -> None:
+    def _warn_of_votes(self, options, chosen) -> None:
         """Warn of nearly equal sources, and if it is in doubt which sources count."""
         pairs = np.argwhere(np.triu(self._duplicates, 1))
         if len(pairs):
@@ -235,13 +233,13 @@ class AgreementGraph(FittedSources):
         n_neighbors = n_neighbors_to_keep([R], weights, self._n_clusters, distinct)
         return fused_graph([[R]], weights, n_neighbors, distinct).A
 
-    def _fuse(self, blocks, weights: np.ndarray) -> FusedGraph:
+    def _fuse(self, blocks, weights) -> FusedGraph:
         """Return the graph that weighted sources make, of blocks of their residuals."""
         weights = np.asarray(weights, dtype=np.float64)
         n_neighbors = self._count_neighbors(weights)
         return fused_graph(blocks, weights[self._order], n_neighbors, self._distinct)
 
-    def _count_neighbors(self, weights: np.ndarray) -> int | None:
+    def _count_neighbors(self, weights) -> int | None:
         """Return how many neighbours an object has with some weights; None: all."""
         return n_neighbors_to_keep(
             self._residuals, weights, self._n_clusters, self._distinct
@@ -256,7 +254,7 @@ class AgreementGraph(FittedSources):
             yield [self._residuals[i].residual_of_new(sources[i]) for i in self._order]
 
 
-def _clear_self_similarities(sources: list[Any]) -> None:
+def _clear_self_similarities(sources) -> None:
     """Set similarities of objects to themselves to 0, in which all sources agree.
 
     They are the largest of their row and of their column in every source.
@@ -279,7 +277,7 @@ def _clear_self_similarities(sources: list[Any]) -> None:
 # --- which sources count: those that agree with others --------------------------------------------
 
 
-def vote_shares(duplicates: np.ndarray) -> np.ndarray:
+def vote_shares(duplicates):
     """Return the share of a vote of every source, (L,): 1, or less if others are nearly equal.
 
     Parameters
@@ -291,9 +289,7 @@ def vote_shares(duplicates: np.ndarray) -> np.ndarray:
     return 1 / np.bincount(group)[group]
 
 
-def candidate_groups(
-    found: Agreement, duplicates: np.ndarray, is_informative: np.ndarray
-) -> list[np.ndarray]:
+def candidate_groups(found: Agreement, duplicates, is_informative):
     """Return the groups of sources that may count: masks of shape (L,).
 
     They are those of the largest group that agree, directly or by a chain. Where several groups
@@ -322,11 +318,11 @@ def candidate_groups(
     return [*largest, np.any(largest, axis=0)]
 
 
-def _components(adjacency: np.ndarray) -> np.ndarray:
+def _components(adjacency):
     return connected_components(sp.csr_array(adjacency), directed=False)[1]
 
 
-def read_source_weights(weights, names: tuple[str, ...]) -> np.ndarray | None:
+def read_source_weights(weights, names):
     """Return the user's weights of sources, which sum to 1; None if there are none.
 
     Parameters
@@ -359,7 +355,7 @@ def read_source_weights(weights, names: tuple[str, ...]) -> np.ndarray | None:
     return read / fsum(read)
 
 
-def check_connected(seen: np.ndarray, names: tuple[str, ...]) -> None:
+def check_connected(seen, names) -> None:
     """Raise if objects fall into groups that no source has in common.
 
     Parameters

@@ -438,7 +438,7 @@ class SimilarityFusionNMF(NMFClusterer):
         names = self._sources_.reader.read_new(self, X).index if is_frame else None
         return memberships if names is None else memberships.set_axis(names)
 
-    def _extend(self, X) -> np.ndarray:
+    def _extend(self, X):
         objects = self._sources_.reader.read_new(self, X)
         return self._sources_.extend(objects, np.arange(len(objects)), self._profile_)
 

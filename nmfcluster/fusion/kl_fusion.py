@@ -1,7 +1,5 @@
 """Fusion of the sources as they are: the model of Lange and Buhmann (2005), with losses in nats."""
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -70,18 +68,16 @@ class KLFusion(FittedSources):
         # sources are summed in an order of their own: so that rounding does not depend on theirs
         self._order = np.lexsort((self._sizes, self._entropies))
 
-    def prepare(
-        self, config: SolverConfig, weights: np.ndarray | None
-    ) -> tuple[np.ndarray, list[Any]]:
+    def prepare(self, config: SolverConfig, weights):
         n_sources = len(self.own)
         if weights is None:
             weights = np.full(n_sources, 1 / n_sources)
         return weights, []
 
-    def mix(self, weights: np.ndarray) -> FusedGraph:
+    def mix(self, weights) -> FusedGraph:
         return FusedGraph(self._weighted_sum(self.own, weights))
 
-    def losses_of(self, W: np.ndarray) -> np.ndarray:
+    def losses_of(self, W):
         rows, columns = self.row_column_factors(W)
         mass = np.log(float(rows.sum(axis=0) @ columns.sum(axis=0)))
         losses = [cross_entropy(source, rows, columns) + mass for source in self.own]
@@ -89,14 +85,14 @@ class KLFusion(FittedSources):
             return np.array(losses) - self._entropies
         return np.array(losses)
 
-    def mix_new(self, sources: list[Any]):
+    def mix_new(self, sources):
         return self._weighted_sum(sources, self.weights)
 
-    def contributions(self) -> list[Any]:
+    def contributions(self):
         scales = self.weights / self._sizes
         return [w * sp.csr_array(S) for w, S in zip(scales, self.own, strict=True)]
 
-    def _weighted_sum(self, sources: list[Any], weights: np.ndarray):
+    def _weighted_sum(self, sources, weights):
         """Return the mixture of sources: sparse if all of those with a weight are."""
         scales = (weights / self._sizes).astype(self.dtype)
         terms = [(scales[i], sources[i]) for i in self._order if scales[i] > 0]

@@ -44,7 +44,7 @@ class DensePairs:
         ``-sum p log p``, in nats.
     """
 
-    def __init__(self, matrix: np.ndarray) -> None:
+    def __init__(self, matrix) -> None:
         self._matrix = matrix
         self._size = total(matrix) or 1.0
         self._blocks = list(row_blocks(len(matrix), _DENSE_ROWS))
@@ -53,7 +53,7 @@ class DensePairs:
             entropy_of(matrix[rows], self._size) for rows in self._blocks
         )
 
-    def ratio_product(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+    def ratio_product(self, W, H):
         """Return ``(P / (W H')) W``, the quotient entry by entry, for a symmetric ``W H'``.
 
         Parameters
@@ -73,7 +73,7 @@ class DensePairs:
             product[rows.stop :] += ratio[:, rows.stop - rows.start :].T @ W[rows]
         return product / self._size
 
-    def cross_entropy(self, W: np.ndarray, H: np.ndarray) -> float:
+    def cross_entropy(self, W, H) -> float:
         """Return ``-sum_ij p_ij log (W H')_ij`` for a symmetric ``W H'``, in nats."""
         return cross_entropy(self._matrix, W, H)
 
@@ -105,13 +105,13 @@ class SparsePairs:
         sums = np.bincount(i, self._values, n) + np.bincount(j, self._values, n)
         self.margin = sums.astype(matrix.dtype)
 
-    def ratio_product(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+    def ratio_product(self, W, H):
         quotients = self._values / _entries(W, H, self._rows, self._columns)
         stored = (quotients, self._columns, self._indptr)
         half = sp.csr_array(stored, shape=(len(W), len(W)))
         return half @ W + half.T @ W
 
-    def cross_entropy(self, W: np.ndarray, H: np.ndarray) -> float:
+    def cross_entropy(self, W, H) -> float:
         losses = self._values * np.log(_entries(W, H, self._rows, self._columns))
         loss = 0.0
         for block in row_blocks(len(losses), _SPARSE_ENTRIES):
@@ -127,7 +127,7 @@ def make_pairs(matrix) -> Pairs:
     return SparsePairs(matrix) if sp.issparse(matrix) else DensePairs(matrix)
 
 
-def cross_entropy(S, W: np.ndarray, H: np.ndarray) -> float:
+def cross_entropy(S, W, H) -> float:
     """Return ``-sum_ij p_ij log (W H')_ij`` of a matrix scaled to sum to 1, in nats.
 
     Parameters
@@ -148,7 +148,7 @@ def cross_entropy(S, W: np.ndarray, H: np.ndarray) -> float:
     return loss / (total(S) or 1.0)
 
 
-def unexplained_share(S: sp.csr_array, W: np.ndarray, H: np.ndarray) -> float:
+def unexplained_share(S: sp.csr_array, W, H) -> float:
     r"""Return the share of the information in pairs that a model leaves unexplained.
 
     Pairs are drawn by the model or, with a probability of their own, by independent objects:
@@ -194,7 +194,7 @@ def unexplained_share(S: sp.csr_array, W: np.ndarray, H: np.ndarray) -> float:
     return float(1 - p @ np.log(1 - share + share * ratios) / information)
 
 
-def explained_by_clusters(S, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+def explained_by_clusters(S, W, H):
     """Return what every cluster explains of the pairs of a matrix, (k,), in nats times its sum.
 
     ``sum_ij s_ij t_ij log(m_ij / (m_i. m_.j))`` for the model ``M = W H'``, scaled to sum to 1,
@@ -222,9 +222,7 @@ def explained_by_clusters(S, W: np.ndarray, H: np.ndarray) -> np.ndarray:
     return explained
 
 
-def _entries(
-    W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray
-) -> np.ndarray:
+def _entries(W, H, rows, columns):
     """Return entries of ``W H'``, some at a time: their rows of factors stay in the cache."""
     entries = np.empty(len(rows), dtype=W.dtype)
     for start in range(0, len(rows), _SPARSE_ENTRIES):
@@ -235,7 +233,7 @@ def _entries(
     return entries
 
 
-def entropy_of(values: np.ndarray, size: float = 1.0) -> float:
+def entropy_of(values, size: float = 1.0) -> float:
     """Return ``-sum p log p`` for ``p = values / size``, in float64."""
     return float(entr(values.astype(np.float64) / size).sum())
 
@@ -272,14 +270,14 @@ class FusionObjective:
         """Scale of a change of the loss."""
         return 1.0 if self.relative else self.max_loss
 
-    def loss(self, W: np.ndarray) -> float:
+    def loss(self, W) -> float:
         """Return the loss of a factor W, (n, k), that sums to 1."""
         pairs = self.pairs
         loss = pairs.cross_entropy(W, W / W.sum(axis=0)) - pairs.entropy - self.shift
         return loss / self.max_loss if self.relative else loss
 
 
-def gibbs_weights(losses: np.ndarray, eta: float, prior: np.ndarray) -> np.ndarray:
+def gibbs_weights(losses, eta: float, prior):
     """Return the weights ``a_l ~ p_l exp(-x_l / eta)`` that are best for losses (eq. 7).
 
     They minimise ``a'x + eta D(a || p)``; with equal p that is ``a'x - eta H(a)``, but for a
@@ -316,7 +314,7 @@ def gibbs_weights(losses: np.ndarray, eta: float, prior: np.ndarray) -> np.ndarr
     return shares / fsum(shares)  # the same in any order of the sources
 
 
-def smallest_objective(losses: np.ndarray, eta: float, prior: np.ndarray) -> float:
+def smallest_objective(losses, eta: float, prior) -> float:
     """Return the smallest ``a'x + eta D(a || p)``: ``-eta log sum_l p_l exp(-x_l / eta)``.
 
     It lies between the smallest loss, for eta 0, and the mean loss, for infinity.

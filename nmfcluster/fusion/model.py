@@ -6,7 +6,6 @@ and gives both parts the same probability. The loss of a model and the largest l
 larger by log 2 than for ``P``, as the graph also holds which end of a pair is an object.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import log
@@ -49,13 +48,13 @@ _KMEANS_RUNS = 5  # on eigenvectors, which are few: a single run is not always t
 _WEIGHTS_TOL = 1e-3  # weights have converged below this change, which moves no object
 
 
-def _make_positive(W: np.ndarray) -> np.ndarray:
+def _make_positive(W):
     """Return a factor with entries above 0 that sum to 1."""
     W = np.maximum(W, _SMALLEST[W.dtype.itemsize])
     return W / W.sum()
 
 
-def em_step(objective: FusionObjective, W: np.ndarray) -> np.ndarray:
+def em_step(objective: FusionObjective, W):
     r"""Return the factor after one step of expectation and maximisation.
 
     With :math:`R = P / (W H')`, entry by entry, and :math:`W = H \mathrm{diag}(q)`,
@@ -81,7 +80,7 @@ def em_step(objective: FusionObjective, W: np.ndarray) -> np.ndarray:
     return _make_positive(H * objective.pairs.ratio_product(W, H))
 
 
-def extrapolate_steps(step, W: np.ndarray) -> list[np.ndarray]:
+def extrapolate_steps(step, W):
     """Return where three extrapolated steps lead, and where two plain ones do.
 
     SQUAREM [1]_: the second step shows how fast the first one shrinks. Extrapolated, the two jump
@@ -107,7 +106,7 @@ def extrapolate_steps(step, W: np.ndarray) -> list[np.ndarray]:
     return [step(_make_positive(extrapolated)), twice]
 
 
-def fusion_nmf(objective: FusionObjective, W: np.ndarray) -> Steps:
+def fusion_nmf(objective: FusionObjective, W) -> Steps:
     """Minimise the divergence of pairs from the model by extrapolated EM steps.
 
     If these would raise it, plain EM steps are taken, which cannot: the loss never rises.
@@ -154,11 +153,11 @@ class Fusion(Factorization):
     objective: FusionObjective
 
     @property
-    def core(self) -> np.ndarray:
+    def core(self):
         """``diag(q)``: the probability of every cluster, (k, k)."""
         return np.diag(self.best.factors[0].sum(axis=0))
 
-    def posterior(self, dtype: np.dtype) -> np.ndarray:
+    def posterior(self, dtype: np.dtype):
         """Return the probability of the clusters given the object, (n, k).
 
         The row of an object that is in no pair is 0: nothing is known of it, and it tells nothing
@@ -184,7 +183,7 @@ class SpectralStarts:
         self._n_clusters = n_clusters
 
     @cached_property
-    def _spectrum(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _spectrum(self):
         """Degrees, and leading eigenvalues and vectors of the matrix over their roots.
 
         Degrees are the sums of rows without the diagonal. If all are 0, there are no eigenvalues.
@@ -198,7 +197,7 @@ class SpectralStarts:
         values, vectors = leading_eigenpairs(scaled, min(self._n_clusters, n))
         return degrees, values, vectors
 
-    def rotated(self) -> np.ndarray:
+    def rotated(self):
         """Return W from eigenvectors rotated towards the axes, (n, k); its scale is of no use."""
         degrees, values, vectors = self._spectrum
         H = rotate_to_axes(values, vectors, self._n_clusters)
@@ -206,7 +205,7 @@ class SpectralStarts:
         H += 1e-3 * H.mean()  # an entry that begins at 0 stays there
         return H * H.sum(axis=0)
 
-    def clustered(self) -> np.ndarray:
+    def clustered(self):
         """Return W of clusters that k-means finds in the rows of the eigenvectors, (n, k)."""
         degrees, _, vectors = self._spectrum
         kmeans = KMeans(vectors.shape[1], n_init=_KMEANS_RUNS, random_state=0)
@@ -215,7 +214,7 @@ class SpectralStarts:
         H = np.eye(self._n_clusters)[labels] + 0.1 / self._n_clusters
         return H * degrees[:, None]
 
-    def start(self, objective: FusionObjective, by_kmeans: bool) -> np.ndarray:
+    def start(self, objective: FusionObjective, by_kmeans: bool):
         """Return the factor where a run starts, after some EM steps, (n, k)."""
         degrees = self._spectrum[0]
         if not degrees.any():  # a similarity of 0 has no clusters
@@ -236,8 +235,8 @@ def fit_fusion(
     *,
     relative: bool,
     symmetric: bool = True,
-    single_matrices: Sequence[Any] = (),
-    previous: np.ndarray | None = None,
+    single_matrices=(),
+    previous=None,
 ) -> Fusion:
     """Fit the factor to the pairs of a matrix; the run with the smallest loss is kept.
 
@@ -401,21 +400,19 @@ class FittedSources:
         self.symmetric = sample.symmetric
         self.n_compared = len(sample.compared)
 
-    def mix(self, weights: np.ndarray):
+    def mix(self, weights):
         """Return the mixture of the sources with these weights."""
         raise NotImplementedError
 
-    def losses_of(self, W: np.ndarray) -> np.ndarray:
+    def losses_of(self, W):
         """Return the loss of every source by a model, (L,)."""
         raise NotImplementedError
 
-    def mix_new(self, sources: list[Any]):
+    def mix_new(self, sources):
         """Return the mixture of the similarities of other objects, {ndarray, csr_array} (m, p)."""
         raise NotImplementedError
 
-    def prepare(
-        self, config: SolverConfig, weights: np.ndarray | None
-    ) -> tuple[np.ndarray, Sequence[Any]]:
+    def prepare(self, config: SolverConfig, weights):
         """Return weights before anything is known of the model, and matrices of single sources.
 
         `weights` are the user's own, or None. Runs start from the matrices, of shape (n, p).
@@ -425,9 +422,7 @@ class FittedSources:
     def release(self) -> None:
         """Let go of what a fit alone needs."""
 
-    def fit(
-        self, config: SolverConfig, eta: float, user_weights: np.ndarray | None
-    ) -> None:
+    def fit(self, config: SolverConfig, eta: float, user_weights) -> None:
         """Find the model and the weights in turn: the nested alternation of the paper, section 3.
 
         Parameters
@@ -479,9 +474,9 @@ class FittedSources:
         self,
         objects,
         order: CanonicalOrder,
-        posterior: np.ndarray,
-        profile: np.ndarray,
-    ) -> np.ndarray:
+        posterior,
+        profile,
+    ):
         """Return the similarity of all objects to every cluster, (n_samples, n_clusters).
 
         Rows of the fitted objects are the first ones of the posterior, and equal objects have
@@ -505,7 +500,7 @@ class FittedSources:
             )
         return rows
 
-    def extend(self, objects, numbers: np.ndarray, profile: np.ndarray) -> np.ndarray:
+    def extend(self, objects, numbers, profile):
         """Return the similarity of some objects to every cluster, (n_numbers, n_clusters).
 
         It is ``S @ profile`` for the mixture S of the similarities to the fitted objects, for some
@@ -523,9 +518,7 @@ class FittedSources:
             blocks.append(block)
         return np.concatenate(blocks)
 
-    def row_column_factors(
-        self, W: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def row_column_factors(self, W=None):
         """Return the factors of ``W H'`` for objects, and for those that they are compared with.
 
         W is the factor of a run, by default that of the model.
@@ -537,7 +530,7 @@ class FittedSources:
             return W, H
         return W[: -self.n_compared], H[-self.n_compared :]
 
-    def labels_of_source(self, number: int, config: SolverConfig) -> np.ndarray:
+    def labels_of_source(self, number: int, config: SolverConfig):
         """Return the clusters of the first objects by one source; -1: it did not see the object."""
         matrix = self.own[number]
         fusion = fit_fusion(

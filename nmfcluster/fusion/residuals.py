@@ -73,7 +73,7 @@ class Residual:
     square: bool
 
     @property
-    def seen(self) -> np.ndarray:
+    def seen(self):
         """Which objects the source saw, in its rows, (n,), bool."""
         return self.rows > 0
 
@@ -84,7 +84,7 @@ class Residual:
         most = _DENSE_GRAPH * isqrt(N.shape[1]) * N.shape[0]
         return sp.issparse(N) and N.nnz <= most
 
-    def restrict_to(self, objects: np.ndarray) -> Residual:
+    def restrict_to(self, objects) -> Residual:
         """Return the residual of some objects alone, which are positions."""
         N = self.stored[objects]
         columns = self.columns
@@ -107,7 +107,7 @@ class Residual:
         rows = sums_of(N, axis=1) / (self.columns.sum() or 1.0)
         return _subtract_expected(replace(self, stored=N, rows=rows, square=False))
 
-    def block(self, rows: slice) -> np.ndarray:
+    def block(self, rows: slice):
         """Return some rows of R as an array, in float32, with what stands on its diagonal."""
         if not sp.issparse(self.stored):
             return self.stored[rows]
@@ -115,7 +115,7 @@ class Residual:
         block -= np.outer(self.rows[rows].astype(np.float32), self.columns)
         return block
 
-    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def entries(self, rows, columns):
         """Return entries of R, off its diagonal, in float64."""
         stored = np.asarray(self.stored[rows, columns], dtype=np.float64).ravel()
         if not sp.issparse(self.stored):
@@ -151,7 +151,7 @@ def compute_residual(source, square: bool) -> Residual:
     return _residual_of_scaled(N, degrees, square)
 
 
-def _residual_of_scaled(N, degrees: np.ndarray, square: bool) -> Residual:
+def _residual_of_scaled(N, degrees, square: bool) -> Residual:
     """Return the residual of a source that is divided by the roots of its sums."""
     row_sums = sums_of(N, axis=1)
     if square:
@@ -201,7 +201,7 @@ def _clean(source, square: bool):
     return cleaned
 
 
-def _divide_by_roots(S, row_degrees: np.ndarray, column_degrees: np.ndarray):
+def _divide_by_roots(S, row_degrees, column_degrees):
     """Return a source divided by the roots of its sums; an array is written to."""
     row_factors = storage.safe_inverse(np.sqrt(row_degrees))
     column_factors = storage.safe_inverse(np.sqrt(column_degrees))
@@ -214,7 +214,7 @@ def _divide_by_roots(S, row_degrees: np.ndarray, column_degrees: np.ndarray):
     return S
 
 
-def sums_of(array, axis: int) -> np.ndarray:
+def sums_of(array, axis: int):
     """Return the sums of a matrix along an axis, in float64."""
     return np.asarray(array.sum(axis=axis, dtype=np.float64)).ravel()
 
@@ -289,11 +289,11 @@ def inner_product(one: Residual, other: Residual) -> float:
     return product - expected
 
 
-def _bilinear_form(u: np.ndarray, stored, v: np.ndarray) -> float:
+def _bilinear_form(u, stored, v) -> float:
     return float(u @ (stored @ v.astype(stored.dtype)))
 
 
-def find_duplicates(residuals: list[Residual], found: Agreement) -> np.ndarray:
+def find_duplicates(residuals: list[Residual], found: Agreement):
     """Return which sources are nearly equal, (L, L), bool.
 
     Their residuals correlate, and so do those of the pairs that both call similar by themselves:
@@ -322,7 +322,7 @@ def _are_equal_inside(one: Residual, other: Residual) -> bool:
     return not (a_varies or b_varies)
 
 
-def _centred_entries(R: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def _centred_entries(R, mask):
     """Return the entries of a mask minus their mean in every row."""
     n = np.maximum(mask.sum(axis=1), 1)
     means = np.where(mask, R, 0).sum(axis=1, dtype=np.float64) / n
@@ -352,7 +352,7 @@ class FusedGraph(NamedTuple):
 
 def n_neighbors_to_keep(
     residuals: list[Residual],
-    weights: np.ndarray,
+    weights,
     n_clusters: int,
     distinct=slice(None),
 ) -> int | None:
@@ -381,7 +381,7 @@ def n_neighbors_to_keep(
 
 def fused_graph(
     blocks: Iterable[list[Residual]],
-    weights: np.ndarray,
+    weights,
     n_neighbors: int | None,
     distinct=slice(None),
 ) -> FusedGraph:
@@ -419,7 +419,7 @@ def fused_graph(
 
 def fused_rows(
     residuals: list[Residual],
-    weights: np.ndarray,
+    weights,
     n_neighbors: int | None,
     distinct=slice(None),
 ) -> sp.csr_array:
@@ -463,13 +463,13 @@ def fused_rows(
     )
 
 
-def _counting(residuals: list[Residual], weights: np.ndarray) -> list[Any]:
+def _counting(residuals: list[Residual], weights):
     """Return the sources that count, and their weights."""
     pairs = zip(residuals, weights, strict=True)
     return [(R, float(w)) for R, w in pairs if w > 0 and R.size > 0]
 
 
-def _contributions(counting, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _contributions(counting, rows, columns):
     """Return what every source adds to some entries of R, (n_counting, n_pairs), in float32."""
     parts = np.zeros((len(counting), len(rows)), dtype=np.float32)
     total_weights = np.zeros(len(rows))
@@ -502,7 +502,7 @@ def _nearest_of_rows(counting, rows: slice, n_neighbors: int, distinct) -> sp.cs
     )
 
 
-def divide_by_degrees(graph, column_degrees: np.ndarray):
+def divide_by_degrees(graph, column_degrees):
     """Return the entries divided by the roots of the degrees of both objects.
 
     Those of rows are their sums, those of columns are given. A degree counts as at least the entry

@@ -59,7 +59,7 @@ ALLOWED = {**OPTIONS, "n_jobs": _compat.N_JOBS, "random_state": _compat.RANDOM_S
 # --- what base clusterers are fitted to ------------------------------------------------
 
 
-def base_clusterers(estimator) -> list[Any]:
+def base_clusterers(estimator):
     """Return the base clusterers that take turns."""
     if estimator is None:
         landmarks = LandmarkSpectral(n_landmarks=_DEFAULT_LANDMARKS)
@@ -80,7 +80,7 @@ def is_builtin(base) -> bool:
     return builtin and getattr(base, "copy_x", True)
 
 
-def pairwise_kind(bases: list[Any], X) -> str | None:
+def pairwise_kind(bases, X) -> str | None:
     """Return whether clusterers need "distances" or "similarities" of all pairs in X.
 
     None stands for features.
@@ -106,7 +106,7 @@ def pairwise_kind(bases: list[Any], X) -> str | None:
     return kind
 
 
-def read_base_input(X, bases: list[Any], estimator=None) -> tuple[Any, str | None]:
+def read_base_input(X, bases, estimator=None):
     """Return X as base clusterers are fitted to it, and its `pairwise_kind`.
 
     A data frame of pairs gets its columns in the order of its rows. `estimator` is the one
@@ -124,9 +124,7 @@ def read_base_input(X, bases: list[Any], estimator=None) -> tuple[Any, str | Non
     return read_checked(X, options, estimator=estimator), pairs
 
 
-def check_options(
-    bases: list[Any], pairs: str | None, passthrough: bool
-) -> dict[str, Any] | None:
+def check_options(bases, pairs: str | None, passthrough: bool):
     """Return the options of scikit-learn's checks of X; None: it is passed on unconverted."""
     if passthrough:
         return None
@@ -136,11 +134,11 @@ def check_options(
 
 def read_checked(
     X,
-    options: dict[str, Any] | None,
+    options,
     name: str = "X",
     estimator=None,
     reset: bool = True,
-) -> Any:
+):
     """Return X as floats, or unconverted without options, see `check_options`."""
     if options is None:
         return read_unconverted(X, name, estimator, reset)
@@ -156,7 +154,7 @@ def read_unconverted(
     reset: bool = True,
     wanted: str = "one table",
     ensure_2d: bool = False,
-) -> Any:
+):
     """Return a data frame, or an array of anything, with its columns checked."""
     validation.check_container(X, name, wanted)
     if hasattr(X, "columns"):
@@ -175,7 +173,7 @@ def read_unconverted(
     return X
 
 
-def read_label_table(estimator, X, reset: bool = True) -> Any:
+def read_label_table(estimator, X, reset: bool = True):
     """Return a table of labels with its columns checked and its entries untouched."""
     wanted = "one table of labels"
     return read_unconverted(X, "X", estimator, reset, wanted, ensure_2d=True)
@@ -212,7 +210,7 @@ def is_finite(X) -> bool:
     return float_type(X) is not None and not np.isnan(float(X.max()))
 
 
-def sortable_numbers(X) -> Any:
+def sortable_numbers(X):
     """Return numbers that differ where samples do, by which samples are sorted."""
     if float_type(X) is not None:
         return X
@@ -224,7 +222,7 @@ def sortable_numbers(X) -> Any:
     return numbers.reshape(-1, 1).astype(float)
 
 
-def take_part(X, samples: Drawn, features: Drawn, pairs: str | None, clusterer) -> Any:
+def take_part(X, samples: Drawn, features: Drawn, pairs: str | None, clusterer):
     """Return some samples and features of X; of pairs, those of the samples. None: all.
 
     A clusterer that may write to X gets a copy.
@@ -247,8 +245,8 @@ def predict_labels(
     X_train,
     pairs: str | None,
     features: Drawn,
-    labels: np.ndarray,
-) -> np.ndarray:
+    labels,
+):
     """Return the labels of new samples: as predicted, or of the nearest that the run saw."""
     if pairs is not None:
         return labels_of_pairs(X, pairs, labels)
@@ -266,7 +264,7 @@ def predict_labels(
     return labels[seen[nearest_samples(train, new)]]
 
 
-def labels_of_pairs(X, pairs: str, labels: np.ndarray) -> np.ndarray:
+def labels_of_pairs(X, pairs: str, labels):
     """Return the labels of new samples by their pairs with all that were partitioned, X.
 
     Each has that of the nearest, or most similar, sample that the run saw; of several such the
@@ -285,7 +283,7 @@ def labels_of_pairs(X, pairs: str, labels: np.ndarray) -> np.ndarray:
     return predicted
 
 
-def nearest_samples(X_train, X) -> np.ndarray:
+def nearest_samples(X_train, X):
     """Return the index of the nearest row of `X_train` for every row of `X`."""
     exponent = storage.scaling_exponent(X_train, 2)
     samples = canonical_order(
@@ -532,7 +530,7 @@ def run_base_clusterers(
     runs: list[BaseRun],
     pairs: str | None,
     n_jobs: int | None,
-    sample_weight: np.ndarray | None = None,
+    sample_weight=None,
     after_each: ProgressCallback | None = None,
 ) -> BasePartitions:
     """Return the base partitions that clusterers find in X, see `read_base_input`.
@@ -588,10 +586,10 @@ def _run(
     pairs: str | None,
     is_default: bool,
     order: CanonicalOrder | None,
-    sample_weight: np.ndarray | None,
+    sample_weight,
     estimator,
     run: BaseRun,
-) -> tuple[Any, np.ndarray]:
+):
     """Return the fitted clusterer and its labels, -1 for samples that it did not see.
 
     X was read for a default clusterer; `order` is the canonical order of all samples.
@@ -644,7 +642,7 @@ def _run_parameters(estimator, n_clusters: int, seed: int) -> dict[str, int]:
     return parameters
 
 
-def _kept_runs(bases: list[Any], results: list[Any]) -> np.ndarray:
+def _kept_runs(bases, results):
     """Return whether each run found clusters; warn of the others, raise where these are all."""
     total = f"{len(results)} base runs"
     failed = {t: run for t, run in enumerate(results) if isinstance(run, Exception)}

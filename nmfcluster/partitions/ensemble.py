@@ -10,7 +10,6 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -65,14 +64,12 @@ class Ensemble:
     self_weight: float = 1.0
 
     @classmethod
-    def from_table(
-        cls, codes: np.ndarray, weights: np.ndarray
-    ) -> tuple[Ensemble, np.ndarray]:
+    def from_table(cls, codes, weights) -> tuple[Ensemble, np.ndarray]:
         """Return the ensemble of an encoded table, and the distinct row of every sample."""
         first, groups, counts = coded.distinct_rows(codes)
         return cls(codes, counts, weights, coded.cluster_counts(codes), first), groups
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self):
         """Return the distinct rows alone: workers need no table of all samples."""
         state = {**vars(self), "table": self.codes, "rows": None}
         state.pop("codes", None)  # they are the table now
@@ -82,7 +79,7 @@ class Ensemble:
         return len(self.counts)
 
     @cached_property
-    def codes(self) -> np.ndarray:
+    def codes(self):
         """Distinct label rows, (m, T); a large table is better read in blocks."""
         return self.table if self.rows is None else self.table[self.rows]
 
@@ -101,7 +98,7 @@ class Ensemble:
             self.table, self.n_clusters, rows=self.rows, most=self.max_tuples
         )
 
-    def row_sums(self, per_cluster: np.ndarray) -> np.ndarray:
+    def row_sums(self, per_cluster):
         """Return Z X: for every row, the sum of the rows of X of its clusters.
 
         Parameters
@@ -115,7 +112,7 @@ class Ensemble:
         J, A = self._factors
         return J @ (A @ per_cluster)
 
-    def cluster_sums(self, per_row: np.ndarray) -> np.ndarray:
+    def cluster_sums(self, per_row):
         """Return Z' X: for every cluster of every partition, the sum over its rows.
 
         Parameters
@@ -130,12 +127,12 @@ class Ensemble:
         return A.T @ (J.T @ per_row)
 
     @cached_property
-    def offsets(self) -> np.ndarray:
+    def offsets(self):
         """Number of the first cluster of every partition, (T,)."""
         return np.concatenate([[0], np.cumsum(self.n_clusters)[:-1]])
 
     @cached_property
-    def cluster_weights(self) -> np.ndarray:
+    def cluster_weights(self):
         """Weight of its partition for every cluster."""
         return np.repeat(self.weights, self.n_clusters)
 
@@ -144,7 +141,7 @@ class Ensemble:
         """Whether every partition saw all rows."""
         return bool(self.table.min() >= 0 or self.codes.min() >= 0)
 
-    def seen_sums(self, per_partition: np.ndarray) -> np.ndarray:
+    def seen_sums(self, per_partition):
         """Return, for every row, the sum over the partitions that saw it, (m, k).
 
         Parameters
@@ -154,7 +151,7 @@ class Ensemble:
         return self.row_sums(np.repeat(per_partition, self.n_clusters, axis=0))
 
     @cached_property
-    def coverage(self) -> np.ndarray:
+    def coverage(self):
         """Total weight of the partitions that saw each row, (m,)."""
         if self._sums_by_all_rows:
             return np.full(len(self), self.weights.sum())
@@ -166,11 +163,11 @@ class Ensemble:
         return self.max_tuples is None and self.is_complete
 
     @cached_property
-    def sizes(self) -> np.ndarray:
+    def sizes(self):
         """Number of samples of every cluster of every partition, (sum of n_clusters,)."""
         return self.cluster_sums(self.counts.astype(np.float64))
 
-    def similarity(self, dtype, votes: np.ndarray, scale: np.ndarray) -> Similarity:
+    def similarity(self, dtype, votes, scale) -> Similarity:
         """Return the co-association, collapsed to the distinct rows.
 
         Parameters
@@ -191,7 +188,7 @@ class Ensemble:
         inner = Factored(A.astype(dtype, copy=False), votes)
         return Factored(J.astype(dtype, copy=False), inner, scale)
 
-    def contingency(self, memberships: np.ndarray) -> np.ndarray:
+    def contingency(self, memberships):
         """Return Z' diag(counts) memberships: samples that base and consensus clusters share.
 
         Parameters
@@ -201,11 +198,11 @@ class Ensemble:
         """
         return self.cluster_sums(memberships * self.counts[:, None])
 
-    def seen_sizes(self, contingency: np.ndarray) -> np.ndarray:
+    def seen_sizes(self, contingency):
         """Return the number of samples of every cluster that each partition saw, (T, k)."""
         return np.add.reduceat(contingency, self.offsets, axis=0)
 
-    def hard_loss(self, indicator: np.ndarray) -> float:
+    def hard_loss(self, indicator) -> float:
         """Return the loss of a partition: the weighted mean of its distances to all of them.
 
         This is eq. 12 of Li et al. up to a constant, the number of ordered pairs on which two
@@ -218,7 +215,7 @@ class Ensemble:
         constant = float(self.cluster_weights @ self.sizes**2)
         return float(constant - 2 * shared + (self.weights * pairs).sum())
 
-    def cluster_profile(self, memberships: np.ndarray) -> np.ndarray:
+    def cluster_profile(self, memberships):
         """Return the mean co-association of base clusters with consensus clusters.
 
         ``indicator(labels of a sample) @ profile`` is the mean co-association of the sample with
@@ -250,13 +247,13 @@ class Ensemble:
         drawn = np.bincount(chosen, minlength=len(self))
         return self._of_counts(drawn)
 
-    def _of_counts(self, counts: np.ndarray) -> Ensemble:
+    def _of_counts(self, counts) -> Ensemble:
         """Return the rows that count by other numbers of samples."""
         kept = np.flatnonzero(counts)
         rows = kept if self.rows is None else self.rows[kept]
         return replace(self, counts=counts[kept], rows=rows)
 
-    def labelled_rows(self, groups: np.ndarray) -> tuple[Ensemble, np.ndarray]:
+    def labelled_rows(self, groups) -> tuple[Ensemble, np.ndarray]:
         """Return the rows that count and that some partition saw, and which samples have.
 
         Parameters
@@ -276,7 +273,7 @@ class Ensemble:
         new_rows = np.where(counting, np.cumsum(counting) - 1, -1)
         return self._of_counts(np.where(counting, self.counts, 0)), new_rows[groups]
 
-    def agreement(self, contingency: np.ndarray) -> np.ndarray:
+    def agreement(self, contingency):
         """Return the adjusted Rand index of every partition with a consensus, (T,).
 
         Parameters
@@ -285,7 +282,7 @@ class Ensemble:
             `contingency` of the consensus' indicator.
         """
 
-        def pairs(counts: np.ndarray) -> np.ndarray:
+        def pairs(counts):
             return counts * (counts - self.self_weight) / 2
 
         seen_sizes = self.seen_sizes(contingency)
@@ -296,7 +293,7 @@ class Ensemble:
         total = np.where(total > 0, total, 1)
         return coded.adjusted_rand(both, in_partition, in_consensus, total)
 
-    def item_consensus(self, contingency: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def item_consensus(self, contingency, labels):
         """Return how often a sample shares a cluster with the others of its consensus cluster.
 
         Parameters
@@ -353,7 +350,7 @@ class EnsembleProblem(Problem):
     def __init__(
         self,
         ensemble: Ensemble,
-        groups: np.ndarray | None,
+        groups,
         dtype: np.dtype,
         normalize: bool,
     ) -> None:
@@ -396,7 +393,7 @@ class EnsembleProblem(Problem):
             return self._best_profile(membership(H))[0]
         return self.ensemble.hard_loss(one_hot(H.argmax(axis=1), H.shape[1]))
 
-    def hard_loss(self, indicator: np.ndarray) -> float:
+    def hard_loss(self, indicator) -> float:
         r"""Return the smallest normalised loss of a factor whose rows have one entry, as here.
 
         With :math:`u_c` the column of cluster c times the root of the mass of the samples, scaled
@@ -408,7 +405,7 @@ class EnsembleProblem(Problem):
             self.objective.constant, self._votes, N, self.mass @ indicator
         )
 
-    def _best_profile(self, shares: np.ndarray) -> tuple[float, np.ndarray]:
+    def _best_profile(self, shares) -> tuple[float, np.ndarray]:
         """Return the smallest hard loss over the powers of sizes, and the profile it has."""
         undivided = self.ensemble.cluster_profile(shares)
         best = np.inf, undivided
@@ -426,7 +423,7 @@ class EnsembleProblem(Problem):
             self.ensemble.sample(size, rng), None, self.dtype, self.normalize
         )
 
-    def extended(self, part: Problem, H: np.ndarray) -> np.ndarray:
+    def extended(self, part: Problem, H):
         """Return the factor of all rows that fits best to the factor of a part of the samples."""
         assert isinstance(part, EnsembleProblem)
         rows = H / np.sqrt(part.counts)[:, None]
@@ -438,7 +435,7 @@ class EnsembleProblem(Problem):
         fitted *= np.sqrt(self.counts)[:, None]
         return fitted.astype(H.dtype, copy=False)
 
-    def memberships(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def memberships(self, shares):
         """Return memberships of the distinct rows, and a profile for those of new samples.
 
         Normalised, they are mean co-associations with every cluster; else the shares. For the
@@ -455,9 +452,7 @@ class EnsembleProblem(Problem):
         means = self.ensemble.row_sums(profile).astype(self.dtype, copy=False)
         return membership(means), profile
 
-    def evaluate(
-        self, labels: np.ndarray, n_clusters: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def evaluate(self, labels, n_clusters: int):
         """Return the confidence of every sample, and the agreement of every partition.
 
         Both are about the clustering of the distinct rows.
@@ -466,9 +461,7 @@ class EnsembleProblem(Problem):
         confidence = self.ensemble.item_consensus(contingency, labels)[self.groups]
         return confidence, self.ensemble.agreement(contingency)
 
-    def predict_unlabelled(
-        self, samples: np.ndarray, labels: np.ndarray, profile: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def predict_unlabelled(self, samples, labels, profile):
         """Return memberships, labels and confidence of samples that are in no row.
 
         Parameters
@@ -486,9 +479,7 @@ class EnsembleProblem(Problem):
         return membership(means), new_labels, np.where(new_labels < 0, 0, confidence)
 
 
-def normalised_loss(
-    constant: float, votes: np.ndarray, contingency: np.ndarray, volumes: np.ndarray
-) -> float:
+def normalised_loss(constant: float, votes, contingency, volumes) -> float:
     """Return the loss of a partition, see `EnsembleProblem.hard_loss`.
 
     Parameters
@@ -514,9 +505,7 @@ _MAX_LISTED = 5  # samples that a warning names
 _MIN_MEAN_SIZE = 10
 
 
-def singletons(
-    problem: EnsembleProblem, labels: np.ndarray, n_clusters: int
-) -> np.ndarray:
+def singletons(problem: EnsembleProblem, labels, n_clusters: int):
     """Return the samples that are clusters, and are so in most partitions that saw them.
 
     There are none where clusters are small on average.
@@ -545,7 +534,7 @@ def singletons(
 
 
 def warn_of_singletons(
-    problem: EnsembleProblem, labels: np.ndarray, n_clusters: int, names
+    problem: EnsembleProblem, labels, n_clusters: int, names
 ) -> None:
     """Warn of samples that a consensus and most of its partitions spend clusters on.
 
@@ -563,13 +552,13 @@ def warn_of_singletons(
     )
 
 
-def warn_of_unlabelled(samples: np.ndarray, names) -> None:
+def warn_of_unlabelled(samples, names) -> None:
     """Warn of samples that no partition labels; `names` is their index, or None."""
     number = format_count(len(samples), "sample")
     warn(f"{NO_LABEL.format(number)}: {list_samples(samples, names)}.")
 
 
-def list_samples(samples: np.ndarray, names) -> str:
+def list_samples(samples, names) -> str:
     """Return the names of the first of some samples, or their numbers, and how many more are."""
     shown = samples[:_MAX_LISTED]
     if names is not None:

@@ -70,17 +70,17 @@ class PrecomputedSimilarity:
         mass = np.where(degrees > 0, degrees, 1)
         return PrecomputedProblem(self, self.similarity.scaled(1 / np.sqrt(mass)), mass)
 
-    def extended(self, estimator, X, profile: np.ndarray) -> np.ndarray:
+    def extended(self, estimator, X, profile):
         """Return the mean similarity of new samples to every cluster."""
         X = read_features(estimator, X, reset=False)
         require_nonnegative(estimator, X, "similarities are at least 0")
         return np.asarray(X[:, self.order.samples] @ profile)
 
-    def matrix(self, indices: np.ndarray, weights) -> np.ndarray:
+    def matrix(self, indices, weights):
         """Return the similarity of some samples as an array."""
         return self.similarity.take(self.order.ranks[indices]).toarray()
 
-    def collapsed(self, groups: np.ndarray) -> np.ndarray:
+    def collapsed(self, groups):
         """Return the similarity of groups of samples, see `Similarity.collapse`, as an array."""
         return self.similarity.collapse(groups[self.order.samples]).toarray()
 
@@ -106,7 +106,7 @@ class PrecomputedProblem(SimilarityProblem):
         self,
         source: PrecomputedSimilarity,
         A: Similarity,
-        mass: np.ndarray | None = None,
+        mass=None,
     ) -> None:
         self._similarity = source.similarity
         self._diagonal = source.diagonal
@@ -119,14 +119,14 @@ class PrecomputedProblem(SimilarityProblem):
         """Return the problem of `size` samples; None for a similarity: it is fitted as it is."""
         return None if self.weights is None else super().part(size, rng)
 
-    def memberships(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def memberships(self, shares):
         """Return mean similarities to every cluster if normalised, else the shares; a profile."""
         mass = np.maximum(shares.sum(axis=0), np.finfo(shares.dtype).tiny)
         profile = shares / mass
         P = membership(self._similarity @ profile) if self.normalize else shares
         return P[self._first], profile
 
-    def evaluate(self, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, None]:
+    def evaluate(self, labels, n_clusters: int):
         """Return every sample's mean similarity to the others of its cluster; 1 if alone."""
         E = one_hot(labels, n_clusters, self._similarity.dtype)
         sums = (self._similarity @ E)[np.arange(len(labels)), labels] - self._diagonal
@@ -174,7 +174,7 @@ class Memberships(PrecomputedSimilarity):
             check_length(self._Z, X)
         self.order = canonical_order(self._Z)
 
-    def _tables(self, partitions) -> list[np.ndarray]:
+    def _tables(self, partitions):
         """Return the memberships in the clusters of every partition."""
         number = len(self._categories)
         if not isinstance(partitions, list | tuple) or len(partitions) != number:
@@ -192,7 +192,7 @@ class Memberships(PrecomputedSimilarity):
                 tables.append(indicator(codes, sizes).toarray())
         return tables
 
-    def _concatenated(self, tables: list[np.ndarray]) -> np.ndarray:
+    def _concatenated(self, tables):
         """Return the memberships in the clusters of all partitions, (n, C)."""
         same_rows = len({len(table) for table in tables}) == 1
         if not same_rows or [table.shape[1] for table in tables] != self._widths:
@@ -231,7 +231,7 @@ class Memberships(PrecomputedSimilarity):
         problem.groups = np.where(seen[problem.groups] > 0, problem.groups, -1)
         return problem
 
-    def extended(self, estimator, X, profile: np.ndarray) -> np.ndarray:
+    def extended(self, estimator, X, profile):
         """Return the mean similarity of new samples to every cluster."""
         if self._X is None:
             Z = self._concatenated(self._tables(X))
@@ -250,7 +250,7 @@ def check_length(rows, X) -> None:
         )
 
 
-def _read_memberships(table, name: str) -> np.ndarray:
+def _read_memberships(table, name: str):
     """Return memberships that sum to 1; a row of NaN, or of zeros, stands for "not seen"."""
     options: dict[str, Any] = {"accept_sparse": False, "dtype": np.float64}
     table = read_matrix(table, name, ensure_all_finite="allow-nan", **options)
@@ -275,7 +275,7 @@ def make_partitions(
     X,
     pairs: str | None,
     rng: np.random.RandomState,
-    sample_weight: np.ndarray | None,
+    sample_weight,
     *,
     n_clusters: int,
     base_n_clusters,
@@ -332,7 +332,7 @@ def make_partitions_of_some(
     X,
     pairs: str | None,
     rng: np.random.RandomState,
-    sample_weight: np.ndarray,
+    sample_weight,
     **parameters,
 ) -> base_runs.BasePartitions:
     """Do what `make_partitions` does, and label samples of weight 0 as new ones."""
@@ -408,11 +408,11 @@ class LabelTable:
         log_line(f"{len(ensemble)} distinct label rows of {len(self)} samples")
         return EnsembleProblem(ensemble, groups, self.dtype, normalize)
 
-    def _normalised_weights(self, weights) -> np.ndarray:
+    def _normalised_weights(self, weights):
         """Return weights that sum to 1, one a partition."""
         return normalize_weights(weights, self.codes.shape[1])
 
-    def _distinct_rows(self, weights: np.ndarray) -> tuple[Ensemble, np.ndarray]:
+    def _distinct_rows(self, weights) -> tuple[Ensemble, np.ndarray]:
         """Return the labelled distinct rows, and the row of every sample; -1: none."""
         empty = np.flatnonzero((self.n_clusters == 0) & (weights > 0))
         if len(empty):
@@ -433,11 +433,11 @@ class LabelTable:
             ensemble = replace(ensemble, counts=counts, self_weight=self_weight)
         return ensemble.labelled_rows(groups)
 
-    def _warn_of_unlabelled(self, samples: np.ndarray) -> None:
+    def _warn_of_unlabelled(self, samples) -> None:
         """Warn of samples that no partition labels."""
         warn_of_unlabelled(samples, self.names)
 
-    def matrix(self, indices: np.ndarray, weights) -> np.ndarray:
+    def matrix(self, indices, weights):
         """Return the co-association of some samples as an array."""
         return consensus_matrix(self.codes[indices], weights)
 
@@ -446,7 +446,7 @@ class LabelTable:
         X = base_runs.read_label_table(estimator, X, reset=False)
         return encode_labels(X, self.name, self.categories)[0], self.dtype
 
-    def extended(self, estimator, X, profile: np.ndarray) -> np.ndarray:
+    def extended(self, estimator, X, profile):
         """Return the similarity of new samples to every cluster.
 
         `profile` has that to the members of every base cluster, see `Ensemble.cluster_profile`.
@@ -483,7 +483,7 @@ class PartitionsOfFeatures(LabelTable):
         if self._base is None or self._base.needs_training_data:
             self._X = take_samples(X, np.arange(X.shape[0]))
 
-    def _normalised_weights(self, weights) -> np.ndarray:
+    def _normalised_weights(self, weights):
         """Return weights that sum to 1, of the base runs that were kept."""
         if weights is not None and self._base is not None:
             if np.shape(weights) != self.n_clusters.shape:  # one for every base run
@@ -491,7 +491,7 @@ class PartitionsOfFeatures(LabelTable):
                 weights = normalize_weights(weights, len(kept))[kept]
         return super()._normalised_weights(weights)
 
-    def _warn_of_unlabelled(self, samples: np.ndarray) -> None:
+    def _warn_of_unlabelled(self, samples) -> None:
         """Warn of samples that are noise in all base runs; raise if there are others."""
         found = self._base
         if found is not None and all(drawn is not None for drawn in found.samples):

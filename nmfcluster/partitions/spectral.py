@@ -139,7 +139,7 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
         with one_thread():
             return self._nearest(X)
 
-    def _nearest(self, X) -> np.ndarray:
+    def _nearest(self, X):
         """Return the clusters of samples of a table that was read, by the nearest centre."""
         return np.asarray(self._kmeans.predict(normalize(self._onto(X))))
 
@@ -328,9 +328,7 @@ class GraphSpectral(_Spectral):
         return vectors[:, used], partial(_neighbor_sums, search, points[:0], basis)
 
 
-def _neighbor_sums(
-    search: NearestNeighbors, reference, basis: np.ndarray, X
-) -> np.ndarray:
+def _neighbor_sums(search: NearestNeighbors, reference, basis, X):
     """Return the sums over the nearest samples of rows of a basis, (n_new, r)."""
     nearest = search.kneighbors_graph(match_storage(X, reference))
     return np.asarray(nearest @ basis)

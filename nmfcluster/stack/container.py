@@ -33,19 +33,19 @@ class _Stack:
     _as_array: ClassVar[str]  # what an error of numpy.asarray says to take instead
 
     @classmethod
-    def _unchecked(cls, held, names: tuple[str, ...], index=None, columns=None) -> Self:
+    def _unchecked(cls, held, names, index=None, columns=None) -> Self:
         """Return a stack of sources that are checked."""
         new = cls.__new__(cls)
         new._set(held, names, index, columns)
         return new
 
-    def _set(self, held, names: tuple[str, ...], index, columns=None) -> None:
+    def _set(self, held, names, index, columns=None) -> None:
         self._held = tuple(held)  # what is kept of every source
         self.names = names
         self.index = index
         self._columns = columns  # names of the samples that these are similar to
 
-    def _cut(self, held, rows: np.ndarray, columns: np.ndarray | None):
+    def _cut(self, held, rows, columns):
         """Return some samples of one source; None: all columns."""
         raise NotImplementedError
 
@@ -144,7 +144,7 @@ class SimilarityStack(_Stack):
             held, names, index, columns = read_sources(sources, names)
             self._set(held, names, index, columns)
 
-    def _set(self, held, names: tuple[str, ...], index, columns=None) -> None:
+    def _set(self, held, names, index, columns=None) -> None:
         dtype = np.result_type(*(source.values.dtype for source in held))
         cast = [
             one._replace(values=one.values.astype(dtype, copy=False)) for one in held
@@ -223,9 +223,7 @@ class SimilarityStack(_Stack):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, names={self.names})"
 
-    def _cut(
-        self, held: Source, rows: np.ndarray, columns: np.ndarray | None
-    ) -> Source:
+    def _cut(self, held: Source, rows, columns) -> Source:
         seen_columns = held.columns if columns is None else held.columns[columns]
         return Source(
             submatrix(held.values, rows, columns), held.rows[rows], seen_columns
@@ -292,7 +290,7 @@ class ViewStack(_Stack):
             tables, names, index = read_views(views)
             self._set(tables, names, index)
 
-    def _set(self, held, names: tuple[str, ...], index, columns=None) -> None:
+    def _set(self, held, names, index, columns=None) -> None:
         super()._set(held, names, index)
         n = held[0].shape[0]
         # as that of the similarities of n samples by L views
@@ -315,11 +313,11 @@ class ViewStack(_Stack):
             parts.append(f"{name}: {format_count(width, 'feature')}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    def _cut(self, held, rows: np.ndarray, columns: np.ndarray | None):
+    def _cut(self, held, rows, columns):
         return take_samples(held, rows)
 
 
-def _read_axes(key, owner: str) -> tuple[Any, Any]:
+def _read_axes(key, owner: str):
     """Return the parts of a key for rows and for columns; None for all columns."""
     parts = key if isinstance(key, tuple) else (key,)
     if len(parts) > 1 and parts[-1] is Ellipsis:  # scikit-learn asks for [rows, ...]

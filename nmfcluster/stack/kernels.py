@@ -276,7 +276,7 @@ def _clear_rounding(block):
     return block
 
 
-def _read_kernels(kernels) -> list[tuple[str, Any, Any]]:
+def _read_kernels(kernels):
     """Return the name, the kernel and the columns of every source; a column of None is all.
 
     A source without a name is called by its kernel, with a number where there are several such.
@@ -319,7 +319,7 @@ def _read_kernels(kernels) -> list[tuple[str, Any, Any]]:
     ]
 
 
-def _read_columns(columns, width: int, names, label: str) -> np.ndarray | None:
+def _read_columns(columns, width: int, names, label: str):
     """Return the positions of the columns of a view; None: it has all of them."""
     if columns is None:
         return None
@@ -346,7 +346,7 @@ def _read_columns(columns, width: int, names, label: str) -> np.ndarray | None:
     return chosen
 
 
-def _read_view(X, columns: np.ndarray | None, label: str) -> tuple[Any, np.ndarray]:
+def _read_view(X, columns, label: str):
     """Return the features of a view, and which samples have any; the others are left out."""
     view = X if columns is None else X[:, columns]
     if not has_nan(view):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -22,12 +22,12 @@ class Source(NamedTuple):
     columns: np.ndarray  # bool: not NaN throughout in these rows
 
     @classmethod
-    def of_seen(cls, block, rows: np.ndarray, columns: np.ndarray) -> Source:
+    def of_seen(cls, block, rows, columns) -> Source:
         """Return the source of similarities of what was seen alone: masks of rows and columns."""
         return cls(embed(block, rows, columns), rows, columns)
 
 
-def read_names(names, n_named: int, kind: str) -> tuple[str, ...]:
+def read_names(names, n_named: int, kind: str):
     """Return the names of sources or views, which must differ; numbered names for None."""
     if names is None:
         return tuple(f"{kind}{i}" for i in range(n_named))
@@ -109,7 +109,7 @@ def _read_nan(array, label: str) -> Source:
     return Source(np.where(np.isnan(array), 0, array), rows, columns)
 
 
-def read_views(views) -> tuple[list[Any], tuple[str, ...], Any]:
+def read_views(views):
     """Return tables with the same samples, their names, and those of the samples."""
     if not isinstance(views, dict | list | tuple) or not views:
         raise TypeError(
@@ -141,7 +141,7 @@ def read_views(views) -> tuple[list[Any], tuple[str, ...], Any]:
 
 
 @contextmanager
-def named_in_errors(label: str) -> Iterator[None]:
+def named_in_errors(label: str):
     """Put the name of a source before the message of an error that does not have it."""
     try:
         yield
@@ -172,9 +172,7 @@ def cure_of_negative(values) -> str:
     return "criterion='agreement' takes what is negative, or set it to 0, numpy.maximum(S, 0)"
 
 
-def check_square(
-    source: Source, label: str, numbers: np.ndarray, signed: bool = False
-) -> None:
+def check_square(source: Source, label: str, numbers, signed: bool = False) -> None:
     """Raise unless samples can be clustered by their similarities to each other.
 
     These must be symmetric, finite, nonnegative unless `signed`, and some above 0; and a sample
@@ -206,9 +204,9 @@ def check_above_0(values, label: str) -> None:
 
 def check_cross(
     source: Source,
-    known: np.ndarray,
+    known,
     label: str,
-    numbers: np.ndarray,
+    numbers,
     signed: bool = False,
 ) -> None:
     """Raise unless new samples can be placed by their similarities to those of a fit.
@@ -253,7 +251,7 @@ def first_nan(array) -> tuple[int, int] | None:
     return (int(i[0]), int(j[0])) if len(i) else None
 
 
-def find_seen(array) -> tuple[np.ndarray, np.ndarray]:
+def find_seen(array):
     """Return which rows are not NaN throughout, and which columns are not so in these rows."""
     if sp.issparse(array):
         array = sp.csr_array(array)  # whose sums are arrays
@@ -296,7 +294,7 @@ def with_nan(source: Source, mark: bool = False):
     return sp.csr_array(values + marked)
 
 
-def embed(array, rows: np.ndarray, columns: np.ndarray):
+def embed(array, rows, columns):
     """Return a matrix of zeros that holds another one where two masks cross; itself if all do.
 
     Parameters

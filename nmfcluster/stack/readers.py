@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -117,7 +117,7 @@ class StackReader:
         self.names: tuple[str, ...] = () if like is None else like.names
 
     @property
-    def labels(self) -> list[str]:
+    def labels(self):
         """What error messages call the sources; of features these are their kernels."""
         kind = "the kernel of source" if self._kernels else "source"
         return [f"{kind} {name!r} of X" for name in self.names]
@@ -191,9 +191,9 @@ class StackReader:
     def compare_fitted(
         self,
         objects,
-        chosen: np.ndarray,
+        chosen,
         convert: Callable[[Any], Any] | None = None,
-    ) -> list[Any]:
+    ):
         """Return the similarities of the objects that the model is fitted to.
 
         `chosen` holds their positions in `objects`. The matrix of every source, with 0 for NaN,
@@ -208,9 +208,7 @@ class StackReader:
                 converted.append(values if convert is None else convert(values))
         return converted
 
-    def compare_with_columns(
-        self, objects, numbers: np.ndarray, chosen: np.ndarray
-    ) -> SimilarityStack:
+    def compare_with_columns(self, objects, numbers, chosen) -> SimilarityStack:
         """Return the similarities of some objects to those that are chosen, as `compare` does.
 
         These are columns; how similar they are to each other is not checked.
@@ -223,7 +221,7 @@ class StackReader:
             self.seen = np.ones((len(chosen), objects.shape[2]), dtype=bool)
         return self.compare(objects, numbers)
 
-    def compare(self, objects, numbers: np.ndarray) -> SimilarityStack:
+    def compare(self, objects, numbers) -> SimilarityStack:
         """Return the similarities of some objects to those that the model is fitted to.
 
         `numbers` holds their positions.
@@ -242,13 +240,13 @@ class StackReader:
             check_cross(source, known, label, self._chosen, self.signed)
         return stack
 
-    def compare_in_blocks(self, objects, numbers: np.ndarray) -> Iterator[list[Any]]:
+    def compare_in_blocks(self, objects, numbers):
         """Yield the matrices of `compare`, with 0 for NaN, of some objects at a time."""
         for start in range(0, len(numbers), _BLOCK):
             stack = self.compare(objects, numbers[start : start + _BLOCK])
             yield list(stack.filled())
 
-    def _fit_sources(self, objects, chosen: np.ndarray) -> Iterator[Any]:
+    def _fit_sources(self, objects, chosen):
         """Yield the similarities of the chosen objects to each other, of some sources at a time.
 
         What comparisons with these objects need is kept.
@@ -297,7 +295,7 @@ def _read_features(estimator, X, reset: bool) -> ViewStack:
     return ViewStack._unchecked([table], ("features",))
 
 
-def _kernels_of_views(affinity, views: ViewStack) -> list[Any]:
+def _kernels_of_views(affinity, views: ViewStack):
     """Return the kernel of every view; raise if the views look like similarities."""
     names = list(views.names)
     kernels = affinity
