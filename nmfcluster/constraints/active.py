@@ -26,7 +26,7 @@ _CONTINUATION = 0.95  # probability of a further step of a walk
 _LEAST_WEIGHT = (
     0.05  # of a sample that seems certain: its cluster may still be the wrong one
 )
-_FLOOR = 1e-9  # of a probability or a mass: ranked last, above exact zeros
+_FLOOR = 1e-9  # of a probability or a centrality: ranked last, above exact zeros
 _LEAST_VARIANCE = 1e-12  # what is known has variance 0, and rounding may put it below
 
 
@@ -134,30 +134,33 @@ def next_pairs(
     known, X = _read(model, X)
     excluded = read_pairs(exclude, "exclude", range(len(known))).pairs
     P = model.membership_
-    groups = _groups_of(known)
+    groups = _make_groups(known)
     # the covariance of all samples or of some, and the groups that represent clusters
     drawn = np.sort(draw_preferring(groups.known[groups.of], MOST, rng))
-    C = covariance(_similarity(model, X, drawn))
-    mass = _mass(C, model.labels_, drawn, P)
-    anchors = _anchors(groups, P, model.labels_, mass)
+    C = compute_covariance(_compute_similarity(model, X, drawn))
+    centrality = _compute_centrality(C, model.labels_, drawn, P)
+    anchors = _find_anchors(groups, P, model.labels_, centrality)
     # from here on, and not before: excluded pairs do not tell clusters apart
     groups.set_apart(excluded)
     # how uncertain groups are, given what is known
-    p = _probabilities(groups, P, anchors)
+    p = _compute_probabilities(groups, P, anchors)
     best = p.max(axis=1, initial=0)
     entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1)
     entropy /= np.log(max(len(anchors), 2))
-    # known groups without a cluster come first; mass breaks ties, for any order of the samples
-    waits = groups.known & (best > 0)
-    waits[anchors] = False
-    order = np.lexsort((-np.bincount(groups.of, mass), -best, -groups.size))
-    chosen: list[int] = order[waits[order]].tolist()
+    # known groups without a cluster come first; ties are broken by centrality, not by the order
+    # of the samples
+    unassigned = groups.known & (best > 0)
+    unassigned[anchors] = False
+    order = np.lexsort((-np.bincount(groups.of, centrality), -best, -groups.size))
+    chosen: list[int] = order[unassigned[order]].tolist()
     # then come those whose answers lower uncertainty most
     group = groups.of[drawn]
-    C = covariance_given(C, np.flatnonzero(groups.known[group]))
+    C = condition_covariance(C, np.flatnonzero(groups.known[group]))
     weights = np.where(best > 0, _LEAST_WEIGHT + entropy, 0)[group]
-    fresh = (best > 0) & ~waits
-    chosen += most_informative(C, weights, group, fresh, n_pairs - len(chosen))
+    candidates = (best > 0) & ~unassigned
+    chosen += choose_most_informative(
+        C, weights, group, candidates, n_pairs - len(chosen)
+    )
     chosen = chosen[:n_pairs]
     # the first sample of each group with that of its most probable anchor
     first = np.unique(groups.of, return_index=True)[1]
@@ -193,7 +196,7 @@ def _read(model, X) -> tuple[PairwiseConstraints, Any]:
     return known, X
 
 
-def _groups_of(pairs: PairwiseConstraints) -> _Groups:
+def _make_groups(pairs: PairwiseConstraints) -> _Groups:
     group = components(len(pairs), pairs.must_link)  # soft ones were answered, too
     size = np.bincount(group)
     known = size > 1
@@ -203,7 +206,7 @@ def _groups_of(pairs: PairwiseConstraints) -> _Groups:
     return groups
 
 
-def _similarity(model, X, drawn: np.ndarray) -> np.ndarray:
+def _compute_similarity(model, X, drawn: np.ndarray) -> np.ndarray:
     """Return how similar the drawn samples are, at least 0, by the affinity of the model."""
     affinity = model.affinity_
     if len(drawn) < X.shape[0]:
@@ -223,7 +226,7 @@ def _similarity(model, X, drawn: np.ndarray) -> np.ndarray:
     return np.maximum(made.similarity.toarray(), 0).astype(np.float64)
 
 
-def covariance(W: np.ndarray) -> np.ndarray:
+def compute_covariance(W: np.ndarray) -> np.ndarray:
     """Return ``(I - 0.95 D^-1/2 W D^-1/2)^-1``, W without its diagonal and D its row sums.
 
     It is how uncertain each sample is, and how much of that two share, where none is known.
@@ -235,7 +238,7 @@ def covariance(W: np.ndarray) -> np.ndarray:
     return scipy.linalg.inv(S, overwrite_a=True)
 
 
-def covariance_given(C: np.ndarray, known: np.ndarray) -> np.ndarray:
+def condition_covariance(C: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Return the covariance C of a Gaussian field, given its values at some samples: 0 there."""
     own = C[np.ix_(known, known)]
     left = C - C[:, known] @ scipy.linalg.solve(own, C[known], assume_a="pos")
@@ -244,24 +247,24 @@ def covariance_given(C: np.ndarray, known: np.ndarray) -> np.ndarray:
     return left
 
 
-def _mass(
+def _compute_centrality(
     C: np.ndarray, labels: np.ndarray, drawn: np.ndarray, P: np.ndarray
 ) -> np.ndarray:
     """Return how much each sample is in the middle of its cluster; others have their membership."""
     own = P[np.arange(len(P)), labels]
     inside = labels[drawn][:, None] == labels[drawn]
-    mass = own * _FLOOR
-    mass[drawn] = own[drawn] * (C * inside).sum(axis=1)
-    return mass
+    centrality = own * _FLOOR
+    centrality[drawn] = own[drawn] * (C * inside).sum(axis=1)
+    return centrality
 
 
-def _anchors(
-    groups: _Groups, P: np.ndarray, labels: np.ndarray, mass: np.ndarray
+def _find_anchors(
+    groups: _Groups, P: np.ndarray, labels: np.ndarray, centrality: np.ndarray
 ) -> list[int]:
     """Return groups that represent clusters: ones that exclude each other, and middles."""
     anchors: list[int] = []
     n_apart = np.array([len(others) for others in groups.apart])
-    order = np.lexsort((-np.bincount(groups.of, mass), -n_apart, -groups.size))
+    order = np.lexsort((-np.bincount(groups.of, centrality), -n_apart, -groups.size))
     for group in order[groups.known[order]].tolist():
         if groups.apart[group].issuperset(anchors):
             anchors.append(group)
@@ -270,11 +273,13 @@ def _anchors(
     for cluster in range(P.shape[1]):
         inside = np.flatnonzero((labels == cluster) & ~np.isin(groups.of, anchors))
         if cluster not in represented and len(inside):
-            anchors.append(int(groups.of[inside[mass[inside].argmax()]]))
+            anchors.append(int(groups.of[inside[centrality[inside].argmax()]]))
     return anchors
 
 
-def _probabilities(groups: _Groups, P: np.ndarray, anchors: list[int]) -> np.ndarray:
+def _compute_probabilities(
+    groups: _Groups, P: np.ndarray, anchors: list[int]
+) -> np.ndarray:
     """Return the probabilities that groups are one with each anchor, 0 where this is known."""
     sums = np.stack([np.bincount(groups.of, column) for column in P.T], axis=1)
     Q = sums / groups.size[:, None]
@@ -285,8 +290,12 @@ def _probabilities(groups: _Groups, P: np.ndarray, anchors: list[int]) -> np.nda
     return p * storage.safe_inverse(p.sum(axis=1))[:, None]
 
 
-def most_informative(
-    C: np.ndarray, weights: np.ndarray, group: np.ndarray, fresh: np.ndarray, count: int
+def choose_most_informative(
+    C: np.ndarray,
+    weights: np.ndarray,
+    group: np.ndarray,
+    candidates: np.ndarray,
+    count: int,
 ) -> list[int]:
     r"""Return the groups with the samples whose answers lower uncertainty most, one after another.
 
@@ -301,19 +310,19 @@ def most_informative(
         w.
     group : ndarray of shape (n,), int
         Group of every sample; one sample of a group is taken.
-    fresh : ndarray of shape (n_groups,), bool
+    candidates : ndarray of shape (n_groups,), bool
         Groups that may be taken.
     count : int
         Largest number of groups.
     """
     chosen: list[int] = []
-    may_be_taken = fresh[group]
-    while len(chosen) < count and may_be_taken.any():
+    is_open = candidates[group]
+    while len(chosen) < count and is_open.any():
         variances = np.maximum(C.diagonal(), _LEAST_VARIANCE)
         decreases = (C**2 @ weights) / variances
-        x = int(np.where(may_be_taken, decreases, -1).argmax())
+        x = int(np.where(is_open, decreases, -1).argmax())
         chosen.append(int(group[x]))
-        may_be_taken[group == group[x]] = False
+        is_open[group == group[x]] = False
         # condition the field on its value at x
         column = C[:, x] / np.sqrt(variances[x])
         C -= column[:, None] * column

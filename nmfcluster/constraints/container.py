@@ -15,14 +15,14 @@ from nmfcluster._utils.validation import (
     row_names,
 )
 from nmfcluster.constraints.graph import (
-    Both,
-    adjacency,
+    MustAndCannot,
     check_pairs,
-    closed_links,
+    close_links,
     components,
-    links_among,
-    links_of_groups,
-    links_of_labels,
+    make_adjacency,
+    make_links_of_groups,
+    make_links_of_labels,
+    select_links,
 )
 from nmfcluster.constraints.parsing import (
     read_groups,
@@ -82,7 +82,7 @@ class PairwiseConstraints:
     """
 
     _n_samples: int
-    _links: Both
+    _links: MustAndCannot
     index: Any = None  # names of the samples, an Index, an array or None
 
     def __init__(
@@ -95,7 +95,7 @@ class PairwiseConstraints:
         self.__setstate__({"_n_samples": len(samples), "_links": (must, cannot)})
 
     @classmethod
-    def _of_links(cls, n_samples: int, links: Both, names=None) -> Self:
+    def _of_links(cls, n_samples: int, links: MustAndCannot, names=None) -> Self:
         """Return constraints of pairs that are in their form."""
         new = cls.__new__(cls)
         new.__setstate__({"_n_samples": n_samples, "_links": links, "index": names})
@@ -148,7 +148,7 @@ class PairwiseConstraints:
         (array([[0, 3]]), array([[0, 2], [2, 3]]))
         """
         codes = read_labels(labels)
-        links = links_of_labels(codes, n_pairs, random_state)
+        links = make_links_of_labels(codes, n_pairs, random_state)
         return cls._of_links(len(codes), links, row_names(labels))
 
     @classmethod
@@ -300,7 +300,7 @@ class PairwiseConstraints:
         """
         samples, names = read_ids(n_samples, ids)
         codes = read_groups(groups, samples, apart)
-        links = links_of_groups(codes, bool(apart))
+        links = make_links_of_groups(codes, bool(apart))
         return cls._of_links(len(codes), links, names)
 
     @property
@@ -365,7 +365,7 @@ class PairwiseConstraints:
 
     def __getitem__(self, key: Any) -> Self:
         samples = axis_positions(key, self.n_samples, "sample", "PairwiseConstraints")
-        links = links_among(samples, self._links)
+        links = select_links(samples, self._links)
         names = None if self.index is None else self.index[samples]
         return self._of_links(len(samples), links, names)
 
@@ -454,7 +454,7 @@ class PairwiseConstraints:
         array([0.33333333, 0.33333333, 0.33333333])
         """
         self.check()
-        links = closed_links(self._links, self.components())
+        links = close_links(self._links, self.components())
         return self._of_links(self.n_samples, links, self.index)
 
     def check(self, n_clusters: int | None = None) -> str:
@@ -589,7 +589,7 @@ class PairwiseConstraints:
         # weights that become infinite are refused with the similarities
         with np.errstate(over="ignore"):
             must, cannot = (
-                adjacency(len(self), links.pairs, links.weights.astype(dtype))
+                make_adjacency(len(self), links.pairs, links.weights.astype(dtype))
                 for links in self._links
             )
         return must, cannot

@@ -30,12 +30,12 @@ class Links(NamedTuple):
         return Links(self.pairs[mask], self.weights[mask], self.hard[mask])
 
 
-Both = tuple[Links, Links]  # must-links, cannot-links
+MustAndCannot = tuple[Links, Links]  # must-links, cannot-links
 
 NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty(0), np.empty(0, dtype=bool))
 
 
-def distinct_pairs(pairs: np.ndarray, weights=1.0, hard=True) -> Links:
+def make_links(pairs: np.ndarray, weights=1.0, hard=True) -> Links:
     """Return every pair once, as (i, j) with i <= j and sorted; of equal ones a hard one counts.
 
     Parameters
@@ -60,9 +60,7 @@ def distinct_pairs(pairs: np.ndarray, weights=1.0, hard=True) -> Links:
     return Links(pairs, weights, hard).where(order[is_last])
 
 
-def copied_pairs(
-    pairs: np.ndarray, origin: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def copy_pairs(pairs: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of copies: all (a, b) with ``(origin[a], origin[b])`` a pair.
 
     Parameters
@@ -92,32 +90,32 @@ def copied_pairs(
     return by_origin[starts[pairs[source]] + within], source
 
 
-def links_among(samples: np.ndarray, links: Both) -> Both:
+def select_links(samples: np.ndarray, links: MustAndCannot) -> MustAndCannot:
     """Return the pairs with both ends among some samples, by the positions of these.
 
     Parameters
     ----------
     samples : ndarray of shape (n_taken,), int
         A sample that occurs several times has its pairs at every position.
-    links : Both
+    links : MustAndCannot
 
     Returns
     -------
-    Both
+    MustAndCannot
     """
     among = []
     for pairs, weights, hard in links:
-        copies, source = copied_pairs(pairs, samples)
-        among.append(distinct_pairs(copies, weights[source], hard[source]))
+        copies, source = copy_pairs(pairs, samples)
+        among.append(make_links(copies, weights[source], hard[source]))
     return among[0], among[1]
 
 
-def closed_links(links: Both, group: np.ndarray) -> Both:
+def close_links(links: MustAndCannot, group: np.ndarray) -> MustAndCannot:
     """Return all pairs that follow from pairs, hard ones of which do not contradict each other.
 
     Parameters
     ----------
-    links : Both
+    links : MustAndCannot
     group : ndarray of shape (n_samples,), int
         Numbers from 0 of the groups of samples that hard must-link pairs join.
 
@@ -134,10 +132,10 @@ def closed_links(links: Both, group: np.ndarray) -> Both:
     between = cannot.where(
         one != other
     )  # a soft one inside a group cannot be satisfied
-    return _links_of_all_members(must, group), _links_of_all_members(between, group)
+    return _link_all_members(must, group), _link_all_members(between, group)
 
 
-def _links_of_all_members(links: Links, group: np.ndarray) -> Links:
+def _link_all_members(links: Links, group: np.ndarray) -> Links:
     """Return all pairs of samples in groups that links connect, which share their weights."""
     sizes = np.bincount(group)
     ends = np.sort(group[links.pairs], axis=1)
@@ -149,13 +147,15 @@ def _links_of_all_members(links: Links, group: np.ndarray) -> Links:
     # what is known of two groups holds for all pairs of their samples
     shares = np.bincount(number, links.weights, minlength=len(ends)) / n_pairs
     hard = np.bincount(number, links.hard, minlength=len(ends)) > 0
-    pairs, source = copied_pairs(ends, group)
+    pairs, source = copy_pairs(ends, group)
     once = (pairs[:, 0] < pairs[:, 1]) | ~inside[source]
     source = source[once]
-    return distinct_pairs(pairs[once], shares[source], hard[source])
+    return make_links(pairs[once], shares[source], hard[source])
 
 
-def links_of_labels(codes: np.ndarray, n_pairs: int | None, random_state: Seed) -> Both:
+def make_links_of_labels(
+    codes: np.ndarray, n_pairs: int | None, random_state: Seed
+) -> MustAndCannot:
     """Return pairs of samples whose class is known, of weight 1: of equal classes, of others.
 
     Parameters
@@ -183,13 +183,13 @@ def links_of_labels(codes: np.ndarray, n_pairs: int | None, random_state: Seed) 
                 f"n_pairs must be at most {total}, the number of pairs of the {len(known)} "
                 f"samples whose label is known, got {n_pairs}."
             )
-        numbers = _distinct_numbers(rng, total, n_pairs)
-    pairs = known[pairs_of_numbers(numbers)]
+        numbers = _draw_distinct_numbers(rng, total, n_pairs)
+    pairs = known[decode_pairs(numbers)]
     same = codes[pairs[:, 0]] == codes[pairs[:, 1]]
-    return distinct_pairs(pairs[same]), distinct_pairs(pairs[~same])
+    return make_links(pairs[same]), make_links(pairs[~same])
 
 
-def links_of_groups(codes: np.ndarray, apart: bool) -> Both:
+def make_links_of_groups(codes: np.ndarray, apart: bool) -> MustAndCannot:
     """Return all pairs within groups, and where they are `apart` all pairs between them.
 
     Parameters
@@ -204,15 +204,15 @@ def links_of_groups(codes: np.ndarray, apart: bool) -> Both:
         All pairs of weight 1.
     """
     if apart:
-        return links_of_labels(codes, None, None)
+        return make_links_of_labels(codes, None, None)
     members = np.flatnonzero(codes >= 0)
     numbers = np.unique(codes[members])
-    pairs, _ = copied_pairs(np.column_stack([numbers, numbers]), codes[members])
+    pairs, _ = copy_pairs(np.column_stack([numbers, numbers]), codes[members])
     pairs = pairs[pairs[:, 0] < pairs[:, 1]]
-    return distinct_pairs(members[pairs]), NO_LINKS
+    return make_links(members[pairs]), NO_LINKS
 
 
-def _distinct_numbers(
+def _draw_distinct_numbers(
     rng: np.random.RandomState, total: int, n_drawn: int
 ) -> np.ndarray:
     """Draw distinct numbers below `total`, all sets of them with the same chance."""
@@ -227,7 +227,7 @@ def _distinct_numbers(
     return drawn[:n_drawn]
 
 
-def pairs_of_numbers(numbers: np.ndarray) -> np.ndarray:
+def decode_pairs(numbers: np.ndarray) -> np.ndarray:
     """Return the pairs (a, b), a < b, that are counted (0, 1), (0, 2), (1, 2), (0, 3) ..."""
     b = ((1 + np.sqrt(1 + 8.0 * numbers)) / 2).astype(np.int64)
     # rounding may lift the root over a whole number, never below
@@ -235,7 +235,7 @@ def pairs_of_numbers(numbers: np.ndarray) -> np.ndarray:
     return np.column_stack([numbers - b * (b - 1) // 2, b])
 
 
-def adjacency(n_nodes: int, pairs: np.ndarray, weights=True) -> sp.csr_array:
+def make_adjacency(n_nodes: int, pairs: np.ndarray, weights=True) -> sp.csr_array:
     """Return the symmetric matrix of the weights of pairs, at (i, j) and at (j, i).
 
     Parameters
@@ -269,7 +269,7 @@ def components(n_samples: int, pairs: np.ndarray) -> np.ndarray:
     ndarray of shape (n_samples,), int
         Sample 0 is in group 0; each new number is one more than the largest before it.
     """
-    _, labels = connected_components(adjacency(n_samples, pairs), directed=False)
+    _, labels = connected_components(make_adjacency(n_samples, pairs), directed=False)
     # SciPy numbers components as it meets them, from node 0
     return np.asarray(labels, dtype=np.intp)
 
@@ -304,34 +304,36 @@ def check_pairs(
     joined = cannot_link[apart[:, 0] == apart[:, 1]]
     if len(joined):
         start, end = joined[0]
-        _, before = _breadth_first(n_samples, must_link, [start])
-        chain = [shown[i] for i in reversed(_path_to_root(before, end))]
+        _, before = _search_breadth_first(n_samples, must_link, [start])
+        chain = [shown[i] for i in reversed(_trace_to_root(before, end))]
         ends = f"samples {chain[0]} and {chain[-1]}"
         raise ValueError(
             f"{ends} cannot be linked, but must-link pairs join them: "
-            f"{_enumerated(chain, '-' if names is None else ' - ')}."
+            f"{_enumerate_names(chain, '-' if names is None else ' - ')}."
         )
     if n_clusters is None or n_clusters >= len(first):
         return "feasible"
     if n_clusters == 2:
-        cycle = _odd_cycle(len(first), apart)
+        cycle = _find_odd_cycle(len(first), apart)
         if cycle:
-            samples = _enumerated(shown[i] for i in first[cycle])
+            samples = _enumerate_names(shown[i] for i in first[cycle])
             raise ValueError(
                 f"n_clusters=2 is too small: samples {samples} are a cycle of odd length, in "
                 "which each, or a sample that must be with it, cannot be linked to the next."
             )
         return "feasible"
     # a group with fewer than n_clusters others apart from it can be placed after all of them
-    apart = np.column_stack(sp.triu(adjacency(len(first), apart)).nonzero())  # once
+    apart = np.column_stack(
+        sp.triu(make_adjacency(len(first), apart)).nonzero()
+    )  # once
     n_left = None
     while n_left != len(apart):
         n_left = len(apart)
         has_many = np.bincount(apart.ravel()) >= n_clusters
         apart = apart[has_many[apart].all(axis=1)]
-    clique = _clique(apart, n_clusters + 1)
+    clique = _find_clique(apart, n_clusters + 1)
     if clique:
-        samples = _enumerated(shown[i] for i in first[clique])
+        samples = _enumerate_names(shown[i] for i in first[clique])
         raise ValueError(
             f"n_clusters={n_clusters} is too small: samples {samples} need a cluster each, as no "
             "two of them, or samples that must be with them, can be linked."
@@ -339,10 +341,10 @@ def check_pairs(
     return "undecided" if len(apart) else "feasible"
 
 
-def _breadth_first(n_nodes: int, edges: np.ndarray, roots) -> Any:
+def _search_breadth_first(n_nodes: int, edges: np.ndarray, roots) -> Any:
     """Search a graph from roots: the depth of every node, and the node before it."""
     depth, before, _ = dijkstra(
-        adjacency(n_nodes, edges),
+        make_adjacency(n_nodes, edges),
         indices=roots,
         unweighted=True,
         min_only=True,
@@ -351,7 +353,7 @@ def _breadth_first(n_nodes: int, edges: np.ndarray, roots) -> Any:
     return depth, before
 
 
-def _path_to_root(before: np.ndarray, node: int) -> list[int]:
+def _trace_to_root(before: np.ndarray, node: int) -> list[int]:
     """Return the nodes on the way back to the root of a search, from `node` on."""
     path = []
     while node >= 0:  # SciPy marks what is before a root by a negative number
@@ -360,23 +362,23 @@ def _path_to_root(before: np.ndarray, node: int) -> list[int]:
     return path
 
 
-def _odd_cycle(n_nodes: int, edges: np.ndarray) -> list[int]:
+def _find_odd_cycle(n_nodes: int, edges: np.ndarray) -> list[int]:
     """Return the nodes of a cycle of odd length, in its order; none where two colours are enough.
 
     Every other step away from a root then has the other colour.
     """
     roots = np.unique(components(n_nodes, edges), return_index=True)[1]
-    depth, before = _breadth_first(n_nodes, edges, roots)
+    depth, before = _search_breadth_first(n_nodes, edges, roots)
     level = edges[depth[edges[:, 0]] == depth[edges[:, 1]]]
     if not len(level):
         return []
     # the paths from both ends of such an edge up to where they meet, and the edge
-    one, other = (_path_to_root(before, node) for node in level[0])
+    one, other = (_trace_to_root(before, node) for node in level[0])
     n_apart = int(np.not_equal(one, other).sum())
     return one[: n_apart + 1] + other[:n_apart][::-1]
 
 
-def _clique(edges: np.ndarray, size: int) -> list[int]:
+def _find_clique(edges: np.ndarray, size: int) -> list[int]:
     """Return so many nodes that are all neighbours; none where a greedy search finds none.
 
     From every node a clique grows by those of its neighbours that fit, the ones with the most
@@ -398,14 +400,14 @@ def _clique(edges: np.ndarray, size: int) -> list[int]:
     return []
 
 
-def _enumerated(samples, between: str = ", ") -> str:
+def _enumerate_names(samples, between: str = ", ") -> str:
     names = [str(sample) for sample in samples]
     if len(names) > _MOST_NAMED:
         names[_MOST_NAMED:] = [f"... ({len(names) - _MOST_NAMED} more)"]
     return between.join(names)
 
 
-def folds_of_pairs(pairs, n_splits: int, rng: np.random.Generator) -> Iterator[Any]:
+def split_pairs(pairs, n_splits: int, rng: np.random.Generator) -> Iterator[Any]:
     """Yield the folds of pairs that hold out any.
 
     Must-links that join what others join too are held out with them: the links of a random

@@ -17,7 +17,7 @@ from nmfcluster._utils.validation import (
     format_value,
     row_names,
 )
-from nmfcluster.constraints.graph import NO_LINKS, Both, Links, distinct_pairs
+from nmfcluster.constraints.graph import NO_LINKS, Links, MustAndCannot, make_links
 
 _HINT_OF_NAMES = (
     " PairwiseConstraints.from_table and from_ids read names of samples, with "
@@ -58,10 +58,10 @@ def read_pairs(value, name: str, samples: Samples) -> Links:
         return NO_LINKS
     pairs, *columns = _read_columns(value, name, samples)
     weights = _as_numbers(columns[0], name) if columns else np.ones(len(pairs))
-    return _checked(Links(pairs, weights, _are_hard(weights)), name, samples)
+    return _normalize_links(Links(pairs, weights, _find_hard(weights)), name, samples)
 
 
-def read_signed_pairs(value, samples: Samples, hard) -> Both:
+def read_signed_pairs(value, samples: Samples, hard) -> MustAndCannot:
     """Return the must-links and the cannot-links of one table, checked and in one form.
 
     Parameters
@@ -78,7 +78,7 @@ def read_signed_pairs(value, samples: Samples, hard) -> Both:
     must, cannot : Links
     """
     pairs, kinds, *columns = _read_columns(value, "pairs", samples)
-    signed = _signed_weights(kinds)
+    signed = _read_signed_weights(kinds)
     # a fourth column of weights, or of which pairs are hard
     if columns and hard is None and set(map(type, columns[0])) <= _BOOLS:
         hard = columns[0]
@@ -100,9 +100,9 @@ def read_signed_pairs(value, samples: Samples, hard) -> Both:
             raise ValueError(f"hard must be {form}; got {format_value(hard)}.")
         hard = flags.astype(bool)
     weights = np.abs(signed)
-    links = Links(pairs, weights, _are_hard(weights, hard))
-    must = _checked(links.where(signed > 0), "must_link", samples)
-    cannot = _checked(links.where(signed < 0), "cannot_link", samples)
+    links = Links(pairs, weights, _find_hard(weights, hard))
+    must = _normalize_links(links.where(signed > 0), "must_link", samples)
+    cannot = _normalize_links(links.where(signed < 0), "cannot_link", samples)
     return must, cannot
 
 
@@ -122,12 +122,12 @@ def _read_columns(value, name: str, samples: Samples) -> list[np.ndarray]:
         check_sparse_indices(value, name)
         columns = list(sp.find(value * 1))  # numbers, where it holds bools
     else:
-        columns = _columns_of_rows(value, name)
-    ends = [_positions(column, name, samples) for column in columns[:2]]
+        columns = _split_columns(value, name)
+    ends = [_read_positions(column, name, samples) for column in columns[:2]]
     return [np.column_stack(ends), *columns[2:]]
 
 
-def _columns_of_rows(value, name: str) -> list[np.ndarray]:
+def _split_columns(value, name: str) -> list[np.ndarray]:
     """Return the columns of a table of pairs that is no sparse matrix."""
     of_both_kinds = name == "pairs"
     lengths = (3, 4) if of_both_kinds else (2, 3)
@@ -157,10 +157,10 @@ def _columns_of_rows(value, name: str) -> list[np.ndarray]:
     return [np.fromiter(column, dtype=object, count=len(rows)) for column in columns]
 
 
-def _positions(names: np.ndarray, name: str, samples: Samples) -> np.ndarray:
+def _read_positions(names: np.ndarray, name: str, samples: Samples) -> np.ndarray:
     """Return the positions of samples that are called by them, or by ids."""
     if isinstance(samples, dict):
-        return _positions_of_ids(names, name, samples)
+        return _look_up_ids(names, name, samples)
     n = len(samples)
     numbers = _as_numbers(names, name, _HINT_OF_NAMES)
     is_whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
@@ -179,9 +179,7 @@ def _positions(names: np.ndarray, name: str, samples: Samples) -> np.ndarray:
     return numbers.astype(np.intp)
 
 
-def _positions_of_ids(
-    ids: np.ndarray, name: str, samples: dict[Any, int]
-) -> np.ndarray:
+def _look_up_ids(ids: np.ndarray, name: str, samples: dict[Any, int]) -> np.ndarray:
     try:
         return np.array([samples[one] for one in ids], dtype=np.intp)
     except KeyError as error:
@@ -219,7 +217,7 @@ def _as_numbers(column: np.ndarray, name: str, hint: str = "") -> np.ndarray:
         ) from None
 
 
-def _signed_weights(kinds: np.ndarray) -> np.ndarray:
+def _read_signed_weights(kinds: np.ndarray) -> np.ndarray:
     """Return signed weights: those of must-links are positive, those of cannot-links negative."""
     signed = np.zeros(len(kinds))
     if all(issubclass(kind, Real) for kind in set(map(type, kinds))):
@@ -236,7 +234,7 @@ def _signed_weights(kinds: np.ndarray) -> np.ndarray:
     return signed
 
 
-def _are_hard(weights: np.ndarray, hard=None) -> np.ndarray:
+def _find_hard(weights: np.ndarray, hard=None) -> np.ndarray:
     """Return which pairs are hard: those of infinite weight, and those that `hard` marks.
 
     Without it and infinite weights, they are those of weight 1 and more.
@@ -247,14 +245,14 @@ def _are_hard(weights: np.ndarray, hard=None) -> np.ndarray:
     return infinite if infinite.any() else weights >= 1
 
 
-def _checked(links: Links, name: str, samples: Samples) -> Links:
+def _normalize_links(links: Links, name: str, samples: Samples) -> Links:
     """Return pairs that are in range in one form, their weights checked."""
     pairs, weights, hard = links
     bad = ~(weights >= 0)
     if bad.any():
         raise ValueError(
             f"{name} must have weights that are at least 0, got {weights[bad][0]} for the pair "
-            f"{_named(pairs[bad][0], samples)}."
+            f"{_names_at(pairs[bad][0], samples)}."
         )
     infinite = np.isinf(weights)
     if infinite.any():
@@ -267,14 +265,14 @@ def _checked(links: Links, name: str, samples: Samples) -> Links:
     if name == "must_link":
         used &= ~is_loop
     elif (used & is_loop).any():
-        pair = _named(pairs[used & is_loop][0], samples)
+        pair = _names_at(pairs[used & is_loop][0], samples)
         raise ValueError(
             f"{name} holds the pair {pair}, but a sample is always in one cluster with itself."
         )
-    return distinct_pairs(pairs[used], weights[used].astype(np.float64), hard[used])
+    return make_links(pairs[used], weights[used].astype(np.float64), hard[used])
 
 
-def _named(positions: np.ndarray, samples: Samples) -> tuple[Any, ...]:
+def _names_at(positions: np.ndarray, samples: Samples) -> tuple[Any, ...]:
     """Return what a message calls some samples."""
     names = list(samples)
     return tuple(names[i] for i in positions)
@@ -351,10 +349,10 @@ def read_groups(groups, samples: Samples, apart) -> np.ndarray:
         except TypeError:
             form = "groups must hold sequences of samples, by index or by id"
             raise TypeError(f"{form}, got the group {format_value(members)}.") from None
-        own = _positions(names, "groups", samples)
+        own = _read_positions(names, "groups", samples)
         taken = own[codes[own] >= 0]
         if len(taken):
-            sample = _named(taken, samples)[0]
+            sample = _names_at(taken, samples)[0]
             raise ValueError(
                 f"groups must not share samples, but {sample!r} is in groups {codes[taken[0]]} "
                 f"and {number}: make one group of them."

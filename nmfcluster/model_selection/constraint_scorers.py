@@ -9,7 +9,7 @@ from sklearn import get_config
 from nmfcluster._compat import Interval
 from nmfcluster._utils.validation import last_step, reorder_samples, row_names
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.constraints.graph import folds_of_pairs
+from nmfcluster.constraints.graph import split_pairs
 from nmfcluster.model_selection.refits import (
     Samples,
     accepts_fit_param,
@@ -237,7 +237,7 @@ class HeldOutPairsScorer(RefitScorer):
             raise ValueError("constraints must hold at least one pair, got none.")
         pairs = reorder_samples(row_names(samples.X), pairs, _NAME)
         rng = np.random.default_rng(int(self.random_state))
-        folds = list(folds_of_pairs(pairs, int(self.n_splits), rng))
+        folds = list(split_pairs(pairs, int(self.n_splits), rng))
         satisfied = self._run_refits(
             _satisfied_by_refit,
             common=(estimator, samples, name, pairs),

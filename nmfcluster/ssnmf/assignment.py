@@ -13,7 +13,7 @@ from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils.storage import inner_product
 from nmfcluster._utils.validation import format_count, warn
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.constraints.graph import adjacency
+from nmfcluster.constraints.graph import make_adjacency
 from nmfcluster.ssnmf.constrained import ConstrainedProblem
 
 # largest weight of violated pairs, over that of the best assignment so far, at which clusters are
@@ -151,7 +151,7 @@ class GroupLinks:
         attraction = np.pad(attraction[rows], ((0, 0), (0, n_most - n_open)))
         # a cluster costs a row the weights of cannot-links there, minus those of must-links
         signed = np.where(self.is_cannot, self.weights, -self.weights)
-        links = adjacency(len(labels), self.ends, signed)[rows]
+        links = make_adjacency(len(labels), self.ends, signed)[rows]
         costs = links @ (labels[:, None] == np.arange(n_most)).astype(float)
         among = links[:, rows]
         waiting = list(range(len(rows)))

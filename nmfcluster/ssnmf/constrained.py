@@ -119,7 +119,7 @@ class Rows(NamedTuple):
     columns: np.ndarray | None = None
 
 
-def rows_to_fit(X, pairs: PairwiseConstraints, is_similarity: bool) -> Rows:
+def find_rows(X, pairs: PairwiseConstraints, is_similarity: bool) -> Rows:
     """Return the rows that are fitted to samples and pairs of them."""
     links = pairs.as_matrices()
     if is_similarity:
@@ -206,16 +206,16 @@ def constrain(
     counts = affinity.counts
     groups = pairs.components()
     must_link, cannot_link = pairs.as_matrices(W.dtype)
-    must_link = _between_groups(must_link, groups)
-    cannot_link = _between_groups(cannot_link, groups)
+    must_link = _drop_inside_groups(must_link, groups)
+    cannot_link = _drop_inside_groups(cannot_link, groups)
     unit = large_entry(W)
     # equal samples share a row, which is longer by the root of their number
     if counts is not None:
         W = W.scaled(np.sqrt(counts))
     # the first start comes from the similarity without the penalties: these are spikes that would
     # draw eigenvectors to single samples
-    reward = _weighted(must_link, alpha * unit, W.dtype)
-    penalty = _weighted(cannot_link, -beta * unit, W.dtype)
+    reward = _scale_links(must_link, alpha * unit, W.dtype)
+    penalty = _scale_links(cannot_link, -beta * unit, W.dtype)
     init_similarity = W if reward is None else W + reward
     # the loss of zero factors is that of all samples, as that of the groups is smaller
     constant = init_similarity.squared_norm()
@@ -270,7 +270,7 @@ def constrain_part(
     return constrain(part, pairs[samples], alpha, beta, may_be_empty=True)
 
 
-def _between_groups(links, groups: np.ndarray) -> Any:
+def _drop_inside_groups(links, groups: np.ndarray) -> Any:
     """Return the matrix of pairs without those inside a group, which change nothing."""
     rows, columns, weights = stored_entries(links)
     return with_nonzero_data(
@@ -278,7 +278,7 @@ def _between_groups(links, groups: np.ndarray) -> Any:
     )
 
 
-def _weighted(links, amount: float, dtype) -> Similarity | None:
+def _scale_links(links, amount: float, dtype) -> Similarity | None:
     """Return `amount` times the weights of pairs; None where that adds nothing."""
     if not amount or not links.nnz:
         return None

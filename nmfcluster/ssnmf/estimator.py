@@ -34,8 +34,8 @@ from nmfcluster.ssnmf.constrained import (
     check_constraints,
     constrain,
     constrain_part,
+    find_rows,
     read_constraints,
-    rows_to_fit,
     warn_of_alpha,
     warn_of_parts,
     warn_of_sizes,
@@ -334,7 +334,7 @@ class SSNMFClusterer(NMFClusterer):
             )
             feasible = check_constraints(pairs, self.n_clusters, self.contradictions)
             # factors of the similarity of distinct rows, in an order of their own
-            rows = rows_to_fit(X, pairs, self.affinity == "precomputed")
+            rows = find_rows(X, pairs, self.affinity == "precomputed")
             affinity = self._make_affinity(X, rows, rng)
             problem, found, P, width = self._factorize(affinity, rows, pairs, rng)
             P, labels, order = number_by_size(P, P.argmax(axis=1))
@@ -344,7 +344,7 @@ class SSNMFClusterer(NMFClusterer):
             self.affinity_ = affinity.name
             self.propagation_ = width
             self.weight_unit_ = problem.unit
-            self._products_, self._gram_, self._roots_ = _extension(
+            self._products_, self._gram_, self._roots_ = _prepare_extension(
                 affinity, problem, found, order
             )
             self._columns_ = rows.columns
@@ -467,7 +467,7 @@ class SSNMFClusterer(NMFClusterer):
         return tags
 
 
-def _extension(
+def _prepare_extension(
     affinity: Affinity,
     problem: ConstrainedProblem,
     found: Factorization,

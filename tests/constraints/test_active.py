@@ -158,8 +158,8 @@ def test_the_literal_rule(known):
     W = rbf_kernel(rng.normal(size=(25, 3)), gamma=0.5)
     weights = rng.uniform(0.05, 1, size=25)
     fresh = ~np.isin(np.arange(25), known)
-    C = active.covariance_given(active.covariance(W), np.array(known, int))
-    found = active.most_informative(C, weights, np.arange(25), fresh, 6)
+    C = active.condition_covariance(active.compute_covariance(W), np.array(known, int))
+    found = active.choose_most_informative(C, weights, np.arange(25), fresh, 6)
     assert found == literal(W, weights, known, [[i] for i in range(25)], 6)
 
 

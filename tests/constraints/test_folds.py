@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.constraints.graph import folds_of_pairs
+from nmfcluster.constraints.graph import split_pairs
 
 
 def folds(pairs, n_splits=3, seed=0):
-    return list(folds_of_pairs(pairs, n_splits, np.random.default_rng(seed)))
+    return list(split_pairs(pairs, n_splits, np.random.default_rng(seed)))
 
 
 def follows(kept):

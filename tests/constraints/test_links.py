@@ -18,7 +18,7 @@ from hypothesis import example, given
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.constraints.graph import pairs_of_numbers
+from nmfcluster.constraints.graph import decode_pairs
 
 # drawn from labels
 
@@ -67,14 +67,14 @@ def test_drawing_few_pairs_needs_no_list_of_all():
 
 
 def test_numbers_of_pairs_are_decoded_to_the_last_digit():
-    assert pairs_of_numbers(np.arange(15)).tolist() == [
+    assert decode_pairs(np.arange(15)).tolist() == [
         [a, b] for b in range(6) for a in range(b)
     ]
     for b in (3, 10**5, 94_906_266, 94_906_267, 2 * 10**9):
         first = b * (b - 1) // 2
         expected = [[b - 2, b - 1], [0, b], [b - 1, b], [0, b + 1]]
         numbers = np.array([first - 1, first, first + b - 1, first + b])
-        assert pairs_of_numbers(numbers).tolist() == expected
+        assert decode_pairs(numbers).tolist() == expected
 
 
 LABELS = [0, 1, 1, -1]

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_iris
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
-from nmfcluster.constraints.graph import folds_of_pairs
+from nmfcluster.constraints.graph import split_pairs
 
 from_table = PairwiseConstraints.from_table
 IDS = ["ann", "bob", "eve", "kim"]
@@ -146,7 +146,7 @@ def test_what_is_hard_stays_so():
     assert known != from_table(
         [(0, 1, 1), (1, 2, 1), (2, 3, -1), (0, 3, -3)], n_samples=4
     )
-    for part, _ in folds_of_pairs(known, 2, np.random.default_rng(0)):
+    for part, _ in split_pairs(known, 2, np.random.default_rng(0)):
         for kept, all_hard in zip(hard_pairs(part), hard_pairs(known), strict=True):
             assert set(kept) <= set(all_hard)
     assert all(np.isfinite(matrix.data).all() for matrix in known.as_matrices())

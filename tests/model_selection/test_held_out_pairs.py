@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
-from nmfcluster.constraints.graph import folds_of_pairs
+from nmfcluster.constraints.graph import split_pairs
 from nmfcluster.model_selection import FullSampleSplit, HeldOutPairsScorer
 
 PAIRS = PairwiseConstraints.from_labels(Y, n_pairs=80, random_state=0)
@@ -50,7 +50,7 @@ def literal_details(pairs, labels_of, n_splits):
     """Compute the score with loops: each pair counts by the share of times it is satisfied."""
     rng = np.random.default_rng(0)
     told = [{}, {}]
-    for kept, asked in folds_of_pairs(pairs, n_splits, rng):
+    for kept, asked in split_pairs(pairs, n_splits, rng):
         labels = labels_of(kept)
         for kind, links in enumerate((pairs.must_link, pairs.cannot_link)):
             for number, (i, j) in enumerate(links):
