@@ -22,17 +22,18 @@ _Cluster = tuple[str, np.ndarray, np.ndarray]
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class BiclusterDisplay:
-    """Picture of biclusters in their table, which may overlap.
+    """Picture of biclusters, which may overlap, in their data matrix.
 
-    Rows and columns are put into an order that makes every bicluster a block, as far as one order
-    can: clusters that share the most are neighbours, and what two neighbours share lies
-    between them. A narrow strip for each cluster, at the left and at the bottom, shows its rows
-    and its columns; a row that belongs to several clusters has a mark in several strips. Frames
-    in the same colours show the blocks, the four largest ones of a cluster that no order keeps
-    together. Rows and columns in no cluster come last.
+    Rows and columns are ordered such that every bicluster is a block, as far as one order can do
+    this. Clusters that share the most are neighbours, and what two neighbours share is between
+    them. A narrow strip for each cluster, at the left and at the bottom, shows its rows and its
+    columns. A row that belongs to several clusters has a mark in several strips. Frames in the same
+    colours show the blocks, at most the four largest of each cluster. Rows and columns in no
+    cluster come last.
 
-    Of a large table a cell shows the mean over a group of rows and of columns, and a strip is as
-    strong as the share of the group that is in its cluster; the axes count rows and columns.
+    For a large matrix, a cell shows the mean over a group of rows and of columns, and the colour of
+    a strip is as strong as the share of the group that is in its cluster. The axes count rows and
+    columns.
 
     `from_estimator` and `from_biclusters` compute the cells and draw them; the constructor takes
     cells.
@@ -40,7 +41,7 @@ class BiclusterDisplay:
     Parameters
     ----------
     matrix : ndarray of shape (n_row_cells, n_column_cells)
-        Mean of the table in every cell.
+        Mean of the data matrix in every cell.
     row_sizes : ndarray of shape (n_row_cells,), int
         Number of rows of every cell.
     column_sizes : ndarray of shape (n_column_cells,), int
@@ -103,17 +104,17 @@ class BiclusterDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, *, max_cells: int = 400, ax: Any = None
     ) -> Self:
-        """Show the biclusters that a fitted estimator found in its table.
+        """Show the biclusters that a fitted estimator found in its data matrix.
 
-        A row of several clusters joins the block of the one that adds most to it, and a column
-        likewise.
+        A row of several clusters is in the block of the one that contributes most to it, and so is
+        a column.
 
         Parameters
         ----------
         estimator : NMFMetaCluster
             A fitted one.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The table of its `fit`, or another one with its rows and columns. Means leave NaN out.
+            The matrix of its `fit`, or another one with its rows and columns. Means leave NaN out.
         max_cells : int, default=400
             Largest number of cells in a row and in a column; but every cluster has one.
         ax : matplotlib Axes, default=None
@@ -148,12 +149,12 @@ class BiclusterDisplay:
     ) -> Self:
         """Show any biclusters: `rows_` and `columns_` of scikit-learn's, or known ones.
 
-        A row of several clusters joins the block of the first of them, and a column likewise.
+        A row of several clusters is in the block of the first of them, and so is a column.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_rows, n_columns)
-            The table. Means leave NaN out.
+            The data matrix. Means leave NaN out.
         rows : array-like of shape (n_clusters, n_rows), bool
             Whether a row is in a cluster.
         columns : array-like of shape (n_clusters, n_columns), bool

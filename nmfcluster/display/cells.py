@@ -61,7 +61,7 @@ def means_of_rows(rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 
 def arrange_table(
-    X: Any,
+    X,
     rows: np.ndarray,
     columns: np.ndarray,
     row_strength: np.ndarray,

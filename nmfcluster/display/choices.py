@@ -18,13 +18,13 @@ _LABELS = {"stability": "agreement of parts", "eigengap": "gap between eigenvalu
 class NumberDisplay:
     """Picture of a choice of the number of clusters.
 
-    Of a vote there is a dot for the answer of every criterion; filled ones are for the number that
-    was chosen, and an arrow is an answer beyond the candidates. Of stability there is the mean
-    agreement of fits to parts of the samples. Of a sweep there is, above, how surely clusters come
-    back in the runs, all of them on average and the one that does so least, against the left scale,
-    and the reconstruction error against the right one; below, the held-out loss over the least of
-    it. A band is one standard error, a filled dot is a number that is as good by the rule, and the
-    dashed line is the number that was chosen.
+    For a vote, it shows a dot for every criterion. Filled dots are votes for the chosen number, and
+    an arrow is a vote for a number outside the candidates. For stability, it shows the mean
+    agreement of fits to parts of the samples. For a sweep, the upper panel shows the recurrence of
+    clusters in the runs, the mean and the smallest, on the left scale, and the reconstruction error
+    on the right scale. The lower panel shows the held-out loss above the smallest one. A band is
+    one standard error, a filled dot is a number that is as good by the rule, and the dashed line is
+    the chosen number.
 
     `from_estimator` reads a choice and draws it; the constructor takes its table.
 
@@ -33,9 +33,9 @@ class NumberDisplay:
     table : mapping of str to ndarray of shape (n_candidates,)
         The columns "n_clusters", "as_good" and "chosen"; with them "eigengap"; "stability" and
         "stability_se"; or "recurrence", "smallest_recurrence", "reconstruction_err", and perhaps
-        "held_out_loss" with "held_out_se". NaN where there is nothing.
+        "held_out_loss" with "held_out_se". NaN where there is no value.
     votes : dict of str to int, default=None
-        The answer of every criterion, in the place of curves.
+        The number that every criterion votes for, shown in place of curves.
     agreed : bool, default=True
         False if no two criteria agree.
 
@@ -44,11 +44,12 @@ class NumberDisplay:
     ax_ : matplotlib Axes
         Where it was drawn.
     error_ax_, loss_ax_ : matplotlib Axes
-        Of a sweep: the scale of errors, at the right, and held-out losses, below, or None.
+        For a sweep: the scale of errors at the right, and the lower panel of held-out losses, or
+        None.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     lines_ : dict of matplotlib Line2D
-        The curves, by the names of the columns; of a vote the dots, by the criteria.
+        The curves, by the names of the columns; for a vote the dots, by the criteria.
 
     See Also
     --------
@@ -182,7 +183,7 @@ class NumberDisplay:
         """Draw recurrence and error, each scale in the colour of its curves."""
         self.error_ax_ = self.ax_.twinx()
 
-        def draw(ax: Any, name: str, **style: Any) -> None:
+        def draw(ax, name: str, **style) -> None:
             self.lines_[name] = look.draw_curve(
                 ax, table["n_clusters"], table[name], **style
             )
@@ -235,10 +236,10 @@ class NumberDisplay:
 class StabilityDisplay:
     """Picture of a search: the scores of the values of a parameter.
 
-    A band is a standard error, where there is one: that of ``StabilityScorer(details=True)``, or of
-    the mean over several splits. A filled dot is as good as the best: at most one standard error of
-    that one worse. The dashed line is the value that was chosen. Values stand side by side, numbers
-    in increasing order.
+    A band is a standard error, if it is known: that of ``StabilityScorer(details=True)``, or of the
+    mean over several splits. A filled dot is as good as the best: at most one standard error of the
+    best value below it. The dashed line is the chosen value. Values are side by side, numbers in
+    increasing order.
 
     `from_estimator` reads the scores and draws them; the constructor takes scores.
 
@@ -248,13 +249,13 @@ class StabilityDisplay:
     values : sequence of length n_values
         Values of the parameter; numbers in increasing order.
     scores : ndarray of shape (n_values,)
-        Scores; NaN where there is none.
+        Scores, NaN for none.
     errors : ndarray of shape (n_values,), default=None
         Standard errors.
     chosen : object, default=None
         The value to mark.
     metric : str, default="score"
-        Name of the scores, of which large ones are good.
+        Name of the scores; larger ones are better.
 
     Attributes
     ----------
@@ -270,7 +271,7 @@ class StabilityDisplay:
     See Also
     --------
     nmfcluster.model_selection.StabilityScorer : Computes what is shown.
-    NumberDisplay : Shows what speaks for a number of clusters.
+    NumberDisplay : Shows a choice of the number of clusters.
 
     Examples
     --------
@@ -302,10 +303,10 @@ class StabilityDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Show the scores of a fitted search, those that it went by.
+        """Show the scores by which a fitted search selected.
 
-        Where several parameters varied, the one with the most values is shown: the score of a value
-        is the best that it has with any values of the others.
+        If several parameters varied, the one with the most values is shown. The score of a value is
+        the best score with any values of the other parameters.
 
         Parameters
         ----------

@@ -23,10 +23,10 @@ _STRIP_WIDTH = 8.0
 class ConsensusMatrixDisplay:
     """Picture of a co-association matrix, its samples ordered by cluster.
 
-    A good consensus shows dark blocks on the diagonal and little outside them: two clusters that
-    the partitions often join share a dark rectangle, and a cluster that they do not agree upon has
-    a pale block. Of many samples a cell shows the mean over the pairs of two groups; every group
-    lies within one cluster, and the axes count samples.
+    A good consensus shows dark blocks on the diagonal and little outside them. Two clusters that
+    the partitions often join share a dark rectangle, and a cluster that they do not agree on has a
+    pale block. For many samples, a cell shows the mean over the pairs of two groups. Every group is
+    within one cluster, and the axes count samples.
 
     `from_estimator` and `from_partitions` compute the cells and draw them; the constructor takes
     cells.
@@ -34,7 +34,7 @@ class ConsensusMatrixDisplay:
     Parameters
     ----------
     matrix : ndarray of shape (n_cells, n_cells)
-        Mean co-association of the samples of two cells; NaN: never seen together.
+        Mean co-association of the samples of two cells; NaN if they were never seen together.
     cell_sizes : ndarray of shape (n_cells,), int
         Number of samples of every cell.
     cell_labels : ndarray of shape (n_cells,), int
@@ -44,8 +44,8 @@ class ConsensusMatrixDisplay:
     names : sequence of str, default=None
         Names of the clusters; their numbers by default.
     value_name : str, default="co-association"
-        What the colours show. Those of a co-association run from 0 to 1, those of anything else up
-        to the largest value beside the diagonal.
+        Name of the values. The colours of a co-association range from 0 to 1, those of other values
+        up to the largest one off the diagonal.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class ConsensusMatrixDisplay:
     See Also
     --------
     nmfcluster.NMFConsensus.consensus_matrix : The numbers, for some samples or all.
-    nmfcluster.NMFMetaCluster.consensus_matrix : The same of the runs of another estimator.
+    nmfcluster.NMFMetaCluster.consensus_matrix : The same for the runs of another estimator.
 
     Examples
     --------
@@ -86,15 +86,15 @@ class ConsensusMatrixDisplay:
     def from_estimator(
         cls, estimator: Any, *, max_cells: int = 400, ax: Any = None
     ) -> Self:
-        """Show what a fitted estimator says of pairs of samples.
+        """Show the pairs of samples by a fitted estimator.
 
-        That is the co-association from which an `NMFConsensus` or an `NMFMetaCluster` made its
-        clusters, or the similarity with ``affinity="precomputed"``. Of any other estimator it is
-        the co-membership: the chance that two samples are in the same cluster, if each is in one
-        by its row of `membership_`.
+        For an `NMFConsensus` or an `NMFMetaCluster`, the values are the co-association that it
+        clustered, or the similarity with ``affinity="precomputed"``. For any other estimator they
+        are the co-membership: the probability that two samples are in the same cluster if each is
+        assigned at random by its row of `membership_`.
 
         Samples are ordered by cluster, and within a cluster by decreasing confidence, or membership
-        in it; those in no cluster come last.
+        in it. Those in no cluster come last.
 
         Parameters
         ----------
@@ -156,9 +156,9 @@ class ConsensusMatrixDisplay:
         Parameters
         ----------
         partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
-            As `NMFConsensus.fit` takes them; a negative number, NaN or None: not seen.
+            As `NMFConsensus.fit` takes them. A negative number, NaN or None means not seen.
         labels : array-like of shape (n_samples,)
-            Cluster or class of every sample: integers or strings; a negative number: in none.
+            Cluster or class of every sample: integers or strings. A negative number means in none.
         weights : array-like of shape (n_partitions,), default=None
             Nonnegative weights of the partitions; equal by default.
         max_cells : int, default=400

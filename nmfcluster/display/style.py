@@ -32,7 +32,7 @@ LONGEST = 30  # letters of the name of a source, or of a value
 _MAX_MARGIN = 0.45
 
 
-def check_fitted(estimator: Any, attribute: str, expected: str, cure: str) -> Any:
+def check_fitted(estimator, attribute: str, expected: str, cure: str):
     """Return an estimator with numpy arrays; raise unless it has what a picture shows.
 
     Parameters
@@ -53,7 +53,7 @@ def check_fitted(estimator: Any, attribute: str, expected: str, cure: str) -> An
     )
 
 
-def read_list(values: Any, name: str) -> list[Any]:
+def read_list(values, name: str) -> list[Any]:
     """Return values as a list; raise if it is empty."""
     is_iterable = isinstance(values, Iterable) and not isinstance(values, str)
     found = list(values) if is_iterable else []
@@ -68,7 +68,7 @@ def read_list(values: Any, name: str) -> list[Any]:
 
 
 def get_axes(
-    ax: Any, figsize: tuple[float, float], has_margins: bool = False
+    ax, figsize: tuple[float, float], has_margins: bool = False
 ) -> tuple[Any, Any]:
     """Return the figure of given axes, and these; by default, a new figure and its axes.
 
@@ -108,7 +108,7 @@ class _MarginLocator:
             self.outer, "get_subplotspec", ax.get_subplotspec
         )
 
-    def __call__(self, ax: Any, renderer: Any) -> Any:
+    def __call__(self, ax, renderer):
         room = ax.get_position(original=True)
         if self.outer:
             room = self.outer(ax, renderer)
@@ -127,7 +127,7 @@ class _MarginLocator:
         )
 
 
-def split_axes(ax: Any) -> Any:
+def split_axes(ax):
     """Return new axes in the lower half of the room of others, which keep the upper half."""
     gap = 0.06  # share of the height
     room = ax.get_subplotspec()
@@ -141,7 +141,7 @@ def split_axes(ax: Any) -> Any:
     return ax.figure.add_axes((box.x0, box.y0, box.width, height), sharex=ax)
 
 
-def points_outside(ax: Any) -> tuple[Any, Any, Any]:
+def points_outside(ax) -> tuple[Any, Any, Any]:
     """Return transforms that count points from an edge of the axes.
 
     The first is for the left side: points from the left edge (x) and data (y). The second is for
@@ -161,7 +161,7 @@ def points_outside(ax: Any) -> tuple[Any, Any, Any]:
     )
 
 
-def shorter_side(ax: Any) -> float:
+def shorter_side(ax) -> float:
     """Return the shorter side of axes in points, without the margins that they have by now."""
     ax.get_tightbbox()  # lets them shrink
     return float(min(ax.bbox.size)) * 72 / ax.figure.dpi
@@ -171,15 +171,15 @@ def shorter_side(ax: Any) -> float:
 
 
 def draw_curve(
-    ax: Any,
-    x: Any,
-    heights: Any,
-    errors: Any = None,
+    ax,
+    x,
+    heights,
+    errors=None,
     *,
     as_good: np.ndarray | None = None,
     colour: str = EMPHASIS,
-    **style: Any,
-) -> Any:
+    **style,
+):
     """Draw dots on a line, and a band of standard errors around it; return the dots.
 
     Parameters
@@ -223,9 +223,7 @@ def draw_curve(
     return ax.plot(x, heights, **style)[0]
 
 
-def set_value_ticks(
-    ax: Any, name: str, values: Sequence[Any], chosen: Any
-) -> np.ndarray:
+def set_value_ticks(ax, name: str, values: Sequence[Any], chosen: Any) -> np.ndarray:
     """Put the values of a parameter side by side on the x axis; return their positions.
 
     A line marks the one that was chosen; None: none was.
@@ -243,7 +241,7 @@ def set_value_ticks(
     return positions
 
 
-def format_tick(value: Any) -> str:
+def format_tick(value) -> str:
     """Return a number with four digits, or the text of another value, shortened."""
     if isinstance(value, Real) and not isinstance(value, bool):
         return f"{value:.4g}"
@@ -258,13 +256,13 @@ def shorten(name: str) -> str:
 
 
 def draw_matrix(
-    ax: Any,
+    ax,
     x: np.ndarray,
     y: np.ndarray,
     values: np.ndarray,
     label: str,
     extend: str,
-    **colours: Any,
+    **colours,
 ) -> tuple[Any, Any]:
     """Draw a matrix, its first row on top, and a scale of its colours; return both.
 
@@ -283,10 +281,10 @@ def draw_matrix(
     return mesh, bar
 
 
-def add_legend(ax: Any, title: str) -> None:
+def add_legend(ax, title: str) -> None:
     """Add a legend at the right of axes, in letters small enough for a part of their room."""
 
-    def draw(font: float, scale: float | None = None) -> Any:
+    def draw(font: float, scale: float | None = None):
         return ax.legend(
             title=title,
             alignment="left",
@@ -306,7 +304,7 @@ def add_legend(ax: Any, title: str) -> None:
     draw(font, font / FONT)
 
 
-def set_count_ticks(axis: Any, n_ticks: int = 5) -> None:
+def set_count_ticks(axis, n_ticks: int = 5) -> None:
     """Put a few round numbers on an axis that counts samples, clusters or updates."""
     axis.get_major_locator().set_params(
         nbins=n_ticks, integer=True, steps=(1, 2, 5, 10)

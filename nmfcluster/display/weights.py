@@ -1,4 +1,4 @@
-"""Picture of what the sources of a fusion weigh."""
+"""Picture of the weights of the sources of a fusion."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ _MAX_WRITTEN = 12
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class SourceWeightsDisplay:
-    r"""Picture of what the sources of a fusion weigh.
+    r"""Picture of the weights of the sources of a fusion.
 
-    Of one model, a bar shows the weight :math:`\alpha_l` of each source, and the number at its
-    side the loss :math:`x_l`: the share of the source that the clusters do not explain, from 0 to
-    1, or with ``criterion="kl"`` and ``"cross_entropy"`` nats. In a figure of its own the picture
-    also shows how far the sources agree: a row and a column for each, in their order, hold the
-    correlations of what they say, and two that agree have a blue cell, which is the reason why they
-    count.
+    For one model, a bar shows the weight :math:`\alpha_l` of each source. The number at its side is
+    the loss :math:`x_l`, the share of the source that the clusters do not explain, from 0 to 1, or
+    nats with ``criterion="kl"`` and ``"cross_entropy"``. In a figure of its own the picture also
+    shows the agreement of the sources. Each has a row and a column, in their order, with its
+    correlations. Two sources that agree have a blue cell; they have weight because they agree.
 
-    Of several models that differ in `eta`, a line shows how the weight of a source changes with it,
-    as in Figure 1(c) of [1]_. The dashed line is the weight of every source if all have the same.
+    For several models that differ in `eta`, a line shows how the weight of a source changes with
+    it, as in Figure 1(c) of [1]_. The dashed line is the weight of every source if all have the
+    same.
 
     `from_estimator` and `from_estimators` read the weights and draw them; the constructor takes
     weights.
@@ -38,11 +38,11 @@ class SourceWeightsDisplay:
     weights : ndarray of shape (n_sources,) or (n_values, n_sources)
         Weights, in a row for each value of `eta`.
     losses : ndarray of shape (n_sources,), default=None
-        Losses, where there is one model.
+        Losses, if there is one model.
     agreement : tuple of ndarray of shape (n_sources, n_sources), default=None
-        Correlations and z-scores, as in `SimilarityFusionNMF.agreement_`, where there is one model.
+        Correlations and z-scores, as in `SimilarityFusionNMF.agreement_`, if there is one model.
     values : sequence of float, default=None
-        Values of `eta`, in increasing order, where there are several models.
+        Values of `eta`, in increasing order, if there are several models.
     chosen : float, default=None
         The value to mark.
 
@@ -53,11 +53,11 @@ class SourceWeightsDisplay:
     figure_ : matplotlib Figure
         The figure of `ax_`.
     bars_ : matplotlib BarContainer or None
-        The bars, from the first source to the last, where there is one model.
+        The bars, from the first source to the last, if there is one model.
     cells_ : matplotlib QuadMesh or None
-        The correlations of sources that agree, where they are shown.
+        The correlations of sources that agree, if they are shown.
     lines_ : list of matplotlib Line2D
-        The dots, one object a source, where there are several.
+        The dots, one object for each source, if there are several models.
 
     See Also
     --------
@@ -96,7 +96,7 @@ class SourceWeightsDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Show the weights and the losses of a model, and how far its sources agree.
+        """Show the weights and the losses of a model, and the agreement of its sources.
 
         Parameters
         ----------

@@ -189,7 +189,7 @@ def choose_n_clusters(
         numbers = results.drop_single_cluster(numbers, method)
     models = {k: clone(estimator).set_params(**{name: k}) for k in numbers.tolist()}
 
-    def fit_with(k: int) -> Any:
+    def fit_with(k: int):
         _say(f"fitting {name}={k} to all samples")
         model = refits.set_seeds(models[k], np.random.default_rng(seed))
         return model.fit(X, **fit_params)
@@ -433,7 +433,7 @@ def select_stable(
     figures: dict[str, Any],
     failures: list[Exception | None],
     fit_with: Callable[[int], Any],
-    X: Any,
+    X,
     method: str = "stability",
 ) -> results.NumberOfClusters:
     """Return the largest number of clusters whose fits agree about as well as the best.

@@ -41,7 +41,7 @@ class Samples(NamedTuple):
     # "similarities" or "distances" if X holds those of all pairs; None for features
     pairwise: str | None
 
-    def compared_with(self, rows: np.ndarray, targets: np.ndarray | None) -> Any:
+    def compared_with(self, rows: np.ndarray, targets: np.ndarray | None):
         """Return the input of `predict` for some samples, or all, after a fit to `rows`.
 
         A pairwise X is also cut to the columns `rows`.
@@ -115,10 +115,9 @@ def read_samples(
         cure = ""
         if last in ("constraints", "must_link", "cannot_link"):
             cure = " Pairs are constraints=PairwiseConstraints(n_samples, must_link, cannot_link)."
+        # these name samples by position, and may have as many entries as samples by chance
         if last in ("must_link", "cannot_link"):
-            value = (
-                None  # pairs of positions, which may be as many as samples by chance
-            )
+            value = None
         _require_entries(value, n_samples, f"{name} in fit_params", cure)
     return Samples(X, y, fit_params, pairwise)
 

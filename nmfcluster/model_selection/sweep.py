@@ -351,7 +351,7 @@ def _choose_by_runs(
 
 def held_out_losses(
     model: NMFMetaCluster,
-    table: Any,
+    table,
     dispersion: str | float,
     numbers: np.ndarray,
     fits: list[Any],
@@ -416,7 +416,7 @@ def held_out_losses(
 
 def held_out_loss(
     estimator: NMFMetaCluster,
-    X: Any,
+    X,
     parts: list[Any],
     n_clusters: int,
     part: int,
