@@ -38,7 +38,7 @@ class _Groups(NamedTuple):
     apart: list[set[int]]  # the groups that cannot be linked to each
     known: np.ndarray  # bool: some pair holds one of its samples
 
-    def set_apart(self, pairs: np.ndarray) -> None:
+    def set_apart(self, pairs) -> None:
         """Note that the groups of pairs of samples cannot be linked."""
         for one, other in self.of[pairs].tolist():
             self.apart[one].add(other)
@@ -206,7 +206,7 @@ def _make_groups(pairs: PairwiseConstraints) -> _Groups:
     return groups
 
 
-def _compute_similarity(model, X, drawn: np.ndarray) -> np.ndarray:
+def _compute_similarity(model, X, drawn):
     """Return how similar the drawn samples are, at least 0, by the affinity of the model."""
     affinity = model.affinity_
     if len(drawn) < X.shape[0]:
@@ -226,7 +226,7 @@ def _compute_similarity(model, X, drawn: np.ndarray) -> np.ndarray:
     return np.maximum(made.similarity.toarray(), 0).astype(np.float64)
 
 
-def compute_covariance(W: np.ndarray) -> np.ndarray:
+def compute_covariance(W):
     """Return ``(I - 0.95 D^-1/2 W D^-1/2)^-1``, W without its diagonal and D its row sums.
 
     It is how uncertain each sample is, and how much of that two share, where none is known.
@@ -238,7 +238,7 @@ def compute_covariance(W: np.ndarray) -> np.ndarray:
     return scipy.linalg.inv(S, overwrite_a=True)
 
 
-def condition_covariance(C: np.ndarray, known: np.ndarray) -> np.ndarray:
+def condition_covariance(C, known):
     """Return the covariance C of a Gaussian field, given its values at some samples: 0 there."""
     own = C[np.ix_(known, known)]
     left = C - C[:, known] @ scipy.linalg.solve(own, C[known], assume_a="pos")
@@ -247,9 +247,7 @@ def condition_covariance(C: np.ndarray, known: np.ndarray) -> np.ndarray:
     return left
 
 
-def _compute_centrality(
-    C: np.ndarray, labels: np.ndarray, drawn: np.ndarray, P: np.ndarray
-) -> np.ndarray:
+def _compute_centrality(C, labels, drawn, P):
     """Return how much each sample is in the middle of its cluster; others have their membership."""
     own = P[np.arange(len(P)), labels]
     inside = labels[drawn][:, None] == labels[drawn]
@@ -258,9 +256,7 @@ def _compute_centrality(
     return centrality
 
 
-def _find_anchors(
-    groups: _Groups, P: np.ndarray, labels: np.ndarray, centrality: np.ndarray
-) -> list[int]:
+def _find_anchors(groups: _Groups, P, labels, centrality) -> list[int]:
     """Return groups that represent clusters: ones that exclude each other, and middles."""
     anchors: list[int] = []
     n_apart = np.array([len(others) for others in groups.apart])
@@ -277,9 +273,7 @@ def _find_anchors(
     return anchors
 
 
-def _compute_probabilities(
-    groups: _Groups, P: np.ndarray, anchors: list[int]
-) -> np.ndarray:
+def _compute_probabilities(groups: _Groups, P, anchors: list[int]):
     """Return the probabilities that groups are one with each anchor, 0 where this is known."""
     sums = np.stack([np.bincount(groups.of, column) for column in P.T], axis=1)
     Q = sums / groups.size[:, None]
@@ -291,10 +285,10 @@ def _compute_probabilities(
 
 
 def choose_most_informative(
-    C: np.ndarray,
-    weights: np.ndarray,
-    group: np.ndarray,
-    candidates: np.ndarray,
+    C,
+    weights,
+    group,
+    candidates,
     count: int,
 ) -> list[int]:
     r"""Return the groups with the samples whose answers lower uncertainty most, one after another.

@@ -25,7 +25,7 @@ class Links(NamedTuple):
     weights: np.ndarray  # (n_pairs,) float64, positive, finite
     hard: np.ndarray  # (n_pairs,) bool: not to be violated, as opposed to soft
 
-    def where(self, mask: np.ndarray) -> "Links":
+    def where(self, mask) -> "Links":
         """Return some of the pairs, by a mask or by their positions."""
         return Links(self.pairs[mask], self.weights[mask], self.hard[mask])
 
@@ -35,7 +35,7 @@ MustAndCannot = tuple[Links, Links]  # must-links, cannot-links
 NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty(0), np.empty(0, dtype=bool))
 
 
-def make_links(pairs: np.ndarray, weights=1.0, hard=True) -> Links:
+def make_links(pairs, weights=1.0, hard=True) -> Links:
     """Return every pair once, as (i, j) with i <= j and sorted; of equal ones a hard one counts.
 
     Parameters
@@ -60,7 +60,7 @@ def make_links(pairs: np.ndarray, weights=1.0, hard=True) -> Links:
     return Links(pairs, weights, hard).where(order[is_last])
 
 
-def copy_pairs(pairs: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def copy_pairs(pairs, origin):
     """Return the pairs of copies: all (a, b) with ``(origin[a], origin[b])`` a pair.
 
     Parameters
@@ -90,7 +90,7 @@ def copy_pairs(pairs: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.nd
     return by_origin[starts[pairs[source]] + within], source
 
 
-def select_links(samples: np.ndarray, links: MustAndCannot) -> MustAndCannot:
+def select_links(samples, links: MustAndCannot) -> MustAndCannot:
     """Return the pairs with both ends among some samples, by the positions of these.
 
     Parameters
@@ -110,7 +110,7 @@ def select_links(samples: np.ndarray, links: MustAndCannot) -> MustAndCannot:
     return among[0], among[1]
 
 
-def close_links(links: MustAndCannot, group: np.ndarray) -> MustAndCannot:
+def close_links(links: MustAndCannot, group) -> MustAndCannot:
     """Return all pairs that follow from pairs, hard ones of which do not contradict each other.
 
     Parameters
@@ -135,7 +135,7 @@ def close_links(links: MustAndCannot, group: np.ndarray) -> MustAndCannot:
     return _link_all_members(must, group), _link_all_members(between, group)
 
 
-def _link_all_members(links: Links, group: np.ndarray) -> Links:
+def _link_all_members(links: Links, group) -> Links:
     """Return all pairs of samples in groups that links connect, which share their weights."""
     sizes = np.bincount(group)
     ends = np.sort(group[links.pairs], axis=1)
@@ -154,7 +154,7 @@ def _link_all_members(links: Links, group: np.ndarray) -> Links:
 
 
 def make_links_of_labels(
-    codes: np.ndarray, n_pairs: int | None, random_state: Seed
+    codes, n_pairs: int | None, random_state: Seed
 ) -> MustAndCannot:
     """Return pairs of samples whose class is known, of weight 1: of equal classes, of others.
 
@@ -189,7 +189,7 @@ def make_links_of_labels(
     return make_links(pairs[same]), make_links(pairs[~same])
 
 
-def make_links_of_groups(codes: np.ndarray, apart: bool) -> MustAndCannot:
+def make_links_of_groups(codes, apart: bool) -> MustAndCannot:
     """Return all pairs within groups, and where they are `apart` all pairs between them.
 
     Parameters
@@ -212,9 +212,7 @@ def make_links_of_groups(codes: np.ndarray, apart: bool) -> MustAndCannot:
     return make_links(members[pairs]), NO_LINKS
 
 
-def _draw_distinct_numbers(
-    rng: np.random.RandomState, total: int, n_drawn: int
-) -> np.ndarray:
+def _draw_distinct_numbers(rng: np.random.RandomState, total: int, n_drawn: int):
     """Draw distinct numbers below `total`, all sets of them with the same chance."""
     # a list of all is then short, and draws would often repeat others
     if 3 * n_drawn > total:
@@ -227,7 +225,7 @@ def _draw_distinct_numbers(
     return drawn[:n_drawn]
 
 
-def decode_pairs(numbers: np.ndarray) -> np.ndarray:
+def decode_pairs(numbers):
     """Return the pairs (a, b), a < b, that are counted (0, 1), (0, 2), (1, 2), (0, 3) ..."""
     b = ((1 + np.sqrt(1 + 8.0 * numbers)) / 2).astype(np.int64)
     # rounding may lift the root over a whole number, never below
@@ -235,7 +233,7 @@ def decode_pairs(numbers: np.ndarray) -> np.ndarray:
     return np.column_stack([numbers - b * (b - 1) // 2, b])
 
 
-def make_adjacency(n_nodes: int, pairs: np.ndarray, weights=True) -> sp.csr_array:
+def make_adjacency(n_nodes: int, pairs, weights=True) -> sp.csr_array:
     """Return the symmetric matrix of the weights of pairs, at (i, j) and at (j, i).
 
     Parameters
@@ -255,7 +253,7 @@ def make_adjacency(n_nodes: int, pairs: np.ndarray, weights=True) -> sp.csr_arra
     return sp.csr_array((entries, tuple(ends.T)), shape=(n_nodes, n_nodes))
 
 
-def components(n_samples: int, pairs: np.ndarray) -> np.ndarray:
+def components(n_samples: int, pairs):
     """Return the groups of samples that pairs join, numbered by first appearance.
 
     Parameters
@@ -276,8 +274,8 @@ def components(n_samples: int, pairs: np.ndarray) -> np.ndarray:
 
 def check_pairs(
     n_samples: int,
-    must_link: np.ndarray,
-    cannot_link: np.ndarray,
+    must_link,
+    cannot_link,
     n_clusters: int | None,
     names=None,
 ) -> str:
@@ -341,7 +339,7 @@ def check_pairs(
     return "undecided" if len(apart) else "feasible"
 
 
-def _search_breadth_first(n_nodes: int, edges: np.ndarray, roots) -> Any:
+def _search_breadth_first(n_nodes: int, edges, roots):
     """Search a graph from roots: the depth of every node, and the node before it."""
     depth, before, _ = dijkstra(
         make_adjacency(n_nodes, edges),
@@ -353,7 +351,7 @@ def _search_breadth_first(n_nodes: int, edges: np.ndarray, roots) -> Any:
     return depth, before
 
 
-def _trace_to_root(before: np.ndarray, node: int) -> list[int]:
+def _trace_to_root(before, node: int) -> list[int]:
     """Return the nodes on the way back to the root of a search, from `node` on."""
     path = []
     while node >= 0:  # SciPy marks what is before a root by a negative number
@@ -362,7 +360,7 @@ def _trace_to_root(before: np.ndarray, node: int) -> list[int]:
     return path
 
 
-def _find_odd_cycle(n_nodes: int, edges: np.ndarray) -> list[int]:
+def _find_odd_cycle(n_nodes: int, edges) -> list[int]:
     """Return the nodes of a cycle of odd length, in its order; none where two colours are enough.
 
     Every other step away from a root then has the other colour.
@@ -378,7 +376,7 @@ def _find_odd_cycle(n_nodes: int, edges: np.ndarray) -> list[int]:
     return one[: n_apart + 1] + other[:n_apart][::-1]
 
 
-def _find_clique(edges: np.ndarray, size: int) -> list[int]:
+def _find_clique(edges, size: int) -> list[int]:
     """Return so many nodes that are all neighbours; none where a greedy search finds none.
 
     From every node a clique grows by those of its neighbours that fit, the ones with the most

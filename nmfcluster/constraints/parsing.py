@@ -157,7 +157,7 @@ def _split_columns(value, name: str) -> list[np.ndarray]:
     return [np.fromiter(column, dtype=object, count=len(rows)) for column in columns]
 
 
-def _read_positions(names: np.ndarray, name: str, samples: Samples) -> np.ndarray:
+def _read_positions(names, name: str, samples: Samples):
     """Return the positions of samples that are called by them, or by ids."""
     if isinstance(samples, dict):
         return _look_up_ids(names, name, samples)
@@ -179,7 +179,7 @@ def _read_positions(names: np.ndarray, name: str, samples: Samples) -> np.ndarra
     return numbers.astype(np.intp)
 
 
-def _look_up_ids(ids: np.ndarray, name: str, samples: dict[Any, int]) -> np.ndarray:
+def _look_up_ids(ids, name: str, samples: dict[Any, int]):
     try:
         return np.array([samples[one] for one in ids], dtype=np.intp)
     except KeyError as error:
@@ -196,7 +196,7 @@ def _look_up_ids(ids: np.ndarray, name: str, samples: dict[Any, int]) -> np.ndar
         ) from None
 
 
-def _as_numbers(column: np.ndarray, name: str, hint: str = "") -> np.ndarray:
+def _as_numbers(column, name: str, hint: str = ""):
     """Return a column as numbers; `hint` is added to the error where it holds text."""
     if column.dtype.kind in "iuf":
         return column
@@ -217,7 +217,7 @@ def _as_numbers(column: np.ndarray, name: str, hint: str = "") -> np.ndarray:
         ) from None
 
 
-def _read_signed_weights(kinds: np.ndarray) -> np.ndarray:
+def _read_signed_weights(kinds):
     """Return signed weights: those of must-links are positive, those of cannot-links negative."""
     signed = np.zeros(len(kinds))
     if all(issubclass(kind, Real) for kind in set(map(type, kinds))):
@@ -234,7 +234,7 @@ def _read_signed_weights(kinds: np.ndarray) -> np.ndarray:
     return signed
 
 
-def _find_hard(weights: np.ndarray, hard=None) -> np.ndarray:
+def _find_hard(weights, hard=None):
     """Return which pairs are hard: those of infinite weight, and those that `hard` marks.
 
     Without it and infinite weights, they are those of weight 1 and more.
@@ -272,7 +272,7 @@ def _normalize_links(links: Links, name: str, samples: Samples) -> Links:
     return make_links(pairs[used], weights[used].astype(np.float64), hard[used])
 
 
-def _names_at(positions: np.ndarray, samples: Samples) -> tuple[Any, ...]:
+def _names_at(positions, samples: Samples) -> tuple[Any, ...]:
     """Return what a message calls some samples."""
     names = list(samples)
     return tuple(names[i] for i in positions)
@@ -317,7 +317,7 @@ def read_ids(n_samples, ids) -> tuple[Samples, Any]:
     return position, np.fromiter(position, dtype=object) if index is None else index
 
 
-def read_groups(groups, samples: Samples, apart) -> np.ndarray:
+def read_groups(groups, samples: Samples, apart):
     """Return the number of the group of every sample, from 0; -1: in none.
 
     Parameters
@@ -361,7 +361,7 @@ def read_groups(groups, samples: Samples, apart) -> np.ndarray:
     return codes
 
 
-def read_labels(labels) -> np.ndarray:
+def read_labels(labels):
     """Return labels as numbers from 0; -1 stands for a label that is not known."""
     column = np.asarray(None)
     with suppress(TypeError, ValueError):

@@ -111,22 +111,20 @@ class GroupLinks:
         )
         self.is_cannot = np.arange(len(self.weights)) >= len(pairs.must_link)
 
-    def _are_violated(self, labels: np.ndarray) -> np.ndarray:
+    def _are_violated(self, labels):
         one, other = labels[self.ends].T
         return (one == other) == self.is_cannot
 
-    def cost(self, labels: np.ndarray) -> float:
+    def cost(self, labels) -> float:
         """Return the weight of all pairs that labels violate."""
         return float(self.weights[self._are_violated(labels)].sum())
 
-    def in_violated(self, labels: np.ndarray) -> np.ndarray:
+    def in_violated(self, labels):
         """Return which groups are in pairs that labels violate."""
         violated = self.ends[self._are_violated(labels)]
         return np.isin(np.arange(len(labels)), violated)
 
-    def assign(
-        self, labels: np.ndarray, attraction: np.ndarray, n_most: int
-    ) -> np.ndarray:
+    def assign(self, labels, attraction, n_most: int):
         """Return labels of all groups: those without a cluster get one, by the pairs they violate.
 
         One after another, those that violate pairs in most clusters first, is assigned to the
@@ -174,7 +172,7 @@ class GroupLinks:
 
 
 def _with_own_clusters(
-    problem: ConstrainedProblem, found: Factorization, rows: np.ndarray, n_clusters: int
+    problem: ConstrainedProblem, found: Factorization, rows, n_clusters: int
 ) -> Factorization:
     """Return the factorization of some rows, a mask, as one of all, with rows and columns of 0.
 
@@ -197,7 +195,7 @@ def _with_own_clusters(
     return replace(found, best=best, curves=[curve + change for curve in found.curves])
 
 
-def _warn_of_uniform(F: np.ndarray, P: np.ndarray) -> None:
+def _warn_of_uniform(F, P) -> None:
     """Warn of rows of zeros whose memberships are uniform: nothing determines their cluster."""
     is_uniform = ~F.any(axis=1) & (P == P[:, :1]).all(axis=1)
     n_uniform = int(is_uniform.sum())

@@ -145,20 +145,18 @@ class ConstrainedProblem(SimilarityProblem):
         Of `SimilarityProblem`.
     """
 
-    def __init__(
-        self, A: Similarity, groups: np.ndarray, unit: float, **options: Any
-    ) -> None:
+    def __init__(self, A: Similarity, groups, unit: float, **options: Any) -> None:
         self.A = A
         self.groups = groups
         self.unit = unit
         super().__init__(A, **options)
 
-    def expand(self, h: np.ndarray) -> np.ndarray:
+    def expand(self, h):
         """Return the factor of all samples, (n_samples, k), from that of the groups."""
         root = np.sqrt(self.mass).astype(h.dtype)
         return (h / root[:, None])[self.groups]
 
-    def memberships(self, F: np.ndarray, M: np.ndarray) -> np.ndarray:
+    def memberships(self, F, M):
         """Return the rows of ``F M^1/2``, scaled to sum to 1.
 
         Penalties can outweigh all similarities of a row, so that no cluster holds it. Such a
@@ -253,7 +251,7 @@ def constrain_part(
     pairs: PairwiseConstraints,
     alpha: float,
     beta: float,
-    samples: np.ndarray,
+    samples,
 ) -> ConstrainedProblem:
     """Return the problem of some samples, a mask, as if there were no others.
 
@@ -270,7 +268,7 @@ def constrain_part(
     return constrain(part, pairs[samples], alpha, beta, may_be_empty=True)
 
 
-def _drop_inside_groups(links, groups: np.ndarray) -> Any:
+def _drop_inside_groups(links, groups):
     """Return the matrix of pairs without those inside a group, which change nothing."""
     rows, columns, weights = stored_entries(links)
     return with_nonzero_data(
@@ -334,7 +332,7 @@ def warn_of_parts(problem: ConstrainedProblem, n_clusters: int) -> None:
         )
 
 
-def warn_of_sizes(affinity: Affinity, labels: np.ndarray, n_clusters: int) -> None:
+def warn_of_sizes(affinity: Affinity, labels, n_clusters: int) -> None:
     """Warn if a fit is likely to have split a large cluster for want of normalisation."""
     if affinity.is_even:
         return
@@ -345,7 +343,7 @@ def warn_of_sizes(affinity: Affinity, labels: np.ndarray, n_clusters: int) -> No
 
 
 def warn_of_violations(
-    pairs: PairwiseConstraints, must_ok: np.ndarray, cannot_ok: np.ndarray, beta: float
+    pairs: PairwiseConstraints, must_ok, cannot_ok, beta: float
 ) -> None:
     """Warn where hard pairs are violated, all of which could be satisfied."""
     n_must = int((pairs.must_link_hard & ~must_ok).sum())

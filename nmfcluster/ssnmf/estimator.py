@@ -411,7 +411,7 @@ class SSNMFClusterer(NMFClusterer):
         config = self._solver_config(solver)
         coarse_size = max(_COARSE, self.n_clusters)
 
-        def refit(samples: np.ndarray, n_clusters: int) -> Factorization:
+        def refit(samples, n_clusters: int) -> Factorization:
             part = constrain_part(affinity, pairs, self.alpha, self.beta, samples)
             fewer = replace(config, n_clusters=n_clusters)
             return factorize(part, fewer, rng, coarse_size)
@@ -453,7 +453,7 @@ class SSNMFClusterer(NMFClusterer):
                 W, _ = normalized(W, affinity.counts, few)
         return replace(affinity, similarity=W), float(width)
 
-    def _extend(self, X) -> np.ndarray:
+    def _extend(self, X):
         X = read_features(self, X, reset=False)
         if self._columns_ is not None:
             X = X[:, self._columns_]  # similarities, in the order of the fit
@@ -471,8 +471,8 @@ def _prepare_extension(
     affinity: Affinity,
     problem: ConstrainedProblem,
     found: Factorization,
-    order: np.ndarray,
-) -> tuple[Any, np.ndarray, np.ndarray]:
+    order,
+):
     """Return what memberships of new samples are computed from, clusters in an order.
 
     These are a function that returns the similarities of new samples to the clusters, the
