@@ -350,17 +350,18 @@ def measure_stability(
         The first error of the fits of each number.
     """
     numbers = list(models)
+    n = len(numbers)
     n_samples = refits.count_entries(samples.X)
     most = max(results.MAX_SAMPLES, _SAMPLES_PER_CLUSTER * numbers[-1])
     size = min(n_samples // 2, most)
-    _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
+    _say(f"fitting {n} numbers of clusters to parts of {size} samples")
     compared = draw_positions(n_samples, _MAX_COMPARED, np.random.default_rng(seed))
     fits: list[list[Any]] = [[] for _ in numbers]
-    means = np.full(len(numbers), np.nan)
-    errors = np.full(len(numbers), np.nan)
-    n_fits = np.zeros(len(numbers), dtype=int)
-    n_found = np.zeros(len(numbers), dtype=int)
-    untried = list(range(len(numbers)))
+    means = np.full(n, np.nan)
+    errors = np.full(n, np.nan)
+    n_fits = np.zeros(n, dtype=int)
+    n_found = np.zeros(n, dtype=int)
+    untried = list(range(n))
     pending = untried[:_NUMBERS_PER_ROUND]
     while pending:
         # fit each pending number to two more parts
@@ -384,16 +385,13 @@ def measure_stability(
         if is_too_large[pending[-2:]].sum() == 2:
             untried = []
         pending = untried[:_NUMBERS_PER_ROUND] or _undecided(means, errors, n_fits)
-    failures = [
-        next((fit for fit in own if isinstance(fit, Exception)), None) for own in fits
-    ]
-    figures = {
-        "stability": means,
-        "stability_se": errors,
-        "n_fits": n_fits,
-        "n_found": n_found,
-    }
-    return figures, failures
+    figures = {"stability": means, "stability_se": errors}
+    figures |= {"n_fits": n_fits, "n_found": n_found}
+    return figures, [_first_error(own) for own in fits]
+
+
+def _first_error(fits: list[Any]) -> Exception | None:
+    return next((fit for fit in fits if isinstance(fit, Exception)), None)
 
 
 def _undecided(means: np.ndarray, errors: np.ndarray, n_fits: np.ndarray) -> list[int]:
@@ -416,7 +414,7 @@ def _agreement(fits: list[Any], n_clusters: int) -> tuple[float, float, int]:
     The index is NaN if a fit failed, or if most fits found fewer clusters. A few fits to
     parts may miss a small cluster.
     """
-    if any(isinstance(fit, Exception) for fit in fits):
+    if _first_error(fits):
         return np.nan, np.nan, 0
     n_found = median_high(count for _, count in fits)
     if n_found < n_clusters:
