@@ -16,22 +16,19 @@ _NAME_FONT = 8.0
 # share of the shorter side of the axes that all strips take at most
 _MAX_STRIPS = 0.28
 
-#: the colour of a cluster, and its shares of the cells of rows and of columns
-_Cluster = tuple[str, np.ndarray, np.ndarray]
-
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class BiclusterDisplay:
+class BiclusterDisplay(look.Display):
     """Picture of biclusters, which may overlap, in their data matrix.
 
-    Rows and columns are ordered such that every bicluster is a block, as far as one order can do
-    this. Clusters that share the most are neighbours, and what two neighbours share is between
-    them. A narrow strip for each cluster, at the left and at the bottom, shows its rows and its
-    columns. A row that belongs to several clusters has a mark in several strips. Frames in the same
-    colours show the blocks, at most the four largest of each cluster. Rows and columns in no
-    cluster come last.
+    Rows and columns are ordered such that every bicluster is one block, as far as a single order
+    allows it. Clusters that share the most are neighbours, and the rows and columns that two
+    neighbours share lie between them. A narrow strip for each cluster, at the left and at the
+    bottom, shows its rows and its columns; a row in several clusters has a mark in several strips.
+    Frames in the same colours show the blocks. If no order keeps a cluster together, its four
+    largest blocks are framed. Rows and columns in no cluster come last.
 
-    For a large matrix, a cell shows the mean over a group of rows and of columns, and the colour of
+    In a large matrix, a cell shows the mean over a group of rows and of columns, and the colour of
     a strip is as strong as the share of the group that is in its cluster. The axes count rows and
     columns.
 
@@ -49,7 +46,7 @@ class BiclusterDisplay:
     row_shares : ndarray of shape (n_clusters, n_row_cells)
         Share of the rows of a cell that are in a cluster.
     column_shares : ndarray of shape (n_clusters, n_column_cells)
-        The same of columns.
+        Share of the columns of a cell that are in a cluster.
     clusters : ndarray of shape (n_clusters,), int, default=None
         Clusters in the order of the picture.
     row_order : ndarray of shape (n_rows,), int, default=None
@@ -68,7 +65,7 @@ class BiclusterDisplay:
     colorbar_ : matplotlib Colorbar
         The scale of colours.
     strips_ : list of (QuadMesh, QuadMesh)
-        The marks of rows and of columns, one pair a cluster.
+        The marks of rows and of columns, one pair for each cluster.
     outlines_ : list of matplotlib Rectangle
         The frames.
 
@@ -106,17 +103,18 @@ class BiclusterDisplay:
     ) -> Self:
         """Show the biclusters that a fitted estimator found in its data matrix.
 
-        A row of several clusters is in the block of the one that contributes most to it, and so is
-        a column.
+        A row in several clusters is in the block of the cluster that adds most to it. Columns are
+        treated in the same way.
 
         Parameters
         ----------
         estimator : NMFMetaCluster
-            A fitted one.
+            A fitted estimator.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The matrix of its `fit`, or another one with its rows and columns. Means leave NaN out.
+            The data of its `fit`, or another matrix with the same rows and columns. Means leave
+            NaN out.
         max_cells : int, default=400
-            Largest number of cells in a row and in a column; but every cluster has one.
+            Largest number of cells in a row and in a column; every cluster has at least one.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
 
@@ -149,7 +147,8 @@ class BiclusterDisplay:
     ) -> Self:
         """Show any biclusters: `rows_` and `columns_` of scikit-learn's, or known ones.
 
-        A row of several clusters is in the block of the first of them, and so is a column.
+        A row in several clusters is in the block of the first of them. Columns are treated in the
+        same way.
 
         Parameters
         ----------
@@ -160,7 +159,7 @@ class BiclusterDisplay:
         columns : array-like of shape (n_clusters, n_columns), bool
             Whether a column is in a cluster.
         max_cells : int, default=400
-            Largest number of cells in a row and in a column; but every cluster has one.
+            Largest number of cells in a row and in a column; every cluster has at least one.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
 
@@ -190,20 +189,8 @@ class BiclusterDisplay:
         X = _check_table(X, (rows.shape[1], columns.shape[1]))
         return cls(**arrange_table(X, rows, columns, rows, columns, max_cells)).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the picture.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        BiclusterDisplay
-            Itself.
-        """
-        self.figure_, self.ax_ = look.get_axes(ax, (6.8, 5.2), has_margins=True)
+    def _draw(self, ax) -> None:
+        ax = self._set_axes(ax, (6.8, 5.2), has_margins=True)
         x = np.append(0, np.cumsum(self.column_sizes))
         y = np.append(0, np.cumsum(self.row_sizes))
         # the darkest colour is at the quantile 0.99 of the entries, against outliers
@@ -212,7 +199,7 @@ class BiclusterDisplay:
         is_signed = bool((self.matrix < 0).any())
         is_mean = max(self.row_sizes.max(), self.column_sizes.max()) > 1
         self.mesh_, self.colorbar_ = look.draw_matrix(
-            self.ax_,
+            ax,
             x,
             y,
             self.matrix,
@@ -222,32 +209,33 @@ class BiclusterDisplay:
             vmin=-high if is_signed else 0,
             vmax=high,
         )
-        self.ax_.set(xlabel="columns", ylabel="rows")
-        look.set_count_ticks(self.ax_.yaxis)
+        ax.set(xlabel="columns", ylabel="rows")
+        look.set_count_ticks(ax.yaxis)
         order = self.clusters
         if order is None:
             order = np.arange(len(self.row_shares))
-        clusters = [
-            (look.cluster_colour(i), self.row_shares[c], self.column_shares[c])
-            for i, c in enumerate(order)
-        ]
+        row_shares = self.row_shares[order]
+        column_shares = self.column_shares[order]
         self.outlines_: list[Any] = []
-        if len(clusters) <= 24:  # more frames would hide the matrix
-            self.outlines_ = _draw_outlines(self.ax_, x, y, clusters)
-        self.strips_ = _draw_strips(self.ax_, x, y, clusters, order)
-        return self
+        if len(order) <= 24:  # more frames would hide the matrix
+            self.outlines_ = _draw_outlines(ax, x, y, row_shares, column_shares)
+        self.strips_ = _draw_strips(ax, x, y, row_shares, column_shares, order)
 
 
 def _draw_outlines(
-    ax, x: np.ndarray, y: np.ndarray, clusters: list[_Cluster]
+    ax,
+    x: np.ndarray,
+    y: np.ndarray,
+    row_shares: np.ndarray,
+    column_shares: np.ndarray,
 ) -> list[Any]:
     """Frame the largest blocks of every cluster; x and y are edges of cells."""
     from matplotlib.patheffects import withStroke
 
     outlines: list[Any] = []
-    for colour, row_shares, column_shares in clusters:
-        rows = _runs(y, row_shares)
-        columns = _runs(x, column_shares)
+    for i in range(len(row_shares)):
+        rows = _runs(y, row_shares[i])
+        columns = _runs(x, column_shares[i])
         blocks = [
             (left, bottom - top, right - left, top)
             for top, bottom in rows
@@ -261,7 +249,7 @@ def _draw_outlines(
                 width,
                 top,
                 align="edge",
-                edgecolor=colour,
+                edgecolor=look.cluster_colour(i),
                 clip_on=False,  # or half of the line at the edge of the matrix is cut
                 fill=False,
                 linewidth=1.6,
@@ -278,30 +266,41 @@ def _runs(edges: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def _draw_strips(
-    ax, x: np.ndarray, y: np.ndarray, clusters: list[_Cluster], names: np.ndarray
+    ax,
+    x: np.ndarray,
+    y: np.ndarray,
+    row_shares: np.ndarray,
+    column_shares: np.ndarray,
+    names: np.ndarray,
 ) -> list[tuple[Any, Any]]:
     """Mark rows and columns of every cluster, and name it where its two strips meet."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    pitch = min(_MAX_PITCH, _MAX_STRIPS * look.shorter_side(ax) / len(clusters))
+    pitch = min(_MAX_PITCH, _MAX_STRIPS * look.shorter_side(ax) / len(names))
     step = int(np.ceil(1.1 * _NAME_FONT / pitch))  # more names would overlap
     left, below, _ = look.points_outside(ax)
     strips = []
-    for i, (colour, rows, columns) in enumerate(clusters):
+    for i, name in enumerate(names):
         end = -_GAP - i * pitch
         across = [end - 0.75 * pitch, end]  # the rest is margin
         style: dict[str, Any] = {
-            "cmap": LinearSegmentedColormap.from_list("strip", ["0.93", colour]),
+            "cmap": LinearSegmentedColormap.from_list(
+                "strip", ["0.93", look.cluster_colour(i)]
+            ),
             "vmin": 0,
             "vmax": 1,
             "clip_on": False,
         }
-        row_strip = ax.pcolormesh(across, y, rows[:, None], transform=left, **style)
-        column_strip = ax.pcolormesh(x, across, columns[None], transform=below, **style)
+        row_strip = ax.pcolormesh(
+            across, y, row_shares[i][:, None], transform=left, **style
+        )
+        column_strip = ax.pcolormesh(
+            x, across, column_shares[i][None], transform=below, **style
+        )
         strips.append((row_strip, column_strip))
         if i % step == 0:
             ax.annotate(
-                str(names[i]),
+                str(name),
                 (0, 0),
                 (end, sum(across) / 2),
                 textcoords="offset points",
@@ -310,7 +309,7 @@ def _draw_strips(
                 xycoords="axes fraction",
                 fontsize=_NAME_FONT,
             )
-    ax.tick_params(length=0, pad=_GAP + pitch * len(clusters) + 1)
+    ax.tick_params(length=0, pad=_GAP + pitch * len(names) + 1)
     return strips
 
 

@@ -55,11 +55,6 @@ def divide_into_cells(
     }
 
 
-def means_of_rows(rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """Return the mean of the rows in every cell, (n_cells, n_columns)."""
-    return group_indicator(cells).T @ rows / np.sqrt(np.bincount(cells))[:, None]
-
-
 def arrange_table(
     X,
     rows: np.ndarray,

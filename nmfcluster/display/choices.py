@@ -15,41 +15,48 @@ _LABELS = {"stability": "agreement of parts", "eigengap": "gap between eigenvalu
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class NumberDisplay:
+class NumberDisplay(look.Display):
     """Picture of a choice of the number of clusters.
 
-    For a vote, it shows a dot for every criterion. Filled dots are votes for the chosen number, and
-    an arrow is a vote for a number outside the candidates. For stability, it shows the mean
-    agreement of fits to parts of the samples. For a sweep, the upper panel shows the recurrence of
-    clusters in the runs, the mean and the smallest, on the left scale, and the reconstruction error
-    on the right scale. The lower panel shows the held-out loss above the smallest one. A band is
-    one standard error, a filled dot is a number that is as good by the rule, and the dashed line is
-    the chosen number.
+    The picture depends on the method that made the choice:
+
+    - A vote has a dot for the number that each criterion chose. A filled dot is the number that was
+      chosen in the end, and an arrow points to a number beyond the candidates.
+    - For stability, the curve is the mean agreement of fits to parts of the samples. For the
+      eigengap, it is the gap between eigenvalues.
+    - A sweep divides its axes in two. The upper part shows how reliably clusters recur in the runs,
+      on average and for the least recurrent cluster (left scale), and the reconstruction error
+      (right scale). The lower part shows the held-out loss minus its minimum.
+
+    A band is one standard error, a filled dot on a curve is a number that is as good as the best by
+    the rule of the method, and the dashed line is the number that was chosen.
 
     `from_estimator` reads a choice and draws it; the constructor takes its table.
 
     Parameters
     ----------
     table : mapping of str to ndarray of shape (n_candidates,)
-        The columns "n_clusters", "as_good" and "chosen"; with them "eigengap"; "stability" and
-        "stability_se"; or "recurrence", "smallest_recurrence", "reconstruction_err", and perhaps
-        "held_out_loss" with "held_out_se". NaN where there is no value.
+        The columns "n_clusters", "as_good" and "chosen", and the columns of a method: "eigengap";
+        "stability" and "stability_se"; or "recurrence", "smallest_recurrence" and
+        "reconstruction_err", optionally with "held_out_loss" and "held_out_se". A missing value is
+        NaN.
     votes : dict of str to int, default=None
-        The number that every criterion votes for, shown in place of curves.
+        The number of clusters that each criterion chose, drawn instead of curves.
     agreed : bool, default=True
-        False if no two criteria agree.
+        Whether at least two criteria agree.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         Where it was drawn.
     error_ax_, loss_ax_ : matplotlib Axes
-        For a sweep: the scale of errors at the right, and the lower panel of held-out losses, or
-        None.
+        The axes of the reconstruction errors, whose scale is at the right, and those of the
+        held-out losses, below, or None. Only a sweep has both.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     lines_ : dict of matplotlib Line2D
-        The curves, by the names of the columns; for a vote the dots, by the criteria.
+        The curves, by the names of their columns, or the dots of a vote, by the names of the
+        criteria.
 
     See Also
     --------
@@ -100,19 +107,7 @@ class NumberDisplay:
         )
         return display.plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the picture.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default. A sweep divides it.
-
-        Returns
-        -------
-        NumberDisplay
-            Itself.
-        """
+    def _draw(self, ax) -> None:
         table = {name: np.asarray(column) for name, column in self.table.items()}
         candidates = table["n_clusters"]
         n_clusters = int(candidates[table["chosen"]].item())
@@ -120,26 +115,26 @@ class NumberDisplay:
         height = 5.2 if has_losses else 3.6
         if self.votes:
             height = 1.2 + 0.35 * len(self.votes)
-        self.figure_, self.ax_ = look.get_axes(ax, (6.0, height))
-        self.loss_ax_ = look.split_axes(self.ax_) if has_losses else None
+        ax = self._set_axes(ax, (6.0, height))
+        self.loss_ax_ = look.split_axes(ax) if has_losses else None
         self.lines_: dict[str, Any] = {}
         criterion = next((name for name in _LABELS if name in table), None)
         if self.votes:
             self._draw_votes(self.votes, candidates, n_clusters)
         elif criterion is not None:
             self.lines_[criterion] = look.draw_curve(
-                self.ax_,
+                ax,
                 candidates,
                 table[criterion],
                 table.get(f"{criterion}_se"),
                 as_good=table["as_good"],
             )
-            self.ax_.set_ylabel(_LABELS[criterion])
+            ax.set_ylabel(_LABELS[criterion])
         else:
             self._draw_recurrence(table)
-        panels = [self.ax_]
+        panels = [ax]
         if self.loss_ax_ is not None:
-            self.ax_.tick_params(axis="x", labelbottom=False)
+            ax.tick_params(axis="x", labelbottom=False)
             self._draw_losses(self.loss_ax_, table)
             panels.append(self.loss_ax_)
         panels[-1].set(
@@ -152,8 +147,7 @@ class NumberDisplay:
         title = f"chosen: {format_count(n_clusters, 'cluster')}"
         if not self.agreed:
             title += ", no agreement"
-        self.ax_.set_title(title, fontsize="medium")
-        return self
+        ax.set_title(title, fontsize="medium")
 
     def _draw_votes(
         self, votes: Mapping[str, int], candidates: np.ndarray, n_clusters: int
@@ -211,7 +205,7 @@ class NumberDisplay:
         self.ax_.legend(loc="lower left", **look.LEGEND)
 
     def _draw_losses(self, ax, table: dict[str, np.ndarray]) -> None:
-        """Draw the held-out losses above the least one: linear near it, else a logarithm."""
+        """Draw the held-out losses minus the least one: linear near it, else a logarithm."""
         losses = table["held_out_loss"]
         errors = table["held_out_se"]
         self.lines_["held_out_loss"] = look.draw_curve(
@@ -233,13 +227,13 @@ class NumberDisplay:
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class StabilityDisplay:
+class StabilityDisplay(look.Display):
     """Picture of a search: the scores of the values of a parameter.
 
-    A band is a standard error, if it is known: that of ``StabilityScorer(details=True)``, or of the
-    mean over several splits. A filled dot is as good as the best: at most one standard error of the
-    best value below it. The dashed line is the chosen value. Values are side by side, numbers in
-    increasing order.
+    A band is one standard error, if it is known: that of ``StabilityScorer(details=True)``, or that
+    of the mean over several splits. A filled dot is a value as good as the best: its score is at
+    most one standard error of the best score below that score. The dashed line is the value that
+    was chosen. Values are equally spaced, numbers in increasing order.
 
     `from_estimator` reads the scores and draws them; the constructor takes scores.
 
@@ -249,13 +243,13 @@ class StabilityDisplay:
     values : sequence of length n_values
         Values of the parameter; numbers in increasing order.
     scores : ndarray of shape (n_values,)
-        Scores, NaN for none.
+        Scores; a missing one is NaN.
     errors : ndarray of shape (n_values,), default=None
         Standard errors.
     chosen : object, default=None
         The value to mark.
     metric : str, default="score"
-        Name of the scores; larger ones are better.
+        Name of the scores. Larger scores are better.
 
     Attributes
     ----------
@@ -303,15 +297,15 @@ class StabilityDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Show the scores by which a fitted search selected.
+        """Show the scores by which a fitted search chose.
 
-        If several parameters varied, the one with the most values is shown. The score of a value is
-        the best score with any values of the other parameters.
+        If several parameters varied, the picture shows the one with the most values. The score of a
+        value is the best one among all candidates that have this value.
 
         Parameters
         ----------
         estimator : GridSearchCV, RandomizedSearchCV or another search of scikit-learn
-            A fitted one, with any scorer.
+            A fitted search, with any scorer.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
 
@@ -351,19 +345,7 @@ class StabilityDisplay:
         )
         return display.plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the picture.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        StabilityDisplay
-            Itself.
-        """
+    def _draw(self, ax) -> None:
         scores = read_matrix(
             look.read_list(self.scores, "scores"),
             "scores",
@@ -375,16 +357,13 @@ class StabilityDisplay:
             raise ValueError(
                 f"scores must be one number a value, got {format_value(self.scores)}."
             )
-        self.figure_, self.ax_ = look.get_axes(ax, (6.4, 4.2))
+        ax = self._set_axes(ax, (6.4, 4.2))
         best = int(np.nanargmax(scores))
         error = 0.0 if self.errors is None else np.nan_to_num(self.errors[best])
         self.as_good_ = scores >= scores[best] - error
-        x = look.set_value_ticks(self.ax_, self.param_name, self.values, self.chosen)
-        self.line_ = look.draw_curve(
-            self.ax_, x, scores, self.errors, as_good=self.as_good_
-        )
-        self.ax_.set(ylabel=self.metric, ymargin=0.12)
-        return self
+        x = look.set_value_ticks(ax, self.param_name, self.values, self.chosen)
+        self.line_ = look.draw_curve(ax, x, scores, self.errors, as_good=self.as_good_)
+        ax.set(ylabel=self.metric, ymargin=0.12)
 
 
 def _read_scores(

@@ -9,8 +9,9 @@ from sklearn.utils import check_consistent_length
 
 import nmfcluster.display.style as look
 from nmfcluster._utils.labels import encode_labels
+from nmfcluster._utils.storage import group_indicator
 from nmfcluster._utils.validation import normalize_weights
-from nmfcluster.display.cells import divide_into_cells, means_of_rows
+from nmfcluster.display.cells import divide_into_cells
 from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 
 _CO_ASSOCIATION = "co-association"  # whose colours run from 0 to 1
@@ -20,13 +21,13 @@ _STRIP_WIDTH = 8.0
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class ConsensusMatrixDisplay:
+class ConsensusMatrixDisplay(look.Display):
     """Picture of a co-association matrix, its samples ordered by cluster.
 
-    A good consensus shows dark blocks on the diagonal and little outside them. Two clusters that
-    the partitions often join share a dark rectangle, and a cluster that they do not agree on has a
-    pale block. For many samples, a cell shows the mean over the pairs of two groups. Every group is
-    within one cluster, and the axes count samples.
+    A good consensus has dark blocks on the diagonal and little outside them. Two clusters that
+    the partitions often join share a dark rectangle, and a cluster on which the partitions disagree
+    has a pale block. If there are many samples, a cell shows the mean over the pairs of two groups
+    of samples. Every group lies within one cluster, and the axes count samples.
 
     `from_estimator` and `from_partitions` compute the cells and draw them; the constructor takes
     cells.
@@ -44,8 +45,8 @@ class ConsensusMatrixDisplay:
     names : sequence of str, default=None
         Names of the clusters; their numbers by default.
     value_name : str, default="co-association"
-        Name of the values. The colours of a co-association range from 0 to 1, those of other values
-        up to the largest one off the diagonal.
+        What the colours show. The colours of a co-association run from 0 to 1, and those of any
+        other value from 0 to the largest value off the diagonal.
 
     Attributes
     ----------
@@ -86,22 +87,22 @@ class ConsensusMatrixDisplay:
     def from_estimator(
         cls, estimator: Any, *, max_cells: int = 400, ax: Any = None
     ) -> Self:
-        """Show the pairs of samples by a fitted estimator.
+        """Show how often a fitted estimator puts two samples together.
 
-        For an `NMFConsensus` or an `NMFMetaCluster`, the values are the co-association that it
-        clustered, or the similarity with ``affinity="precomputed"``. For any other estimator they
-        are the co-membership: the probability that two samples are in the same cluster if each is
-        assigned at random by its row of `membership_`.
+        For an `NMFConsensus` or an `NMFMetaCluster`, this is the co-association from which it made
+        its clusters, or the similarity with ``affinity="precomputed"``. For any other estimator it
+        is the co-membership: the probability that two samples are in the same cluster, if the
+        cluster of each is drawn from its row of `membership_`.
 
-        Samples are ordered by cluster, and within a cluster by decreasing confidence, or membership
-        in it. Those in no cluster come last.
+        Samples are ordered by cluster, and within a cluster by decreasing confidence, or by
+        decreasing membership if the estimator has no confidence. Samples in no cluster come last.
 
         Parameters
         ----------
         estimator : estimator of this package
-            A fitted one.
+            A fitted estimator.
         max_cells : int, default=400
-            Largest number of cells in a row; but every cluster has one.
+            Largest number of cells in a row; every cluster has at least one.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
 
@@ -122,13 +123,14 @@ class ConsensusMatrixDisplay:
         labels = np.where(estimator.labels_ < 0, n_clusters, estimator.labels_)
         certain = getattr(estimator, "confidence_", estimator.membership_.max(axis=1))
         cells, display = divide_into_cells(labels, certain, max_cells)
+        sizes = display["cell_sizes"]
         if not hasattr(estimator, "partitions_"):
             value_name = "co-membership"
-            means = means_of_rows(estimator.membership_, cells)
+            sums = group_indicator(cells).T @ estimator.membership_
+            means = sums / np.sqrt(sizes)[:, None]  # the mean row of every cell
             matrix = means @ means.T
         elif estimator.partitions_ is None:
             value_name = "similarity"
-            sizes = display["cell_sizes"]
             sums = estimator._source_.collapsed(cells)
             matrix = sums / np.sqrt(np.outer(sizes, sizes))
         else:
@@ -156,13 +158,15 @@ class ConsensusMatrixDisplay:
         Parameters
         ----------
         partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
-            As `NMFConsensus.fit` takes them. A negative number, NaN or None means not seen.
+            As `NMFConsensus.fit` takes them. A negative number, NaN or None marks a sample that a
+            partition did not see.
         labels : array-like of shape (n_samples,)
-            Cluster or class of every sample: integers or strings. A negative number means in none.
+            Cluster or class of every sample, an integer or a string. A negative number marks a
+            sample in no cluster.
         weights : array-like of shape (n_partitions,), default=None
             Nonnegative weights of the partitions; equal by default.
         max_cells : int, default=400
-            Largest number of cells in a row; but every cluster has one.
+            Largest number of cells in a row; every cluster has at least one.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
 
@@ -192,20 +196,8 @@ class ConsensusMatrixDisplay:
         matrix = consensus_matrix(codes, weights, cells)
         return cls(matrix=matrix, names=names[: labels.max() + 1], **display).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the picture.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ConsensusMatrixDisplay
-            Itself.
-        """
-        self.figure_, self.ax_ = look.get_axes(ax, (6.4, 5.4), has_margins=True)
+    def _draw(self, ax) -> None:
+        ax = self._set_axes(ax, (6.4, 5.4), has_margins=True)
         edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
         values = np.ma.masked_invalid(self.matrix)
         largest = 1.0
@@ -217,7 +209,7 @@ class ConsensusMatrixDisplay:
             extend = "max"
         mean = "mean " if self.cell_sizes.max() > 1 else ""
         self.mesh_, self.colorbar_ = look.draw_matrix(
-            self.ax_,
+            ax,
             edges,
             edges,
             values,
@@ -227,15 +219,15 @@ class ConsensusMatrixDisplay:
             vmin=0,
             vmax=largest,
         )
-        self.ax_.set(aspect="equal", xlabel="samples", ylabel="cluster")
-        self.ax_.patch.set(**look.UNKNOWN, linewidth=0)
+        ax.set(aspect="equal", xlabel="samples", ylabel="cluster")
+        ax.patch.set(**look.UNKNOWN, linewidth=0)
         clusters, first = np.unique(self.cell_labels, return_index=True)
         names = [str(c) if self.names is None else self.names[c] for c in clusters]
         begin = edges[first]
         self._mark_clusters(names, begin, np.append(begin[1:], edges[-1]))
         if np.isnan(self.matrix).any():
-            self.ax_.legend(
-                [self.ax_.fill_between([], [], **look.UNKNOWN, linewidth=0)],
+            ax.legend(
+                [ax.fill_between([], [], **look.UNKNOWN, linewidth=0)],
                 ["never seen together"],
                 loc="lower left",
                 bbox_to_anchor=(0, 1),
@@ -243,7 +235,6 @@ class ConsensusMatrixDisplay:
                 borderpad=0,
                 **look.LEGEND,
             )
-        return self
 
     def _mark_clusters(
         self, names: list[str], begin: np.ndarray, end: np.ndarray

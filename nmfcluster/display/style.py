@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -67,30 +67,53 @@ def read_list(values, name: str) -> list[Any]:
 # --- axes ----------------------------------------------------------------------------
 
 
-def get_axes(
-    ax, figsize: tuple[float, float], has_margins: bool = False
-) -> tuple[Any, Any]:
-    """Return the figure of given axes, and these; by default, a new figure and its axes.
+class Display:
+    """A picture, which subclasses draw in the axes that `_set_axes` returns."""
 
-    With margins, given axes shrink so that labels and legends at their sides are in their room.
-    """
-    try:
-        import matplotlib.pyplot as plt
-        from matplotlib.axes import Axes
-    except ImportError as error:
-        raise ImportError(
-            "Drawing needs matplotlib, which is not installed: "
-            'pip install "nmfcluster[plot]"'
-        ) from error
-    if ax is None:
-        _, ax = plt.subplots(figsize=figsize, layout="compressed")
-    elif not isinstance(ax, Axes):
-        raise TypeError(
-            f"ax must be one matplotlib Axes, or None, got {format_value(ax)}."
-        )
-    elif has_margins:
-        ax.set_axes_locator(_MarginLocator(ax))
-    return ax.figure, ax
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        object
+            Itself.
+        """
+        self._draw(ax)
+        return self
+
+    def _draw(self, ax) -> None:
+        raise NotImplementedError
+
+    def _set_axes(self, ax, figsize: tuple[float, float], has_margins: bool = False):
+        """Set `ax_` and `figure_` to given axes, or to new ones; return the axes.
+
+        With margins, given axes shrink so that labels and legends at their sides are in
+        their room.
+        """
+        try:
+            import matplotlib.pyplot as plt
+            from matplotlib.axes import Axes
+        except ImportError as error:
+            raise ImportError(
+                "Drawing needs matplotlib, which is not installed: "
+                'pip install "nmfcluster[plot]"'
+            ) from error
+        if ax is None:
+            _, ax = plt.subplots(figsize=figsize, layout="compressed")
+        elif not isinstance(ax, Axes):
+            raise TypeError(
+                f"ax must be one matplotlib Axes, or None, got {format_value(ax)}."
+            )
+        elif has_margins:
+            ax.set_axes_locator(_MarginLocator(ax))
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        return ax
 
 
 class _MarginLocator:
@@ -223,7 +246,7 @@ def draw_curve(
     return ax.plot(x, heights, **style)[0]
 
 
-def set_value_ticks(ax, name: str, values: Sequence[Any], chosen: Any) -> np.ndarray:
+def set_value_ticks(ax, name: str, values: Sequence[Any], chosen) -> np.ndarray:
     """Put the values of a parameter side by side on the x axis; return their positions.
 
     A line marks the one that was chosen; None: none was.

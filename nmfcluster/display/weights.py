@@ -15,18 +15,19 @@ _MAX_WRITTEN = 12
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class SourceWeightsDisplay:
+class SourceWeightsDisplay(look.Display):
     r"""Picture of the weights of the sources of a fusion.
 
-    For one model, a bar shows the weight :math:`\alpha_l` of each source. The number at its side is
-    the loss :math:`x_l`, the share of the source that the clusters do not explain, from 0 to 1, or
-    nats with ``criterion="kl"`` and ``"cross_entropy"``. In a figure of its own the picture also
-    shows the agreement of the sources. Each has a row and a column, in their order, with its
-    correlations. Two sources that agree have a blue cell; they have weight because they agree.
+    For one model, a bar shows the weight :math:`\alpha_l` of each source, and the number beside it
+    is the loss :math:`x_l`: the share of the source that the clusters do not explain, from 0 to 1,
+    or nats with ``criterion="kl"`` and ``"cross_entropy"``. In a new figure, the picture also shows
+    how far the sources agree, as a matrix with a row and a column for each source, in the order of
+    the bars. Its entries are the correlations of the residuals of two sources. The cells of
+    two sources that agree are blue, and such an agreement is why a source has a weight.
 
     For several models that differ in `eta`, a line shows how the weight of a source changes with
-    it, as in Figure 1(c) of [1]_. The dashed line is the weight of every source if all have the
-    same.
+    it, as in Figure 1(c) of [1]_. The dashed line is the weight that all sources have if their
+    weights are equal.
 
     `from_estimator` and `from_estimators` read the weights and draw them; the constructor takes
     weights.
@@ -101,7 +102,7 @@ class SourceWeightsDisplay:
         Parameters
         ----------
         estimator : SimilarityFusionNMF
-            A fitted one.
+            A fitted model.
         ax : matplotlib Axes, default=None
             Where to draw the weights; a new figure, with the agreement, by default.
 
@@ -128,9 +129,9 @@ class SourceWeightsDisplay:
         Parameters
         ----------
         estimators : iterable of SimilarityFusionNMF
-            Fitted ones that differ in `eta`, in any order.
+            Fitted models that differ in `eta`, in any order.
         chosen : float, default=None
-            The value to mark, one that a model has.
+            The value of `eta` to mark, which must be that of a model.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
 
@@ -159,19 +160,7 @@ class SourceWeightsDisplay:
         display = cls(names=names[0], weights=weights, values=values, chosen=chosen)
         return display.plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the picture.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        SourceWeightsDisplay
-            Itself.
-        """
+    def _draw(self, ax) -> None:
         self.bars_ = self.cells_ = None
         self.lines_: list[Any] = []
         if self.values is None:
@@ -181,13 +170,11 @@ class SourceWeightsDisplay:
         if ax is None and self.agreement is not None and len(self.names) > 1:
             correlations, scores = self.agreement
             self._plot_agreement(correlations, scores)
-        return self
 
     def _plot_bars(self, ax) -> None:
         n_sources = len(self.names)
         figsize = (6.4, 0.3 * n_sources + 1.0)
-        self.figure_, self.ax_ = look.get_axes(ax, figsize, has_margins=True)
-        ax = self.ax_
+        ax = self._set_axes(ax, figsize, has_margins=True)
         rows = np.arange(n_sources)
         self.bars_ = ax.barh(rows, self.weights, height=0.66, color=look.EMPHASIS)
         ax.axvline(1 / n_sources, **look.DASHED | {"zorder": 3})
@@ -241,21 +228,21 @@ class SourceWeightsDisplay:
         self.ax_.tick_params(labelleft=False)
 
     def _plot_lines(self, values: Sequence[float], ax) -> None:
-        self.figure_, self.ax_ = look.get_axes(ax, (7.8, 4.2), has_margins=True)
-        x = look.set_value_ticks(self.ax_, "eta", values, self.chosen)
+        ax = self._set_axes(ax, (7.8, 4.2), has_margins=True)
+        x = look.set_value_ticks(ax, "eta", values, self.chosen)
         for i, name in enumerate(self.names):
             line = look.draw_curve(
-                self.ax_,
+                ax,
                 x,
                 self.weights[:, i],
                 colour=look.cluster_colour(i),
                 label=look.shorten(name),
             )
             self.lines_.append(line)
-        self.ax_.axhline(1 / len(self.names), **look.DASHED)
+        ax.axhline(1 / len(self.names), **look.DASHED)
         highest = float(np.max(self.weights) or 1)  # all may be 0
-        self.ax_.set(ylim=(-0.02 * highest, 1.06 * highest), ylabel="weight")
-        look.add_legend(self.ax_, "source")
+        ax.set(ylim=(-0.02 * highest, 1.06 * highest), ylabel="weight")
+        look.add_legend(ax, "source")
 
 
 def _check_model(estimator):
