@@ -5,8 +5,7 @@ graph, they have a matrix, connected groups, contradictions, and folds that keep
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -405,7 +404,7 @@ def _enumerate_names(samples, between: str = ", ") -> str:
     return between.join(names)
 
 
-def split_pairs(pairs, n_splits: int, rng: np.random.Generator) -> Iterator[Any]:
+def split_pairs(pairs, n_splits: int, rng: np.random.Generator):
     """Yield the folds of pairs that hold out any.
 
     Must-links that join what others join too are held out with them: the links of a random

@@ -106,7 +106,7 @@ def read_signed_pairs(value, samples: Samples, hard) -> MustAndCannot:
     return must, cannot
 
 
-def _read_columns(value, name: str, samples: Samples) -> list[np.ndarray]:
+def _read_columns(value, name: str, samples: Samples):
     """Return the positions of the samples of pairs, (n_pairs, 2), and further columns.
 
     NumPy does not guess the type of what is no array: it would make words of all of a row.
@@ -127,7 +127,7 @@ def _read_columns(value, name: str, samples: Samples) -> list[np.ndarray]:
     return [np.column_stack(ends), *columns[2:]]
 
 
-def _split_columns(value, name: str) -> list[np.ndarray]:
+def _split_columns(value, name: str):
     """Return the columns of a table of pairs that is no sparse matrix."""
     of_both_kinds = name == "pairs"
     lengths = (3, 4) if of_both_kinds else (2, 3)
@@ -272,7 +272,7 @@ def _normalize_links(links: Links, name: str, samples: Samples) -> Links:
     return make_links(pairs[used], weights[used].astype(np.float64), hard[used])
 
 
-def _names_at(positions, samples: Samples) -> tuple[Any, ...]:
+def _names_at(positions, samples: Samples):
     """Return what a message calls some samples."""
     names = list(samples)
     return tuple(names[i] for i in positions)

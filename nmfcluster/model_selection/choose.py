@@ -208,7 +208,7 @@ def choose_n_clusters(
     return chosen
 
 
-def _resolve_method(method: str, estimator, X, fit_params: dict[str, Any]) -> str:
+def _resolve_method(method: str, estimator, X, fit_params) -> str:
     """Return the method for the kind of input; raise if the given one cannot use it."""
     takes_features = refits.takes_features(estimator, X)
     takes_labels = refits.takes_labels(estimator)
@@ -234,7 +234,7 @@ def _resolve_method(method: str, estimator, X, fit_params: dict[str, Any]) -> st
 
 
 def _choose_by_vote(
-    estimator, X, numbers: np.ndarray, seed: int, fit_with: Callable[[int], Any]
+    estimator, X, numbers, seed: int, fit_with: Callable[[int], Any]
 ) -> results.NumberOfClusters:
     """Return the number that most criteria find in the input of a pipeline's last step."""
     _say("asking criteria")
@@ -269,7 +269,7 @@ def _choose_by_vote(
 
 
 def _choose_by_eigengap(
-    estimator, X, numbers: np.ndarray, seed: int, fit_with: Callable[[int], Any]
+    estimator, X, numbers, seed: int, fit_with: Callable[[int], Any]
 ) -> results.NumberOfClusters:
     """Return the number of clusters after which eigenvalues of partitions fall most."""
     table: Memberships | LabelTable
@@ -289,7 +289,7 @@ def _choose_by_eigengap(
     return select_stable(numbers, figures, failures, fit_with, X, "eigengap")
 
 
-def relative_gaps(A: Similarity, numbers: np.ndarray) -> np.ndarray:
+def relative_gaps(A: Similarity, numbers):
     r"""Return how far eigenvalues of the mean projector fall after each number of clusters.
 
     Eigenvalues of the normalised mean projector are 1 for clusters that no partition mixes, and
@@ -390,11 +390,11 @@ def measure_stability(
     return figures, [_first_error(own) for own in fits]
 
 
-def _first_error(fits: list[Any]) -> Exception | None:
+def _first_error(fits) -> Exception | None:
     return next((fit for fit in fits if isinstance(fit, Exception)), None)
 
 
-def _undecided(means: np.ndarray, errors: np.ndarray, n_fits: np.ndarray) -> list[int]:
+def _undecided(means, errors, n_fits) -> list[int]:
     """Return the positions of numbers that need more fits before one can be chosen."""
     if np.isnan(means).all():
         return []
@@ -408,7 +408,7 @@ def _undecided(means: np.ndarray, errors: np.ndarray, n_fits: np.ndarray) -> lis
     return pending.tolist()
 
 
-def _agreement(fits: list[Any], n_clusters: int) -> tuple[float, float, int]:
+def _agreement(fits, n_clusters: int) -> tuple[float, float, int]:
     """Return the mean adjusted Rand index, its standard error, and the clusters found.
 
     The index is NaN if a fit failed, or if most fits found fewer clusters. A few fits to
@@ -427,8 +427,8 @@ def _agreement(fits: list[Any], n_clusters: int) -> tuple[float, float, int]:
 
 
 def select_stable(
-    numbers: np.ndarray,
-    figures: dict[str, Any],
+    numbers,
+    figures,
     failures: list[Exception | None],
     fit_with: Callable[[int], Any],
     X,

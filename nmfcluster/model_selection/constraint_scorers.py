@@ -265,9 +265,7 @@ class HeldOutPairsScorer(RefitScorer):
         ]
 
 
-def _satisfied_share(
-    held_out: np.ndarray, satisfied: np.ndarray, weights: np.ndarray
-) -> tuple[float, float, int]:
+def _satisfied_share(held_out, satisfied, weights) -> tuple[float, float, int]:
     """Return the share of held-out pairs of one kind that are satisfied.
 
     Parameters
@@ -301,7 +299,7 @@ def _satisfied_by_refit(
     pairs: PairwiseConstraints,
     kept: PairwiseConstraints,
     rng: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray]:
+):
     """Return which of all pairs a clone satisfies that is fitted under the kept pairs."""
     fit_params = {**samples.fit_params, name: kept}
     model = refit(estimator, samples.X, samples.y, fit_params, rng)

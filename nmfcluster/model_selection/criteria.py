@@ -40,7 +40,7 @@ _N_NEIGHBORS = (8, 12, 16, 24, 32, 48, 64, 96, 128)
 # --- separation --------------------------------------------------------------------
 
 
-def count_separated_clusters(X: np.ndarray, max_clusters: int) -> tuple[int, int]:
+def count_separated_clusters(X, max_clusters: int) -> tuple[int, int]:
     """Return the number of clusters that are farther from each other than they are wide.
 
     Dunn's index is the smallest distance of samples of two clusters divided by the
@@ -85,7 +85,7 @@ def count_separated_clusters(X: np.ndarray, max_clusters: int) -> tuple[int, int
 
 
 def count_predictable_clusters(
-    X: np.ndarray, candidates: Iterable[int], rng: np.random.Generator
+    X, candidates: Iterable[int], rng: np.random.Generator
 ) -> int:
     """Return the largest number of k-means clusters with a prediction strength of 0.8.
 
@@ -128,7 +128,7 @@ def count_predictable_clusters(
 Split = list[tuple[np.ndarray, list[np.ndarray]]]
 
 
-def draw_split(X: np.ndarray, max_clusters: int, rng: np.random.Generator) -> Split:
+def draw_split(X, max_clusters: int, rng: np.random.Generator) -> Split:
     """Split samples into halves at random, and draw two starts of k-means for each.
 
     A start has `max_clusters` centres. Its first k centres are the start of k clusters,
@@ -164,7 +164,7 @@ def split_strength(split: Split, n_clusters: int) -> float:
     return prediction_strength(second.labels_, first.predict(split[1][0]))
 
 
-def prediction_strength(labels: np.ndarray, predicted: np.ndarray) -> float:
+def prediction_strength(labels, predicted) -> float:
     """Return the share of pairs in a cluster that are predicted to be together.
 
     The share is that of the cluster in which it is smallest.
@@ -192,7 +192,7 @@ def prediction_strength(labels: np.ndarray, predicted: np.ndarray) -> float:
 # --- Gaussian mixtures ---------------------------------------------------------------
 
 
-def fit_mixture(X: np.ndarray, candidates: Iterable[int], seed: int) -> GaussianMixture:
+def fit_mixture(X, candidates: Iterable[int], seed: int) -> GaussianMixture:
     """Return the Gaussian mixture with the smallest BIC among numbers of components.
 
     Components have a covariance each, or share one, as few samples say no more. EM stops
@@ -277,7 +277,7 @@ def ridge_line_dip(mixture: GaussianMixture, i: int, j: int) -> float:
 # --- nearest neighbours --------------------------------------------------------------
 
 
-def count_density_modes(X: np.ndarray) -> tuple[int, int]:
+def count_density_modes(X) -> tuple[int, int]:
     r"""Return the number of modes of the density that most numbers of neighbours find.
 
     With the distance :math:`r_k` to the k-th neighbour, :math:`-p \log r_k` is the logarithm of
@@ -329,7 +329,7 @@ def count_density_modes(X: np.ndarray) -> tuple[int, int]:
     return max(multimode(likely)), max(multimode(certain))
 
 
-def _intrinsic_dimension(distances: np.ndarray) -> float:
+def _intrinsic_dimension(distances) -> float:
     """Return the intrinsic dimension of samples by the distances of their neighbours."""
     k = distances.shape[1]
     tiny = np.finfo(float).tiny
@@ -338,7 +338,7 @@ def _intrinsic_dimension(distances: np.ndarray) -> float:
     return float(1 / max(growth, tiny))
 
 
-def peak_prominences(heights: np.ndarray, nearest: np.ndarray) -> np.ndarray:
+def peak_prominences(heights, nearest):
     """Return how far each peak of a graph is above the highest saddle to a higher one.
 
     Parameters
@@ -364,7 +364,7 @@ def peak_prominences(heights: np.ndarray, nearest: np.ndarray) -> np.ndarray:
     return np.array(prominences + [np.inf] * components.n_subsets)
 
 
-def count_hdbscan_clusters(X: np.ndarray) -> int:
+def count_hdbscan_clusters(X) -> int:
     """Return the number of clusters of HDBSCAN, which may be one.
 
     A cluster has at least one of 50 samples, and at least five samples.

@@ -41,7 +41,7 @@ class Samples(NamedTuple):
     # "similarities" or "distances" if X holds those of all pairs; None for features
     pairwise: str | None
 
-    def compared_with(self, rows: np.ndarray, targets: np.ndarray | None):
+    def compared_with(self, rows, targets):
         """Return the input of `predict` for some samples, or all, after a fit to `rows`.
 
         A pairwise X is also cut to the columns `rows`.
@@ -62,8 +62,8 @@ def read_samples(
     estimator,
     X,
     y,
-    metadata: dict[str, Any],
-    fit_params: dict[str, Any],
+    metadata,
+    fit_params,
     advice: str,
 ) -> Samples:
     """Return all samples and arguments of `fit`, which have an entry for every sample.
@@ -151,7 +151,7 @@ def accepts_fit_param(estimator, name: str) -> bool:
     return name in parameters or any(kind is kind.VAR_KEYWORD for kind in kinds)
 
 
-def check_fit_params(estimator, fit_params: dict[str, Any]) -> None:
+def check_fit_params(estimator, fit_params) -> None:
     """Raise unless `fit` of an estimator takes all arguments."""
     for name in fit_params:
         if name == "X" or not accepts_fit_param(estimator, name):
@@ -245,7 +245,7 @@ def _require_all_samples(estimator, X, pairwise: str | None, advice: str) -> Non
 def labels_by_refit(
     samples: Samples,
     size: int,
-    targets: np.ndarray | None,
+    targets,
     estimator,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, int]:
@@ -280,7 +280,7 @@ def labels_by_refit(
     return _predict_labels(model, rows, samples, targets), count_clusters(model, X)
 
 
-def refit(estimator, X, y, fit_params: dict[str, Any], rng: np.random.Generator):
+def refit(estimator, X, y, fit_params, rng: np.random.Generator):
     """Return a fitted clone of an estimator, with seeds of its own where it has none."""
     model = set_seeds(clone(estimator), rng)
     if y is None:
@@ -302,15 +302,13 @@ def count_clusters(model, X) -> int:
     return int(training_labels(model, X).max(initial=-1)) + 1
 
 
-def training_labels(model, X) -> np.ndarray:
+def training_labels(model, X):
     """Return the labels of the samples a model was fitted to, numbered from 0."""
     labels = getattr(last_step(model)[1], "labels_", None)
     return _encode(model.predict(X) if labels is None else labels, count_entries(X))
 
 
-def _predict_labels(
-    model, rows: np.ndarray, samples: Samples, targets: np.ndarray | None
-) -> np.ndarray:
+def _predict_labels(model, rows, samples: Samples, targets):
     """Return labels by `predict`, or those of the nearest sample of the fit to `rows`."""
     unseen = samples.compared_with(rows, targets)
     step = last_step(model)[1]
@@ -335,7 +333,7 @@ def _predict_labels(
     return _encode(predicted, len(predicted))
 
 
-def _encode(labels, n_samples: int) -> np.ndarray:
+def _encode(labels, n_samples: int):
     """Return labels numbered from 0; -1: in no cluster."""
     if np.shape(labels) != (n_samples,):
         raise ValueError(

@@ -30,9 +30,7 @@ def n_clusters_parameter(estimator) -> str:
     )
 
 
-def read_candidates(
-    candidates: Iterable[int], n_samples: int, n_fixed: int = 0
-) -> np.ndarray:
+def read_candidates(candidates: Iterable[int], n_samples: int, n_fixed: int = 0):
     """Return numbers of clusters in increasing order; a tuple of two is a range."""
     is_scalar = isinstance(candidates, str | bytes | Integral)
     if is_scalar or not hasattr(candidates, "__iter__"):
@@ -62,14 +60,14 @@ def read_candidates(
     return np.sort(np.array(numbers, dtype=np.int64))
 
 
-def format_candidates(numbers: np.ndarray) -> str:
+def format_candidates(numbers) -> str:
     """Return candidates as text: "2 to 9" if none is left out, or "2, 5, 9"."""
     if numbers[-1] - numbers[0] < len(numbers):
         return f"{numbers[0]} to {numbers[-1]}"
     return ", ".join(map(str, numbers))
 
 
-def drop_single_cluster(numbers: np.ndarray, method: str) -> np.ndarray:
+def drop_single_cluster(numbers, method: str):
     """Return candidates without 1, which a method cannot judge; raise if none is left."""
     if numbers[-1] == 1:
         raise ValueError(
@@ -78,7 +76,7 @@ def drop_single_cluster(numbers: np.ndarray, method: str) -> np.ndarray:
     return numbers[numbers > 1]
 
 
-def warn_if_largest(numbers: np.ndarray, chosen: int) -> None:
+def warn_if_largest(numbers, chosen: int) -> None:
     """Warn if the largest of several candidates was chosen, as a larger one may be better."""
     if chosen == numbers[-1] and len(numbers) > 1:
         warn(
@@ -86,7 +84,7 @@ def warn_if_largest(numbers: np.ndarray, chosen: int) -> None:
         )
 
 
-def report_failures(numbers: np.ndarray, outcomes: list[Any], caller: str) -> None:
+def report_failures(numbers, outcomes, caller: str) -> None:
     """Warn of candidates whose outcome is an error; raise the first error if all are."""
     failed = [
         (k, outcome)
@@ -123,7 +121,7 @@ class _Choice:
         among = format_candidates(self.candidates)
         return f"{type(self).__name__}({self.n_clusters_} of {among}, by {by})"
 
-    def _make_table(self, **figures: np.ndarray | None) -> dict[str, np.ndarray]:
+    def _make_table(self, **figures):
         """Return columns for all candidates, without those that are None."""
         known = {name: values for name, values in figures.items() if values is not None}
         return {
@@ -133,7 +131,7 @@ class _Choice:
             "chosen": self.candidates == self.n_clusters_,
         }
 
-    def plot(self, ax: Any = None) -> NumberDisplay:
+    def plot(self, ax=None) -> NumberDisplay:
         """Draw the figures of all candidates.
 
         Parameters
@@ -307,12 +305,12 @@ class ClusterSweep(_Choice):
     estimators: tuple[Any, ...]
 
     @property
-    def best_estimator_(self) -> Any:
+    def best_estimator_(self):
         """The fitted estimator with the chosen number of clusters."""
         return self.estimators[self.candidates.tolist().index(self.n_clusters_)]
 
     @property
-    def table(self) -> dict[str, np.ndarray]:
+    def table(self):
         """What is known of every candidate, by the names of columns."""
         losses = self.held_out_losses
         return self._make_table(

@@ -1,6 +1,6 @@
 """The split and the base class of scorers that refit a clusterer in a search."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -207,11 +207,11 @@ class RefitScorer(RoutedScorer):
     def _run_refits(
         self,
         task: Callable[..., Any],
-        common: tuple[Any, ...],
-        calls: Sequence[tuple[Any, ...]],
+        common,
+        calls,
         noun: str,
         suffix: str = "",
-    ) -> list[Any]:
+    ):
         """Return the results of a task for every call, each with a random generator of its own.
 
         The first error is that of the score. `noun` and `suffix` are put before and after the

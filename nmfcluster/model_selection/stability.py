@@ -194,14 +194,14 @@ class StabilityScorer(RefitScorer):
             float(n_clusters),
         ]
 
-    def _adjusted(self, D: np.ndarray, C: np.ndarray) -> float:
+    def _adjusted(self, D, C) -> float:
         """Return the score by the disagreements of all pairs of clones, and by chance."""
         d = mean_of_pairs(D)
         c = mean_of_pairs(C)
         return c - d if self.adjust == "difference" or c == 0 else 1 - d / c
 
 
-def _warn_of_lost_constraints(name: str, estimator, fit_params: dict[str, Any]) -> None:
+def _warn_of_lost_constraints(name: str, estimator, fit_params) -> None:
     """Warn if the estimator was fitted under constraints that its clones are not passed."""
     pairs = getattr(last_step(estimator)[1], "constraints_", None)
     if not isinstance(pairs, PairwiseConstraints) or not pairs.n_pairs:

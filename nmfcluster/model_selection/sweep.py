@@ -233,7 +233,7 @@ def sweep_n_clusters(
     )
 
 
-def _read(estimator: NMFMetaCluster, X) -> tuple[Any, Any]:
+def _read(estimator: NMFMetaCluster, X):
     """Return a clone of the estimator, and X as floats, dense or CSR."""
     model = clone(estimator)
     reader = clone(estimator)
@@ -276,9 +276,7 @@ def _use_held_out(model: NMFMetaCluster, table, method: str) -> bool:
     return is_whole and method != "recurrence"
 
 
-def _fit_all(
-    model: NMFMetaCluster, X, numbers: np.ndarray, n_estimators, n_jobs: int | None
-) -> list[Any]:
+def _fit_all(model: NMFMetaCluster, X, numbers, n_estimators, n_jobs: int | None):
     """Return the fits of all numbers of clusters, None where one failed."""
     n_runs = int(min(n_estimators or model.n_estimators, model.n_estimators))
     runs = format_count(n_runs, "run")
@@ -295,14 +293,14 @@ def _fit(model: NMFMetaCluster, X, n_clusters: int) -> NMFMetaCluster:
     return clone(model).set_params(n_clusters=n_clusters).fit(X)
 
 
-def _collect_figures(fits: list[Any], n_samples: int, seed: int) -> dict[str, Any]:
+def _collect_figures(fits, n_samples: int, seed: int):
     """Return figures of the fits to X, NaN for failed ones, by attributes of `ClusterSweep`.
 
     Those of held-out counts are None.
     """
     drawn = draw_positions(n_samples, MAX_SAMPLES, np.random.default_rng(seed))
 
-    def collect(figure: Callable[[Any], float]) -> np.ndarray:
+    def collect(figure: Callable[[Any], float]):
         return np.array([np.nan if fit is None else figure(fit) for fit in fits])
 
     def cophenetic(fit) -> float:
@@ -327,9 +325,9 @@ def _choose_by_runs(
     model: NMFMetaCluster,
     table,
     method: str,
-    numbers: np.ndarray,
-    figures: dict[str, Any],
-) -> tuple[str, np.ndarray]:
+    numbers,
+    figures,
+):
     """Return the rule that decides, and the numbers that are about as good as the best."""
     if method == "auto":
         # the error of an exact factorization is small relative to that of the model of
@@ -353,8 +351,8 @@ def held_out_losses(
     model: NMFMetaCluster,
     table,
     dispersion: str | float,
-    numbers: np.ndarray,
-    fits: list[Any],
+    numbers,
+    fits,
     seeds: list[int],
     n_jobs: int | None,
 ) -> tuple[float, np.ndarray]:
@@ -417,7 +415,7 @@ def held_out_losses(
 def held_out_loss(
     estimator: NMFMetaCluster,
     X,
-    parts: list[Any],
+    parts,
     n_clusters: int,
     part: int,
     seed: int,
@@ -453,12 +451,12 @@ def held_out_loss(
     return float(make_objective(held_out, model.loss).error(W, H) ** 2 / 2)
 
 
-def is_overdetermined(numbers: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+def is_overdetermined(numbers, shape: tuple[int, int]):
     """Return for which numbers of clusters a table has twice as many entries as parameters."""
     return numbers * (sum(shape) - numbers) <= _MAX_PARAMETERS * np.prod(shape)
 
 
-def one_standard_error_rule(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def one_standard_error_rule(losses):
     """Return which numbers have a held-out loss within one standard error of the smallest.
 
     Losses of the same part are compared: the standard error is that of their differences.

@@ -93,7 +93,7 @@ def collect_votes(
     return {name: k for name, k in votes.items() if k}, certain
 
 
-def project_above_noise(X) -> np.ndarray:
+def project_above_noise(X):
     r"""Return samples along the principal axes that vary more than noise.
 
     If p features of n samples are noise of one variance :math:`\sigma^2`, the variance of a
@@ -126,7 +126,7 @@ def project_above_noise(X) -> np.ndarray:
     return Z / (Z.std() or 1.0)
 
 
-def _principal_components(X) -> tuple[np.ndarray, np.ndarray]:
+def _principal_components(X):
     """Return the variances, times n, and samples along all axes, the largest first.
 
     They are computed from the products of features, or of samples, whichever are fewer.
@@ -190,7 +190,7 @@ def decide(
 
 
 def disagreement_message(
-    votes: dict[str, int], agreed: int | None, n_clusters: int, candidates: np.ndarray
+    votes: dict[str, int], agreed: int | None, n_clusters: int, candidates
 ) -> str:
     """Return the warning for criteria that do not agree on the chosen number."""
     counts = list(votes.values())
@@ -211,9 +211,7 @@ def disagreement_message(
     return f"{most}, which is not among {among}: give {needed}, too."
 
 
-def close_candidates(
-    n_clusters: int, agreed: bool, votes: dict[str, int], candidates: np.ndarray
-) -> np.ndarray:
+def close_candidates(n_clusters: int, agreed: bool, votes: dict[str, int], candidates):
     """Return which candidates are about as good as the winner, which is among them.
 
     These have at most one vote fewer. Where too few criteria agree, they are all numbers

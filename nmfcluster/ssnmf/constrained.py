@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -145,7 +145,7 @@ class ConstrainedProblem(SimilarityProblem):
         Of `SimilarityProblem`.
     """
 
-    def __init__(self, A: Similarity, groups, unit: float, **options: Any) -> None:
+    def __init__(self, A: Similarity, groups, unit: float, **options) -> None:
         self.A = A
         self.groups = groups
         self.unit = unit
