@@ -98,9 +98,7 @@ class BiclusterDisplay(look.Display):
     column_order: np.ndarray | None = None
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, *, max_cells: int = 400, ax: Any = None
-    ) -> Self:
+    def from_estimator(cls, estimator, X, *, max_cells: int = 400, ax=None) -> Self:
         """Show the biclusters that a fitted estimator found in its data matrix.
 
         A row in several clusters is in the block of the cluster that adds most to it. Columns are
@@ -143,7 +141,7 @@ class BiclusterDisplay(look.Display):
 
     @classmethod
     def from_biclusters(
-        cls, X: Any, rows: Any, columns: Any, *, max_cells: int = 400, ax: Any = None
+        cls, X, rows, columns, *, max_cells: int = 400, ax=None
     ) -> Self:
         """Show any biclusters: `rows_` and `columns_` of scikit-learn's, or known ones.
 
@@ -224,11 +222,11 @@ class BiclusterDisplay(look.Display):
 
 def _draw_outlines(
     ax,
-    x: np.ndarray,
-    y: np.ndarray,
-    row_shares: np.ndarray,
-    column_shares: np.ndarray,
-) -> list[Any]:
+    x,
+    y,
+    row_shares,
+    column_shares,
+):
     """Frame the largest blocks of every cluster; x and y are edges of cells."""
     from matplotlib.patheffects import withStroke
 
@@ -259,7 +257,7 @@ def _draw_outlines(
     return outlines
 
 
-def _runs(edges: np.ndarray, shares: np.ndarray) -> np.ndarray:
+def _runs(edges, shares):
     """Return the edges, (n, 2), of the runs of cells of which most are in a cluster."""
     steps = np.flatnonzero(np.diff(np.concatenate([[0], shares >= 0.5, [0]])))
     return edges[steps].reshape(-1, 2)
@@ -267,12 +265,12 @@ def _runs(edges: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 def _draw_strips(
     ax,
-    x: np.ndarray,
-    y: np.ndarray,
-    row_shares: np.ndarray,
-    column_shares: np.ndarray,
-    names: np.ndarray,
-) -> list[tuple[Any, Any]]:
+    x,
+    y,
+    row_shares,
+    column_shares,
+    names,
+):
     """Mark rows and columns of every cluster, and name it where its two strips meet."""
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -324,7 +322,7 @@ def _check_table(X, shape: tuple[int, int]):
     return X
 
 
-def _check_members(value, name: str) -> np.ndarray:
+def _check_members(value, name: str):
     """Return booleans of shape (n_clusters, n)."""
     members = read_matrix(value, name, accept_sparse=False, dtype=None)
     if members.dtype.kind != "b":

@@ -1,7 +1,5 @@
 """Order of samples, rows and columns in pictures, their cells, and means over cells."""
 
-from typing import Any
-
 import numpy as np
 from scipy.cluster.hierarchy import average, leaves_list, optimal_leaf_ordering
 from scipy.spatial.distance import pdist
@@ -12,9 +10,7 @@ from nmfcluster._utils.storage import as_dense, group_indicator
 from nmfcluster._utils.validation import check_count
 
 
-def divide_into_cells(
-    labels: np.ndarray, confidence: np.ndarray, max_cells: int
-) -> tuple[np.ndarray, dict[str, Any]]:
+def divide_into_cells(labels, confidence, max_cells: int):
     """Divide samples into cells that hold one cluster each.
 
     Parameters
@@ -57,12 +53,12 @@ def divide_into_cells(
 
 def arrange_table(
     X,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    row_strength: np.ndarray,
-    column_strength: np.ndarray,
+    rows,
+    columns,
+    row_strength,
+    column_strength,
     max_cells: int,
-) -> dict[str, Any]:
+):
     """Divide a matrix into cells, in an order that makes its biclusters blocks.
 
     Parameters
@@ -112,7 +108,7 @@ def arrange_table(
     }
 
 
-def _order_clusters(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _order_clusters(rows, columns):
     """Return clusters in an order in which neighbours share many rows and columns."""
     if len(rows) < 3:
         return np.arange(len(rows))
@@ -121,9 +117,7 @@ def _order_clusters(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     return order if order[0] < order[-1] else order[::-1]
 
 
-def _arrange_side(
-    members: np.ndarray, strength: np.ndarray, clusters: np.ndarray, max_cells: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _arrange_side(members, strength, clusters, max_cells: int):
     """Order the rows of a matrix, or its columns, and divide them into cells.
 
     Parameters

@@ -81,7 +81,7 @@ class NumberDisplay(look.Display):
     agreed: bool = True
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator, *, ax=None) -> Self:
         """Show a choice.
 
         Parameters
@@ -150,7 +150,7 @@ class NumberDisplay(look.Display):
         ax.set_title(title, fontsize="medium")
 
     def _draw_votes(
-        self, votes: Mapping[str, int], candidates: np.ndarray, n_clusters: int
+        self, votes: Mapping[str, int], candidates, n_clusters: int
     ) -> None:
         """Draw a row for every criterion, the first at the top, with a dot at its answer."""
         low = candidates[0]
@@ -173,7 +173,7 @@ class NumberDisplay(look.Display):
         )
         self.ax_.grid(axis="y", color="0.5", alpha=0.2, linewidth=0.8)
 
-    def _draw_recurrence(self, table: dict[str, np.ndarray]) -> None:
+    def _draw_recurrence(self, table) -> None:
         """Draw recurrence and error, each scale in the colour of its curves."""
         self.error_ax_ = self.ax_.twinx()
 
@@ -204,7 +204,7 @@ class NumberDisplay(look.Display):
         self.ax_.patch.set_visible(False)  # it would hide the error, which is below
         self.ax_.legend(loc="lower left", **look.LEGEND)
 
-    def _draw_losses(self, ax, table: dict[str, np.ndarray]) -> None:
+    def _draw_losses(self, ax, table) -> None:
         """Draw the held-out losses minus the least one: linear near it, else a logarithm."""
         losses = table["held_out_loss"]
         errors = table["held_out_se"]
@@ -296,7 +296,7 @@ class StabilityDisplay(look.Display):
     metric: str = "score"
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator, *, ax=None) -> Self:
         """Show the scores by which a fitted search chose.
 
         If several parameters varied, the picture shows the one with the most values. The score of a
@@ -366,9 +366,7 @@ class StabilityDisplay(look.Display):
         ax.set(ylabel=self.metric, ymargin=0.12)
 
 
-def _read_scores(
-    results: Mapping[str, Any], metric: str
-) -> tuple[np.ndarray, np.ndarray | None]:
+def _read_scores(results: Mapping[str, Any], metric: str):
     """Return the scores of all candidates, and their standard errors if these are known."""
     column = f"mean_test_{metric}"
     scores = np.asarray(results[column], dtype=float)
@@ -387,7 +385,7 @@ def _read_scores(
 
 
 def _group_by_value(
-    candidates: Sequence[dict[str, Any]],
+    candidates,
 ) -> tuple[str, list[tuple[Any, list[int]]]]:
     """Return the parameter with the most values, and the candidates with each value."""
     groups: dict[str, dict[str, tuple[Any, list[int]]]] = {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.utils import check_consistent_length
@@ -84,9 +84,7 @@ class ConsensusMatrixDisplay(look.Display):
     value_name: str = _CO_ASSOCIATION
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, max_cells: int = 400, ax: Any = None
-    ) -> Self:
+    def from_estimator(cls, estimator, *, max_cells: int = 400, ax=None) -> Self:
         """Show how often a fitted estimator puts two samples together.
 
         For an `NMFConsensus` or an `NMFMetaCluster`, this is the co-association from which it made
@@ -146,12 +144,12 @@ class ConsensusMatrixDisplay(look.Display):
     @classmethod
     def from_partitions(
         cls,
-        partitions: Any,
-        labels: Any,
+        partitions,
+        labels,
         *,
-        weights: Any = None,
+        weights=None,
         max_cells: int = 400,
-        ax: Any = None,
+        ax=None,
     ) -> Self:
         """Show the co-association of partitions, ordered by any labels, such as known classes.
 
@@ -236,9 +234,7 @@ class ConsensusMatrixDisplay(look.Display):
                 **look.LEGEND,
             )
 
-    def _mark_clusters(
-        self, names: list[str], begin: np.ndarray, end: np.ndarray
-    ) -> None:
+    def _mark_clusters(self, names, begin, end) -> None:
         """Frame clusters, mark them at the side, and name those for which there is room."""
         sizes = end - begin
         self.ax_.barh(

@@ -1,6 +1,6 @@
 """Style and layout of all pictures; matplotlib is imported when one is drawn."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any, Self
 
@@ -53,7 +53,7 @@ def check_fitted(estimator, attribute: str, expected: str, cure: str):
     )
 
 
-def read_list(values, name: str) -> list[Any]:
+def read_list(values, name: str):
     """Return values as a list; raise if it is empty."""
     is_iterable = isinstance(values, Iterable) and not isinstance(values, str)
     found = list(values) if is_iterable else []
@@ -164,7 +164,7 @@ def split_axes(ax):
     return ax.figure.add_axes((box.x0, box.y0, box.width, height), sharex=ax)
 
 
-def points_outside(ax) -> tuple[Any, Any, Any]:
+def points_outside(ax):
     """Return transforms that count points from an edge of the axes.
 
     The first is for the left side: points from the left edge (x) and data (y). The second is for
@@ -199,7 +199,7 @@ def draw_curve(
     heights,
     errors=None,
     *,
-    as_good: np.ndarray | None = None,
+    as_good=None,
     colour: str = EMPHASIS,
     **style,
 ):
@@ -246,7 +246,7 @@ def draw_curve(
     return ax.plot(x, heights, **style)[0]
 
 
-def set_value_ticks(ax, name: str, values: Sequence[Any], chosen) -> np.ndarray:
+def set_value_ticks(ax, name: str, values, chosen):
     """Put the values of a parameter side by side on the x axis; return their positions.
 
     A line marks the one that was chosen; None: none was.
@@ -280,13 +280,13 @@ def shorten(name: str) -> str:
 
 def draw_matrix(
     ax,
-    x: np.ndarray,
-    y: np.ndarray,
-    values: np.ndarray,
+    x,
+    y,
+    values,
     label: str,
     extend: str,
     **colours,
-) -> tuple[Any, Any]:
+):
     """Draw a matrix, its first row on top, and a scale of its colours; return both.
 
     Cells have the edges `x` and `y`. The scale has a label, and is pointed as matplotlib's

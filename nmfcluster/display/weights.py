@@ -96,7 +96,7 @@ class SourceWeightsDisplay(look.Display):
     chosen: float | None = None
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator, *, ax=None) -> Self:
         """Show the weights and the losses of a model, and the agreement of its sources.
 
         Parameters
@@ -122,7 +122,7 @@ class SourceWeightsDisplay(look.Display):
 
     @classmethod
     def from_estimators(
-        cls, estimators: Iterable[Any], *, chosen: float | None = None, ax: Any = None
+        cls, estimators: Iterable[Any], *, chosen: float | None = None, ax=None
     ) -> Self:
         """Show how the weights change with `eta`.
 
@@ -197,7 +197,7 @@ class SourceWeightsDisplay(look.Display):
                 fontsize=look.FONT,
             )
 
-    def _plot_agreement(self, correlations: np.ndarray, scores: np.ndarray) -> None:
+    def _plot_agreement(self, correlations, scores) -> None:
         """Draw a cell for every two sources at the left of the bars, in the same rows."""
         n = len(scores)
         agreeing = np.where(scores > _MIN_SCORE, correlations, np.nan)
