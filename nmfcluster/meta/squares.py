@@ -130,13 +130,13 @@ class BaseObjective:
 
     def astype(self, dtype) -> Self:
         """Return the objective in another floating-point type."""
-        arrays = {"X": self.X, "missing": self.missing, "fixed": self.fixed}
-        cast = {
-            name: astype(array, dtype)
-            for name, array in arrays.items()
-            if array is not None
-        }
-        return replace(self, **cast)
+
+        def cast(array):
+            return None if array is None else astype(array, dtype)
+
+        return replace(
+            self, X=cast(self.X), missing=cast(self.missing), fixed=cast(self.fixed)
+        )
 
     def weighted(self, weights: np.ndarray | None) -> Self:
         """Return the objective with rows that count as often as their weights say."""

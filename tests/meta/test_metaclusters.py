@@ -20,7 +20,7 @@ from scipy.optimize import nnls
 
 from nmfcluster._utils.validation import format_count
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.metaclusters import (
+from nmfcluster.meta.estimator import (
     WAYS,
     Metaclusters,
     find_optima,

@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 
 from nmfcluster._base import hard_labels
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.metaclusters import count_distinct
+from nmfcluster.meta.estimator import count_distinct
 from nmfcluster.meta.runs import Runs, draw_sizes, run_many
 from nmfcluster.meta.squares import MatrixObjective, least_squares_rows
 from nmfcluster.metrics.co_occurrence import confidence
