@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -522,13 +522,6 @@ class Metaclusters:
     correspondence: np.ndarray
     columns: np.ndarray
 
-    @classmethod
-    def of(cls, correspondence: np.ndarray, columns: np.ndarray, n_runs: int) -> Self:
-        """Scale columns of alpha to sum to the number of runs, and rows of gamma to length 1."""
-        total = correspondence.sum(axis=0)
-        scale = n_runs / np.where(total > 0, total, 1)
-        return cls(correspondence * scale, unit_rows(columns)[0])
-
 
 def lifted_start(W: np.ndarray, H: np.ndarray) -> np.ndarray:
     """Return a start (k, n + p) from W (k, n) and H, without zeros."""
@@ -573,7 +566,15 @@ def cluster_runs(way: str, runs: Runs, config: SolverConfig) -> list[Metacluster
         W = runs.W[clusters] if way == "ptf" else least_squares_rows(runs.H, H).T
         starts.append(lifted_start(W, H))
     optima = find_optima(objective, solver, config, starts)
-    return [Metaclusters.of(s.factors[0], s.factors[-1], len(runs)) for s in optima]
+    # scale columns of alpha to sum to the number of runs, and rows of gamma to length 1
+    metaclusters = []
+    for optimum in optima:
+        alpha = optimum.factors[0]
+        total = alpha.sum(axis=0)
+        alpha = alpha * (len(runs) / np.where(total > 0, total, 1))
+        columns = unit_rows(optimum.factors[-1])[0]
+        metaclusters.append(Metaclusters(alpha, columns))
+    return metaclusters
 
 
 def metacluster_runs(

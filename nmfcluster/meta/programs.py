@@ -1,4 +1,4 @@
-"""What a fit of NMFMetaCluster answers: biclusters, programs, tables."""
+"""Methods of a fitted NMFMetaCluster: biclusters, programs and data frames."""
 
 from importlib import import_module
 from typing import Any, Self
@@ -35,7 +35,7 @@ _OF_CLUSTERS = ("recurrence_", "presence_", "shared_")
 
 
 class Programs(BiclusterMixin, NMFClusterer):
-    """What can be asked of a fit; not an estimator itself.
+    """Methods of a fitted model; not an estimator itself.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Programs(BiclusterMixin, NMFClusterer):
     """
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Return the table that strengths of clusters stand for, ``W @ components_``.
+        """Return the data matrix of given cluster strengths, ``W @ components_``.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class Programs(BiclusterMixin, NMFClusterer):
         return names[order], np.take_along_axis(values, order, axis=1)
 
     def without(self, clusters: Any, X: Any) -> Self:
-        """Return the model without some clusters, the strengths of the others fitted anew.
+        """Return the model without some clusters, with the strengths of the others refitted.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class Programs(BiclusterMixin, NMFClusterer):
         return self._refit_sums(rest, X)
 
     def merged(self, groups: Any, X: Any) -> Self:
-        """Return the model with clusters put together, strengths of all fitted anew.
+        """Return the model with some clusters merged, and all strengths refitted.
 
         What is put together has the place of the first of them, and is the sum of what they are in
         the table.

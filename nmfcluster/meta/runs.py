@@ -265,7 +265,7 @@ def draw_sizes(
 
 @dataclass(frozen=True)
 class RandomStart:
-    """A start of a run on X, or on what it sees of it.
+    """A random start of a run, on X or on resampled data.
 
     Attributes
     ----------
@@ -324,7 +324,7 @@ class Resampled:
     objective : MatrixObjective or Divergence
         Of X.
     weights : ndarray of shape (n,), default=None
-        How often rows count, of whatever is drawn.
+        How often the rows of resampled data count.
     """
 
     objective: Objective

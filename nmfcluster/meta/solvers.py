@@ -48,7 +48,7 @@ def half_squares(
 def _improved(
     F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int = _SWEEPS, n_fixed: int = 0
 ) -> np.ndarray:
-    """Return the factor of every start after coordinate descent, see `descend`."""
+    """Return the factor of every start after sweeps of coordinate descent."""
     F = namespace(F).asarray(F, copy=True)
     coordinate_descent(F, N, G, sweeps, n_fixed)
     return F
