@@ -1,7 +1,5 @@
 """Points on rings, copies of a partition, and overlapping biclusters."""
 
-from typing import Any
-
 import numpy as np
 
 from nmfcluster._utils.validation import (
@@ -69,10 +67,11 @@ def make_nested_rings(
         check_number(radius, "radii", 0, closed="neither")
     check_number(noise, "noise", 0)
     check_count(n_samples, "n_samples", len(radii))
-    y = _equal_shares(n_samples, len(radii))
+    y = _equal_labels(n_samples, len(radii))
     angles = rng.uniform(0, 2 * np.pi, len(y))
-    reached = np.asarray(radii, dtype=float)[y] + noise * rng.normal(size=len(y))
-    return reached[:, None] * np.column_stack([np.cos(angles), np.sin(angles)]), y
+    distances = np.asarray(radii, dtype=float)[y] + noise * rng.normal(size=len(y))
+    directions = np.column_stack([np.cos(angles), np.sin(angles)])
+    return distances[:, None] * directions, y
 
 
 def make_partitions(
@@ -128,21 +127,22 @@ def make_partitions(
         for size in n_samples:
             check_count(size, "n_samples", 1)
         check_count(sum(map(int, n_samples)), "the sum of n_samples", 1)
-        n_clusters, y = len(n_samples), np.repeat(np.arange(len(n_samples)), n_samples)
+        n_clusters = len(n_samples)
+        y = np.repeat(np.arange(n_clusters), n_samples)
     else:
         check_count(n_clusters, "n_clusters", 1)
         check_count(n_samples, "n_samples", n_clusters)
-        y = _equal_shares(n_samples, n_clusters)
+        y = _equal_labels(n_samples, n_clusters)
     check_count(n_partitions, "n_partitions", 1)
     partitions = np.empty((len(y), n_partitions), dtype=np.int64)
     for t in range(n_partitions):
-        labels = np.where(
-            rng.uniform(size=len(y)) < noise, rng.randint(n_clusters, size=len(y)), y
-        )
+        is_replaced = rng.uniform(size=len(y)) < noise
+        labels = np.where(is_replaced, rng.randint(n_clusters, size=len(y)), y)
         partitions[:, t] = rng.permutation(n_clusters)[labels]
-    lost = rng.uniform(size=partitions.shape) < missing
-    lost[np.arange(len(y)), rng.randint(n_partitions, size=len(y))] = False
-    partitions[lost] = -1
+    # remove labels, but keep one of every sample
+    is_missing = rng.uniform(size=partitions.shape) < missing
+    is_missing[np.arange(len(y)), rng.randint(n_partitions, size=len(y))] = False
+    partitions[is_missing] = -1
     return partitions, y
 
 
@@ -240,7 +240,7 @@ def make_biclusters(
         )
     check_number(overlap, "overlap", 0, 0.5)
     check_number(noise, "noise", 0)
-    rows, columns = _blocks_of(shape, int(n_clusters), float(overlap), bool(twins))
+    rows, columns = _make_blocks(shape, int(n_clusters), float(overlap), bool(twins))
     W = np.abs(rng.normal(size=rows.shape)).T * rows.T
     coefficients = rng.uniform(0.5, 1, size=columns.shape)
     if twins:
@@ -253,15 +253,15 @@ def make_biclusters(
     return X, W, H
 
 
-def _equal_shares(n_samples: int, n_clusters: int) -> np.ndarray:
-    """Return clusters, in order, whose sizes differ by one at most, the larger ones first."""
+def _equal_labels(n_samples: int, n_clusters: int) -> np.ndarray:
+    """Return sorted labels of clusters whose sizes differ by one at most, the larger ones first."""
     return np.sort(np.arange(int(n_samples)) % int(n_clusters))
 
 
-def _blocks_of(
-    shape: Any, n_clusters: int, overlap: float, twins: bool
+def _make_blocks(
+    shape, n_clusters: int, overlap: float, twins: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which samples and which features biclusters have, (n_clusters, n) each."""
+    """Return booleans of samples and of features in biclusters, (n_clusters, n) each."""
     if not isinstance(shape, tuple | list) or len(shape) != 2:
         raise TypeError(
             f"shape must be (n_samples, n_features), got {format_value(shape)}."
@@ -269,27 +269,28 @@ def _blocks_of(
     for size, name in zip(shape, ("shape[0]", "shape[1]"), strict=True):
         check_count(size, name, 1)
     n_samples, n_features = map(int, shape)
-    # twins share no sample; the first and the last interval are neighbours if they are alone
-    rows = _intervals(
-        n_samples, n_clusters, 0.0 if twins and n_clusters == 2 else overlap
-    )
-    columns = _intervals(n_features, n_clusters - twins, overlap)
+    # twins share no sample, but two biclusters alone would be neighbours, which overlap
+    row_overlap = 0.0 if twins and n_clusters == 2 else overlap
+    rows = _make_intervals(n_samples, n_clusters, row_overlap)
+    columns = _make_intervals(n_features, n_clusters - twins, overlap)
+    twins_share_features = True
     if twins:
+        # the second twin has the last samples, which are far from those of the first
         rows = rows[[0, n_clusters - 1, *range(1, n_clusters - 1)]]
-        # the first block becomes twins, each without some features that no other block has
+        # each twin has the first block without some features that no other block has;
+        # the paper does not print how many
         alone = np.flatnonzero(columns[0] & ~columns[1:].any(axis=0))
-        apart = max(
-            1, round(0.1 * int(columns[0].sum()))
-        )  # which the paper does not print
+        n_apart = max(1, round(0.1 * int(columns[0].sum())))
         columns = np.concatenate([columns[:1], columns])
-        columns[0, alone[-apart:]] = columns[1, alone[:apart]] = False
-    common = not twins or (columns[0] & columns[1]).any()
-    for members, enough, things in (
+        columns[0, alone[-n_apart:]] = False
+        columns[1, alone[:n_apart]] = False
+        twins_share_features = (columns[0] & columns[1]).any()
+    for members, is_shared, things in (
         (rows, True, "samples"),
-        (columns, common, "features"),
+        (columns, twins_share_features, "features"),
     ):
         own = members & (members.sum(axis=0) == 1)
-        if not (enough and own.any(axis=1).all()):
+        if not (is_shared and own.any(axis=1).all()):
             each = f"each of n_clusters={n_clusters} biclusters {things} of its own"
             where = f"with overlap={overlap} and twins={twins}"
             got = f"{(n_samples, n_features)}: too few {things}"
@@ -297,10 +298,14 @@ def _blocks_of(
     return rows, columns
 
 
-def _intervals(n: int, n_intervals: int, overlap: float) -> np.ndarray:
-    """Cover 0 to n - 1 by intervals of one length that overlap by a share of it, as rows."""
+def _make_intervals(n: int, n_intervals: int, overlap: float) -> np.ndarray:
+    """Cover 0 to n - 1 by intervals of one length, as rows of booleans.
+
+    Neighbouring intervals overlap by a share of their length.
+    """
     length = n / (n_intervals - (n_intervals - 1) * overlap)
     starts = length * (1 - overlap) * np.arange(n_intervals)
     position = np.arange(n)
-    first, end = np.rint(starts)[:, None], np.rint(starts + length)[:, None]
+    first = np.rint(starts)[:, None]
+    end = np.rint(starts + length)[:, None]
     return (first <= position) & (position < end)

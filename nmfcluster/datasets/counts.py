@@ -4,8 +4,10 @@ import numpy as np
 
 from nmfcluster._utils.validation import Seed, check_count, check_number, make_rng
 
-_RAISED = 0.1  # share of the genes that a program raises, and of those that all have
-_FLAT = 2.0  # concentration over channels of signatures as flat as those of ageing
+# share of the genes that a program raises, and share of those common to all programs
+_RAISED = 0.1
+# Dirichlet concentration over channels of a signature as flat as that of ageing
+_FLAT = 2.0
 _ACTIVE = 4.0  # mean number of signatures of a sample
 
 
@@ -40,13 +42,14 @@ def make_programs(
         Number of genes.
     n_programs : int, default=8
     depth : float, default=350.0
-        Median number of counts of a cell; its log varies by .3.
+        Median number of counts of a cell; the standard deviation of its log is 0.3.
     housekeeping : float, default=0.3
         Share of the counts of every program that is in genes common to all, in [0, 1).
     dispersion : float, default=0.1
-        :math:`\phi`, by which counts vary more than Poisson numbers; 0: not at all.
+        :math:`\phi`: the variance of a count with mean m is :math:`m + \phi m^2`. With 0, counts
+        are Poisson numbers.
     doublets : float, default=0.0
-        Share of the cells that are two.
+        Share of the cells that are doublets: two cells counted as one.
     random_state : int, RandomState, Generator or None, default=None
         Determines the result.
 
@@ -89,27 +92,30 @@ def make_programs(
     check_count(n_features, "n_features", 1)
     check_count(n_programs, "n_programs", 1)
     check_number(depth, "depth", 0, closed="neither")
-    check_number(
-        housekeeping, "housekeeping", 0, 1
-    )  # with 1 all programs would be equal
+    # with 1, all programs would be equal
+    check_number(housekeeping, "housekeeping", 0, 1)
     check_number(dispersion, "dispersion", 0)
     check_number(doublets, "doublets", 0, 1, closed="both")
-    # means of genes, of the shape that Zappia et al. (2017) found; common ones, and raised ones
+    # means of genes, from the gamma distribution that Zappia et al. (2017) found
     base = rng.gamma(0.6, size=n_features)
+    # genes common to all programs, and those that each program raises: at least one
     common = rng.uniform(size=n_features) < _RAISED
     common[rng.randint(n_features)] = True
     raised = rng.uniform(size=(n_programs, n_features)) < _RAISED
     raised[np.arange(n_programs), rng.randint(n_features, size=n_programs)] = True
     fold = np.exp(rng.normal(1.0, 0.6, size=raised.shape))
-    H = _shares(base * np.where(raised, fold, 0.05))  # a program has little of the rest
-    H = (1 - housekeeping) * H + housekeeping * _shares((base * common)[None])
-    # usages: with this concentration most cells use two or three programs
+    own = base * np.where(raised, fold, 0.05)  # a program has little of the rest
+    own /= own.sum(axis=1, keepdims=True)
+    shared = base * common
+    H = (1 - housekeeping) * own + housekeeping * (shared / shared.sum())
+    # usages: with this concentration, most cells use two or three programs
     W = rng.dirichlet(np.full(n_programs, 0.3), size=n_samples)
+    # doublets add the usages of another cell
     other = rng.permutation(n_samples)
-    double = rng.uniform(size=n_samples) < doublets
-    W = np.where(double[:, None], W + W[other], W)
+    is_doublet = rng.uniform(size=n_samples) < doublets
+    W = np.where(is_doublet[:, None], W + W[other], W)
     W *= depth * np.exp(rng.normal(0, 0.3, size=(n_samples, 1)))
-    return _counts(W, H, dispersion, rng), W, H
+    return _draw_counts(W, H, dispersion, rng), W, H
 
 
 def make_signatures(
@@ -136,7 +142,7 @@ def make_signatures(
         Number of kinds of mutations: substitutions with the bases on both sides.
     burden : float, default=2000.0
         Four times the median number of mutations of a signature in a sample that has it, as samples
-        have between four and five of them; the log of that number varies by .8.
+        have between four and five of them; the standard deviation of its log is 0.8.
     noise : float, default=0.0
         Standard deviation of a normal number added to every count, as a share of it; counts are
         rounded and at least 0.
@@ -181,44 +187,42 @@ def make_signatures(
     check_count(n_signatures, "n_signatures", 1)
     check_number(burden, "burden", 0, closed="neither")
     check_number(noise, "noise", 0)
-    # signatures from as peaked as those of a single cause to flat ones; flat ones are like each
-    # other: they have .3 of one profile
+    # signatures from peaked ones, as of a single cause, to flat ones; the flattest take
+    # 0.3 of one profile, so that flat ones are similar
     concentrations = np.geomspace(0.03, _FLAT, n_signatures)
-    H = np.array([_dirichlet(c, n_channels, rng) for c in concentrations])
-    common = _dirichlet(_FLAT, n_channels, rng)
+    H = np.array([_draw_dirichlet(c, n_channels, rng) for c in concentrations])
+    common = _draw_dirichlet(_FLAT, n_channels, rng)
     H += 0.3 * (concentrations / _FLAT)[:, None] * (common - H)
-    # a few signatures a sample, in amounts whose log varies
-    active = rng.uniform(size=(n_samples, n_signatures)) < min(
-        1, _ACTIVE / n_signatures
-    )
+    # a few signatures in each sample, at least one, in amounts whose log varies
+    share = min(1, _ACTIVE / n_signatures)
+    active = rng.uniform(size=(n_samples, n_signatures)) < share
     active[np.arange(n_samples), rng.randint(n_signatures, size=n_samples)] = True
-    W = np.where(
-        active, np.exp(rng.normal(np.log(burden / _ACTIVE), 0.8, size=active.shape)), 0
-    )
-    X = _counts(W, H, 0, rng)
+    amounts = np.exp(rng.normal(np.log(burden / _ACTIVE), 0.8, size=active.shape))
+    W = np.where(active, amounts, 0)
+    X = _draw_counts(W, H, dispersion=0, rng=rng)
     if noise:
-        X = np.maximum(np.rint(X * (1 + noise * rng.normal(size=X.shape))), 0).astype(
-            X.dtype
-        )
+        noisy = X * (1 + noise * rng.normal(size=X.shape))
+        X = np.maximum(np.rint(noisy), 0).astype(X.dtype)
     return X, W, H
 
 
-def _dirichlet(
+def _draw_dirichlet(
     concentration: float, size: int, rng: np.random.RandomState
 ) -> np.ndarray:
-    """Draw shares; of gamma numbers, which may all be 0 where they are drawn as they are."""
+    """Draw shares from a symmetric Dirichlet distribution.
+
+    With a small concentration all gamma numbers may be 0, so one of them gets the smallest
+    normal number added.
+    """
     shares = rng.gamma(concentration, size=size)
     shares[rng.randint(size)] += np.finfo(float).tiny
     return shares / shares.sum()
 
 
-def _shares(H: np.ndarray) -> np.ndarray:
-    return H / H.sum(axis=1, keepdims=True)
-
-
-def _counts(
+def _draw_counts(
     W: np.ndarray, H: np.ndarray, dispersion: float, rng: np.random.RandomState
 ) -> np.ndarray:
+    """Draw Poisson counts around W H; with a dispersion, from a negative binomial."""
     means = W @ H
     if dispersion:
         means *= rng.gamma(1 / dispersion, dispersion, size=means.shape)
