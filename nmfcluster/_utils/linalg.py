@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, reduce
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ from nmfcluster._utils.storage import is_sparse, row_blocks, rows_of
 
 T = TypeVar("T")
 
-BLOCK_ROWS = 32_768  # of a block: with ten columns it stays in a cache of 2 MiB
+BLOCK_ROWS = 32_768  # rows of a block: with ten columns it stays in a cache of 2 MiB
 
 # a thread that the caller starts does not have it: where starts share the cores, blocks do not
 _pool: ContextVar[Executor | None] = ContextVar("pool", default=None)
@@ -34,14 +34,11 @@ _pool: ContextVar[Executor | None] = ContextVar("pool", default=None)
 @contextmanager
 def share_blocks(n_jobs: int | None) -> Iterator[None]:
     """Let `n_jobs` threads share the blocks that the calling thread works on in this context."""
-    n_threads = effective_n_jobs(
-        n_jobs
-    )  # of which none is started before the first block
-    with (
-        ThreadPoolExecutor(n_threads)
-        if n_threads > 1
-        else nullcontext(_pool.get()) as pool
-    ):
+    n_threads = effective_n_jobs(n_jobs)
+    if n_threads == 1:
+        yield
+        return
+    with ThreadPoolExecutor(n_threads) as pool:  # starts none before the first block
         before = _pool.set(pool)
         try:
             yield
@@ -50,7 +47,7 @@ def share_blocks(n_jobs: int | None) -> Iterator[None]:
 
 
 def map_blocks(work: Callable[[slice], T], n_rows: int) -> Iterator[T]:
-    """Return what some work makes of every block of rows, in their order.
+    """Return the results of a function of every block of rows, in their order.
 
     Parameters
     ----------
@@ -62,40 +59,42 @@ def map_blocks(work: Callable[[slice], T], n_rows: int) -> Iterator[T]:
     -------
     iterator
     """
-    if (
-        0 < n_rows <= BLOCK_ROWS
-    ):  # by the way of many blocks a fit of small factors takes a tenth longer
-        return map(work, (slice(0, n_rows),))
-    blocks, pool = row_blocks(n_rows, BLOCK_ROWS), _pool.get()
+    if 0 < n_rows <= BLOCK_ROWS:  # saves a tenth of the time of fits of small factors
+        return map(work, [slice(0, n_rows)])
+    blocks = row_blocks(n_rows, BLOCK_ROWS)
+    pool = _pool.get()
     if pool is None:
         return map(work, blocks)
     return pool.map(np.errstate(**error_state())(work), blocks)
 
 
 def error_state() -> dict[str, Any]:
-    """Return how numpy handles errors in this thread: others do not know of it."""
+    """Return how numpy handles errors in this thread, which others have to be told."""
     return {"call": np.geterrcall(), **np.geterr()}
 
 
 def sum_blocks(work: Callable[[slice], np.ndarray], n_rows: int) -> np.ndarray:
-    """Return the sum of what some work makes of every block of rows, added in their order."""
+    """Return the sum of a function of every block of rows, added in their order."""
     return reduce(np.add, map_blocks(work, n_rows))
 
 
 def fill_blocks(
     out: np.ndarray, work: Callable[[slice], np.ndarray], axis: int = 0
 ) -> np.ndarray:
-    """Fill an array with what some work makes of every block of its rows, along an axis."""
+    """Fill an array with a function of every block of its rows, along an axis."""
+    before = (slice(None),) * axis
 
     def fill(block: slice) -> None:
-        out[(slice(None),) * axis + (block,)] = work(block)
+        out[(*before, block)] = work(block)
 
-    for _ in map_blocks(fill, out.shape[axis]):
-        pass
+    list(map_blocks(fill, out.shape[axis]))
     return out
 
 
-def map_rows(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
+def map_rows(
+    function: Callable[..., np.ndarray],
+    *arrays: np.ndarray,
+) -> np.ndarray:
     """Return a function of arrays that acts on each of their rows alone.
 
     Parameters
@@ -111,26 +110,38 @@ def map_rows(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.nda
     if arrays[0].shape[1] <= BLOCK_ROWS:
         return function(*arrays)
     out = np.empty_like(arrays[0])
-    return fill_blocks(
-        out, lambda block: function(*(array[:, block] for array in arrays)), axis=1
-    )
+    return fill_blocks(out, _of_block(function, arrays), axis=1)
+
+
+def sum_rows(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
+    """Return a function of arrays, of shape (n_starts, n, k), that is a sum over their rows."""
+    n_rows = arrays[0].shape[1]
+    if n_rows <= BLOCK_ROWS:
+        return function(*arrays)
+    return sum_blocks(_of_block(function, arrays), n_rows)
+
+
+def _of_block(
+    function: Callable[..., np.ndarray], arrays: tuple[np.ndarray, ...]
+) -> Callable[[slice], np.ndarray]:
+    """Return a function of arrays as one of a block of their rows."""
+    return lambda block: function(*[array[:, block] for array in arrays])
 
 
 def gram(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Return ``X'Y`` of every start, (n_starts, k, k), for X and Y of shape (n_starts, n, k)."""
-    if X.shape[1] <= BLOCK_ROWS:
-        return X.mT @ Y
-    return sum_blocks(lambda block: X[:, block].mT @ Y[:, block], X.shape[1])
+    return sum_rows(lambda X, Y: X.mT @ Y, X, Y)
 
 
 def inner_products(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Return <X_s, Y_s> for every start s, accumulated in float64."""
     if not isinstance(X, np.ndarray):
         return array_api.einsum_inner_products(X, Y)
-    if X.shape[1] > BLOCK_ROWS:
-        return sum_blocks(
-            lambda block: inner_products(X[:, block], Y[:, block]), X.shape[1]
-        )
+    return sum_rows(_inner_products, X, Y)
+
+
+def _inner_products(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return what `inner_products` does, of the rows of one block."""
     if X.dtype == np.float64:
         return np.array(list(map(np.vdot, X, Y)))
     pairs = zip(X, Y, strict=True)
@@ -143,50 +154,54 @@ def matmul_rows(X: np.ndarray, M: np.ndarray) -> np.ndarray:
 
 
 def scale_rows(X: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Multiply X of shape (n_starts, n, k) in place by values that each of its rows has."""
-    if X.shape[1] <= BLOCK_ROWS:
-        return np.multiply(X, values, out=X)
-    return fill_blocks(X, lambda block: X[:, block] * values, axis=1)
+    """Multiply X, (n_starts, n, k), in place by a number of every start, (n_starts, 1, 1)."""
+
+    def scale(block: slice) -> None:
+        X[:, block] *= values
+
+    list(map_blocks(scale, X.shape[1]))
+    return X
 
 
 def extrapolate(start: np.ndarray, end: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Return what lies behind the end of a step, by a share of the step: end + share (end - start).
+    """Return the end of a step, moved on by a share of the step: end + share (end - start).
 
     Arrays are of shape (n_starts, n, k), shares of shape (n_starts, 1, 1). It is one pass over
     large arrays, as in the next two functions, and no array is held for a part of the sum.
     """
-    if end.shape[1] > BLOCK_ROWS:
-        return map_rows(lambda start, end: extrapolate(start, end, share), start, end)
-    step = end - start
-    step *= share
-    step += end
-    return step
+
+    def move(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+        step = end - start
+        step *= share
+        step += end
+        return step
+
+    return map_rows(move, start, end)
 
 
 def rectified_sum(
     a: np.ndarray, X: np.ndarray, b: np.ndarray, Y: np.ndarray
 ) -> np.ndarray:
     """Return the positive part of a X + b Y, for numbers a and b of every start."""
-    if X.shape[1] > BLOCK_ROWS:
-        return map_rows(lambda X, Y: rectified_sum(a, X, b, Y), X, Y)
-    V = X * a
-    V += b * Y
-    return np.maximum(V, 0, out=V)
+
+    def add(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        V = X * a
+        V += b * Y
+        return np.maximum(V, 0, out=V)
+
+    return map_rows(add, X, Y)
 
 
 def products_of_step(
     start: np.ndarray, end: np.ndarray, slope: np.ndarray
 ) -> np.ndarray:
     """Return <D, D>, <start, D> and <slope, D> of every start, (3, n_starts), D = end - start."""
-    if start.shape[1] > BLOCK_ROWS:
-        arrays = (start, end, slope)
-        return sum_blocks(
-            lambda b: products_of_step(*(A[:, b] for A in arrays)), start.shape[1]
-        )
-    D = end - start
-    return np.stack(
-        [inner_products(D, D), inner_products(start, D), inner_products(slope, D)]
-    )
+
+    def products(start: np.ndarray, end: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        D = end - start
+        return np.stack([_inner_products(A, D) for A in (D, start, slope)])
+
+    return sum_rows(products, start, end, slope)
 
 
 class RowBlocks:
@@ -198,12 +213,12 @@ class RowBlocks:
     """
 
     def __init__(self, array: Any) -> None:
-        self._array, self.n_rows = array, array.shape[0]
+        self._array = array
+        self.n_rows = array.shape[0]
         self._parts = {0: array}
         if self.n_rows > BLOCK_ROWS:
-            self._parts = {
-                b.start: rows_of(array, b) for b in row_blocks(self.n_rows, BLOCK_ROWS)
-            }
+            blocks = row_blocks(self.n_rows, BLOCK_ROWS)
+            self._parts = {block.start: rows_of(array, block) for block in blocks}
 
     def __reduce__(self) -> tuple[type[RowBlocks], tuple[Any]]:
         return RowBlocks, (self._array,)  # parts are pickled as copies
@@ -219,37 +234,38 @@ class RowBlocks:
         self, H: np.ndarray, scale: np.ndarray | None = None
     ) -> np.ndarray:
         """Return the product of the transpose with H of shape (n, k), its rows scaled or not."""
-        if len(self._parts) == 1:
-            return self._turned[0] @ (H if scale is None else scale * H)
-        if self._across is not None:
-            return self._across.product(H if scale is None else scale * H)
+        is_split = len(self._parts) > 1
+        if is_split and self._wide_transpose is not None:
+            return self._wide_transpose.product(H if scale is None else scale * H)
 
-        def of_block(block: slice) -> np.ndarray:
+        def multiply(block: slice) -> np.ndarray:
             rows = H[block] if scale is None else scale[block] * H[block]
-            return self._turned[block.start] @ rows
+            return self._transposes[block.start] @ rows
 
-        return sum_blocks(of_block, self.n_rows)
+        if is_split:
+            return sum_blocks(multiply, self.n_rows)
+        return multiply(slice(0, self.n_rows))
 
     @cached_property
-    def _turned(self) -> dict[int, Any]:
-        """The transposes of the blocks: to make one of scipy's costs as much as a small product."""
+    def _transposes(self) -> dict[int, Any]:
+        """Transposes of the blocks: to make one of scipy's costs as much as a small product."""
         return {start: part.T for start, part in self._parts.items()}
 
     @cached_property
-    def _across(self) -> RowBlocks | None:
+    def _wide_transpose(self) -> RowBlocks | None:
         """The transpose of a sparse matrix, if it has the more rows: its products are no sums."""
-        wide = is_sparse(self._array) and self._array.shape[1] >= self.n_rows
-        return RowBlocks(self._array.T.tocsr()) if wide else None
+        if is_sparse(self._array) and self._array.shape[1] >= self.n_rows:
+            return RowBlocks(self._array.T.tocsr())
+        return None
 
 
-_SWEPT_ENTRIES = (
-    2**18
-)  # entries of F and N, of starts that are swept side by side: a cache of 2 MiB
-_SOLVED_ENTRIES = 2**20  # of small systems that are solved at a time: 8 MiB
-_SLOPE_TOL = 1e-12  # times the largest |b| of a row: a slope below may be rounding
-_PATIENCE = (
-    3  # rounds in which entries change sides before fewer of them are on the wrong one
+# Entries of F and N, of starts that are swept side by side: a cache of 2 MiB.
+_SWEPT_ENTRIES = 2**18
+_SOLVED_ENTRIES = 2**20  # entries of small systems that are solved at a time: 8 MiB
+_SLOPE_TOL = (
+    1e-12  # relative to the largest |b| of a row: a lower slope may be rounding
 )
+_PATIENCE = 3  # rounds in which the entries on the wrong side need not become fewer
 
 
 def coordinate_descent(
@@ -278,12 +294,11 @@ def coordinate_descent(
     """
     size = max(1, chunk_size(F, _SWEPT_ENTRIES) // max(1, 2 * F.shape[1] * F.shape[2]))
     for part in row_blocks(F.shape[0], size):
-        some = F[part, ...]
-        rows = _rows(
-            some, *_scale_to_unit_diagonal(N[part, ...], G[part, ...]), n_fixed
-        )
+        F_part = F[part, ...]
+        N_part, G_part = _scale_to_unit_diagonal(N[part, ...], G[part, ...])
+        rows = _rows(F_part, N_part, G_part, n_fixed)
         for _ in range(sweeps):
-            _sweep(some, rows, column_by_column)
+            _sweep(F_part, rows, column_by_column)
 
 
 def _scale_to_unit_diagonal(N: Any, G: Any) -> tuple[Any, Any]:
@@ -291,24 +306,25 @@ def _scale_to_unit_diagonal(N: Any, G: Any) -> tuple[Any, Any]:
 
     Where it was 0 it becomes -1, and the rest of the row 0: a sweep leaves such a row as it is.
     """
-    xp, k = namespace(G), G.shape[-1]
+    xp = namespace(G)
     diagonal = xp.linalg.diagonal(G)
-    usable = diagonal > float(xp.finfo(G.dtype).smallest_normal)
-    inverse = xp.where(usable, 1 / xp.where(usable, diagonal, 1), 0)[..., None]
-    stay = xp.where(usable, 0 * diagonal, -1)[..., None]
-    return N * inverse, xp.where(
-        asarray_like(np.eye(k, dtype=bool), G), stay, G * inverse
-    )
+    is_usable = diagonal > float(xp.finfo(G.dtype).smallest_normal)
+    inverse = xp.where(is_usable, 1 / xp.where(is_usable, diagonal, 1), 0)[..., None]
+    new_diagonal = xp.where(is_usable, 0 * diagonal, -1)[..., None]
+    on_diagonal = asarray_like(np.eye(G.shape[-1], dtype=bool), G)
+    return N * inverse, xp.where(on_diagonal, new_diagonal, G * inverse)
 
 
-def _rows(F: Any, N: Any, G: Any, n_fixed: int = 0) -> list[tuple[Any, ...]]:
+def _rows(F: Any, N: Any, G: Any, n_fixed: int = 0) -> list[tuple[Any, Any, Any]]:
     """Return views of the rows of all starts that a sweep sets one after the other."""
-    return [
-        tuple(A[:, c : c + 1, :] for A in (F, N, G)) for c in range(n_fixed, F.shape[1])
-    ]
+    rows = [slice(c, c + 1) for c in range(n_fixed, F.shape[1])]
+    return [(F[:, row, :], N[:, row, :], G[:, row, :]) for row in rows]
 
 
-def _sweep(F: Any, rows: list[tuple[Any, ...]], column_by_column: bool = False) -> None:
+def _sweep(
+    F: Any, rows: list[tuple[Any, Any, Any]], column_by_column: bool = False
+) -> None:
+    """Set every row of F to its best value, given all others."""
     xp = namespace(F)
     for f, n, g in rows:
         new = xp.sum(g.mT * F, axis=1, keepdims=True) if column_by_column else g @ F
@@ -343,9 +359,9 @@ def approximate_nnls_rows(
     """
     H = np.empty_like(B)
     for block in row_blocks(len(B), 8192):  # so many columns of F and N stay in cache
-        N, unit = _scale_to_unit_diagonal(B[block].T[None], G[None])
+        N, scaled_G = _scale_to_unit_diagonal(B[block].T[None], G[None])
         F = np.maximum(N, 0) / len(G)
-        rows = _rows(F, N, unit)
+        rows = _rows(F, N, scaled_G)
         for _ in range(max_sweeps):
             before = F.copy()
             _sweep(F, rows)
@@ -380,46 +396,48 @@ def nnls_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     diagonal = np.einsum("...cc->...c", G).astype(np.float64)
     scale = np.sqrt(np.where(diagonal > np.finfo(G.dtype).tiny, diagonal, 1))
     # the diagonal becomes 1, and a little more: a system of equal columns is not singular
-    unit = G / scale[..., None] / scale[..., None, :] + 1e-14 * np.eye(B.shape[1])
+    G = G / scale[..., None] / scale[..., None, :] + 1e-14 * np.eye(B.shape[1])
     H = np.empty_like(B)
     for block in row_blocks(len(B), max(1, _SOLVED_ENTRIES // B.shape[1] ** 2)):
-        system, by = (unit, scale) if G.ndim == 2 else (unit[block], scale[block])
-        H[block] = _pivot(B[block] / by, system) / by
+        of_block = slice(None) if G.ndim == 2 else block
+        H[block] = _pivot(B[block] / scale[of_block], G[of_block]) / scale[of_block]
     return H
 
 
 def _pivot(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Return the rows of `nnls_rows` for G of unit diagonal, in float64."""
     n, k = B.shape
-    H, todo, circling = np.empty((n, k)), np.arange(n), []
+    H = np.empty((n, k))
+    todo = np.arange(n)
+    cycling = []  # rows whose exchanges go in circles
     free = B > 0  # the entries that are solved for
-    fewest, patience = np.full(n, k + 1), np.full(n, _PATIENCE)
+    fewest = np.full(n, k + 1)
+    patience = np.full(n, _PATIENCE)
     while len(todo):
         # solve for the free entries of all rows that are not done
-        systems = _of_rows(G, todo)
+        systems = G if G.ndim == 2 else G[todo]
         solved = _solve_free(B[todo], systems, free[todo])
         H[todo] = np.maximum(solved, 0)
         # find the entries on the wrong side: free ones below 0, others that would rise from it
-        allowed = _SLOPE_TOL * np.abs(B[todo]).max(axis=1, keepdims=True)
-        back = solved @ G if G.ndim == 2 else np.einsum("nc,ncd->nd", solved, systems)
-        wrong = np.where(free[todo], solved < 0, B[todo] - back > allowed)
+        tolerance = _SLOPE_TOL * np.abs(B[todo]).max(axis=1, keepdims=True)
+        if G.ndim == 2:
+            product = solved @ G
+        else:
+            product = np.einsum("nc,ncd->nd", solved, systems)
+        is_wrong = np.where(free[todo], solved < 0, B[todo] - product > tolerance)
         # count the rounds in which they have not become fewer
-        count = wrong.sum(axis=1)
-        patience[todo] = np.where(count < fewest[todo], _PATIENCE, patience[todo] - 1)
-        fewest[todo] = np.minimum(count, fewest[todo])
+        n_wrong = is_wrong.sum(axis=1)
+        is_fewer = n_wrong < fewest[todo]
+        patience[todo] = np.where(is_fewer, _PATIENCE, patience[todo] - 1)
+        fewest[todo] = np.minimum(n_wrong, fewest[todo])
         # let them change sides; rows go on that have some, unless too many rounds were in vain
-        free[todo] ^= wrong
-        circling.append(todo[(count > 0) & (patience[todo] < 0)])
-        todo = todo[(count > 0) & (patience[todo] >= 0)]
-    rest = np.concatenate(circling) if circling else todo
+        free[todo] ^= is_wrong
+        cycling.append(todo[(n_wrong > 0) & (patience[todo] < 0)])
+        todo = todo[(n_wrong > 0) & (patience[todo] >= 0)]
+    rest = np.concatenate([todo, *cycling])
     if len(rest):
-        H[rest] = _active_set(B[rest], _of_rows(G, rest))
+        H[rest] = _active_set(B[rest], G if G.ndim == 2 else G[rest])
     return H
-
-
-def _of_rows(G: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the G of some rows: one for all, or one for each."""
-    return G if G.ndim == 2 else G[rows]
 
 
 def _active_set(B: np.ndarray, G: np.ndarray) -> np.ndarray:
@@ -428,12 +446,12 @@ def _active_set(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     It is needed where columns are nearly equal: exchanges of many entries then go in circles.
     """
     if G.ndim == 3:
-        return np.concatenate(
-            [_active_set(b[None], g) for b, g in zip(B, G, strict=True)]
-        )
+        pairs = zip(B, G, strict=True)
+        return np.concatenate([_active_set(b[None], g) for b, g in pairs])
     values, vectors = np.linalg.eigh(G)
     roots = np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
-    A, targets = roots[:, None] * vectors.T, (B @ vectors) / roots  # A'A = G, A'y = b
+    A = roots[:, None] * vectors.T  # A'A = G
+    targets = (B @ vectors) / roots  # A'target = b
     # SciPy's own limit of 3 k steps can be too few
     return np.array([nnls(A, y, maxiter=100 * len(G))[0] for y in targets])
 

@@ -81,11 +81,14 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     message : str
     category : type, default=UserWarning
     """
-    frame, level = sys._getframe(1), 2
-    while frame.f_back and Path(frame.f_code.co_filename).as_posix().startswith(
-        _NOT_THE_USER
-    ):
-        frame, level = frame.f_back, level + 1
+    frame = sys._getframe(1)
+    level = 2
+    while frame.f_back:
+        path = Path(frame.f_code.co_filename).as_posix()
+        if not path.startswith(_NOT_THE_USER):
+            break
+        frame = frame.f_back
+        level += 1
     warnings.warn(message, category, stacklevel=level)
 
 
@@ -115,16 +118,16 @@ def check_number(
 def make_rng(random_state: Any) -> np.random.RandomState:
     """Return the generator of a seed; raise an error that names the parameter.
 
-    That of a Generator, which scikit-learn does not take, is made of a number drawn from it.
+    scikit-learn takes no Generator: a number drawn from one is the seed then.
     """
     if isinstance(random_state, np.random.Generator):
         random_state = int(random_state.integers(2**32))
     try:
         return check_random_state(random_state)
     except (TypeError, ValueError) as error:
-        allowed = "an int from 0 to 2**32 - 1, a RandomState, a Generator or None"
         raise ValueError(
-            f"random_state must be {allowed}, got {format_value(random_state)}."
+            "random_state must be an int from 0 to 2**32 - 1, a RandomState, a Generator or None, "
+            f"got {format_value(random_state)}."
         ) from error
 
 
@@ -138,48 +141,54 @@ def last_step(estimator: Any) -> tuple[str, Any]:
 
 
 def pairwise_input(estimator: Any, X: Any = None) -> str | None:
-    """Return whether an estimator is given "distances" or "similarities" of all pairs, or neither.
+    """Return "distances" or "similarities" if an estimator takes those of all pairs, else None.
 
-    It says so itself by a parameter, or by scikit-learn's tag. A pipeline is asked by its first
-    step; where only its last one wants pairs, those before may make them out of features, or out
-    of other pairs: then it is `X` that tells, a symmetric matrix of pairs.
+    An estimator declares it by a parameter, or by scikit-learn's tag. In a pipeline the first step
+    decides. If only the last step takes pairs, the steps before may compute them from features, or
+    from other pairs: then `X` decides, which is one of pairs if it is a symmetric matrix.
 
     Parameters
     ----------
     estimator : estimator
     X : {array-like, sparse matrix}, default=None
-        What it is given, where that is known.
+        Its input, if that is known.
     """
-    first, last = estimator, last_step(estimator)[1]
+    first = estimator
     while isinstance(first, Pipeline):
-        first = next(
-            (step for _, step in first.steps if step not in (None, "passthrough")), None
-        )
-    kind = _wanted_pairs(first)
-    if kind in ("distances", "similarities") or (kind or _wanted_pairs(last)) is None:
+        steps = [step for _, step in first.steps if step not in (None, "passthrough")]
+        first = steps[0] if steps else None
+    kind = _pairwise_kind(first)
+    if kind in ("distances", "similarities"):
         return kind
-    X = np.asarray(X) if isinstance(X, list | tuple) or hasattr(X, "columns") else X
-    table = storage.is_sparse(X) or isinstance(
-        X, np.ndarray
-    )  # and no container of several
-    square = (
-        table and X.ndim == 2 and X.shape[0] == X.shape[1] and X.dtype.kind in "biuf"
-    )
-    if kind is None and not (
-        square and storage.asymmetry(X * 1.0) <= 1e-6 * storage.max_abs(X)
-    ):
+    if kind is None and _pairwise_kind(last_step(estimator)[1]) is None:
         return None
-    return "distances" if square and storage.looks_like_distances(X) else "similarities"
+    if isinstance(X, list | tuple) or hasattr(X, "columns"):
+        X = np.asarray(X)
+    is_matrix = isinstance(X, np.ndarray) or storage.is_sparse(X)  # not several of them
+    is_square = (
+        is_matrix
+        and X.ndim == 2
+        and X.shape[0] == X.shape[1]
+        and X.dtype.kind in _NUMERIC_KINDS
+    )
+    if kind is None:
+        if not is_square:
+            return None
+        is_symmetric = storage.asymmetry(X * 1.0) <= 1e-6 * storage.max_abs(X)
+        if not is_symmetric:  # NaN is not
+            return None
+    are_distances = is_square and storage.looks_like_distances(X)
+    return "distances" if are_distances else "similarities"
 
 
-def _wanted_pairs(step: Any) -> str | None:
-    """Return what `pairwise_input` does of a single step; "pairs" where it does not say of what."""
+def _pairwise_kind(step: Any) -> str | None:
+    """Return `pairwise_input` of a single step, "pairs" if it does not declare which."""
     for name, kind in _PAIRWISE_PARAMETERS.items():
         value = getattr(step, name, None)
+        if value == "precomputed":
+            return kind
         if isinstance(value, str) and value.startswith("precomputed"):
-            return (
-                kind if value == "precomputed" else "distances"
-            )  # of nearest neighbours
+            return "distances"  # of nearest neighbours
     has_tags = hasattr(step, "__sklearn_tags__") and not isinstance(step, type)
     return "pairs" if has_tags and get_tags(step).input_tags.pairwise else None
 
@@ -202,41 +211,43 @@ def axis_positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
     -------
     ndarray of int
     """
+    everything = np.arange(n)
     if key is None:
-        return np.arange(n)
+        return everything
     if isinstance(key, slice):
         try:
-            return np.arange(n)[key]
+            return everything[key]
         except (TypeError, ValueError) as error:
-            must = (
-                f"a slice of the {noun}s of {owner} must be of integers, the step not 0"
-            )
-            raise type(error)(f"{must}, got {key!r}.") from None
+            raise type(error)(
+                f"a slice of the {noun}s of {owner} must be of integers, the step not 0, "
+                f"got {key!r}."
+            ) from None
     try:
         named = np.asarray(key)
     except (TypeError, ValueError):  # lists of different lengths
         named = np.empty((0, 0))
-    if named.ndim == 1 and not len(named):
+    if named.shape == (0,):
         return np.empty(0, dtype=np.intp)
     if named.ndim != 1 or named.dtype.kind not in "iub":
         hint = f" For one {noun} say [{key}]." if isinstance(key, Integral) else ""
-        allowed = "a list or an array of integers, a mask or a slice"
         raise TypeError(
-            f"{noun}s of {owner} must be named by {allowed}, got {format_value(key)}.{hint}"
+            f"{noun}s of {owner} must be named by a list or an array of integers, a mask or a "
+            f"slice, got {format_value(key)}.{hint}"
         )
     if named.dtype.kind == "b":
         if len(named) != n:
-            must = (
-                f"a mask of the {noun}s of {owner} must have {format_count(n, 'entry')}"
+            raise ValueError(
+                f"a mask of the {noun}s of {owner} must have {format_count(n, 'entry')}, "
+                f"got {len(named)}."
             )
-            raise ValueError(f"{must}, got {len(named)}.")
         return np.flatnonzero(named)
-    if (bad := (named >= n) | (named < -n)).any():
+    outside = (named >= n) | (named < -n)
+    if outside.any():
         raise ValueError(
-            f"{noun} {named[bad][0]} is not there: {owner} has {format_count(n, noun)}."
+            f"{noun} {named[outside][0]} is not there: "
+            f"{owner} has {format_count(n, noun)}."
         )
-    named = named.astype(np.intp)  # a smaller type could not hold the sum
-    return np.where(named < 0, named + n, named)
+    return everything[named]
 
 
 def normalize_weights(weights: Any, n_partitions: int) -> np.ndarray:
@@ -244,20 +255,23 @@ def normalize_weights(weights: Any, n_partitions: int) -> np.ndarray:
     if weights is None:
         return np.full(n_partitions, 1 / n_partitions)
     try:
-        read = np.asarray(list(weights), dtype=np.float64)
+        array = np.asarray(list(weights), dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(
             f"weights must be one number a partition, got {format_value(weights)}."
         ) from None
-    finite = read.shape == (n_partitions,) and np.isfinite(read).all()
-    if not finite or (read < 0).any() or read.sum() <= 0:
-        wanted = (
-            f"{n_partitions} nonnegative numbers, one a partition, finite and not all 0"
-        )
+    is_valid = (
+        array.shape == (n_partitions,)
+        and np.isfinite(array).all()
+        and (array >= 0).all()
+        and array.sum() > 0
+    )
+    if not is_valid:
         raise ValueError(
-            f"weights must be {wanted}; got {format_value(weights)} of shape {read.shape}."
+            f"weights must be {n_partitions} nonnegative numbers, one a partition, finite and not "
+            f"all 0; got {format_value(weights)} of shape {array.shape}."
         )
-    return read / read.sum()
+    return array / array.sum()
 
 
 _MAX_DASK_BYTES = (
@@ -271,7 +285,7 @@ _SEVERAL_TABLES = (
 
 
 def read_matrix(X: Any, name: str = "X", check: Any = None, **options: Any) -> Any:
-    """Return a table of numbers as floats, dense or CSR: all that is handed in is read by this.
+    """Return a data matrix as floats, dense or CSR: every input of numbers is read by this.
 
     Parameters
     ----------
@@ -284,15 +298,19 @@ def read_matrix(X: Any, name: str = "X", check: Any = None, **options: Any) -> A
     **options : dict
     """
     X = check_readable(to_numpy(X), name)
-    check = partial(check_array, input_name=name) if check is None else check
+    if check is None:
+        check = partial(check_array, input_name=name)
+    options = {"accept_sparse": "csr", "dtype": FLOATS, **options}
     try:
-        read = check(X, **{"accept_sparse": "csr", "dtype": FLOATS, **options})
+        matrix = check(X, **options)
     except ValueError as error:
         if "contains NaN" not in str(error):
             raise
-        cure = "leave out what holds it, or put in numbers, as SimpleImputer does in a pipeline"
-        raise ValueError(f"Input {name} contains NaN: {cure}.") from None
-    return canonical_csr(read)
+        raise ValueError(
+            f"Input {name} contains NaN: leave out what holds it, or put in numbers, as "
+            "SimpleImputer does in a pipeline."
+        ) from None
+    return canonical_csr(matrix)
 
 
 def check_shape(
@@ -308,40 +326,38 @@ def check_shape(
 
 
 def check_readable(X: Any, name: str = "X") -> Any:
-    """Raise if a table is of a kind that numpy, or scikit-learn, would misread or name badly.
+    """Raise if a matrix is of a kind that numpy, or scikit-learn, would misread or name badly.
 
-    Returns what was handed in; what has no shape, as a list of rows, as an array.
+    Returns it as it is, or as an array if it has no shape, as a list of rows.
 
     Parameters
     ----------
     X : object
-        What was handed in. What it holds is checked elsewhere, once it is an array.
+        Its values are checked elsewhere, once it is an array.
     name : str, default="X"
         What to call it in an error message.
 
     Raises
     ------
     TypeError
-        If it is a container of tables that has to be opened first.
+        If it is a container of matrices that has to be opened first.
     ValueError
         If it holds text or dates, or is a masked array of which something is masked.
     """
     if X is None:
         raise ValueError(f"{name} must be one table of numbers, got None.")
     check_container(X, name, "one table of numbers")
-    if (
-        isinstance(X, list | tuple)
-        and X
-        and all(len(getattr(x, "shape", ())) == 2 for x in X)
-    ):
-        got = f"{_describe_container(X)} tables. {_SEVERAL_TABLES}"
-        raise TypeError(f"{name} must be one table of numbers, got {got}.")
+    if isinstance(X, list | tuple) and X:
+        if all(len(getattr(x, "shape", ())) == 2 for x in X):
+            raise TypeError(
+                f"{name} must be one table of numbers, got a {type(X).__name__} of {len(X)} "
+                f"tables. {_SEVERAL_TABLES}."
+            )
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         check_columns_differ(X, name)
         for column, dtype in zip(X.columns, X.dtypes, strict=True):
-            if (
-                getattr(dtype, "kind", "O") not in _NUMERIC_KINDS
-            ):  # to take a column out takes longer
+            # to take a column out takes longer than to look at its type
+            if getattr(dtype, "kind", "O") not in _NUMERIC_KINDS:
                 _check_numbers(np.asarray(X[column]), f"column {column!r} of {name}")
         return X
     try:
@@ -360,14 +376,18 @@ def check_readable(X: Any, name: str = "X") -> Any:
 
 
 def _check_numbers(array: np.ndarray, name: str) -> None:
-    """Raise if an array holds what is no real number."""
+    """Raise if an array holds anything but real numbers."""
     kind = array.dtype.kind
     if kind in _NUMERIC_KINDS:
         return
-    wrong = [value for value in array.ravel() if kind != "O" or not _is_number(value)]
-    if wrong:
-        text = f"{name} must hold real numbers, got {format_value(wrong[0])} of dtype {array.dtype}"
-        if isinstance(wrong[0], dict | list | tuple | set):
+    for value in array.ravel():
+        if kind == "O" and _is_number(value):
+            continue
+        text = (
+            f"{name} must hold real numbers, got {format_value(value)} "
+            f"of dtype {array.dtype}"
+        )
+        if isinstance(value, dict | list | tuple | set):
             raise TypeError(
                 f"{text}: an argument must be a string of a number, or a number."
             )
@@ -397,15 +417,16 @@ def canonical_csr(X: Any) -> Any:
     """Return a CSR matrix with every entry once and indices of 32 bits where these suffice.
 
     scikit-learn's k-means takes entries that are stored in parts for several, and no wide indices.
-    Anything else is returned as it is; what was handed in is not changed.
+    Anything else is returned as it is. `X` itself is not changed.
     """
     if not sp.issparse(X) or X.format != "csr":
         return X
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    if max(*X.shape, X.nnz) <= np.iinfo(np.int32).max and X.indices.dtype != np.int32:
-        parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+    kind = storage.index_dtype(max(*X.shape, X.nnz) - 1)
+    if kind == np.int32 and X.indices.dtype != kind:
+        parts = (X.data, X.indices.astype(kind), X.indptr.astype(kind))
         return type(X)(parts, shape=X.shape)
     return X
 
@@ -426,28 +447,29 @@ def check_container(X: Any, name: str, wanted: str) -> None:
         _check_gathered(X, name)
     if isinstance(X, type | str | bytes):
         raise TypeError(f"{name} must be {wanted}, got {format_value(X)}.")
-    annotated = hasattr(X, "obs") and hasattr(X, "to_df")
-    closed = (isinstance(X, dict) and not sp.issparse(X)) or type(
-        X
-    ).__name__ == "LazyFrame"
-    on_disk = (
-        hasattr(X, "to_memory") and not annotated
-    )  # as X of an AnnData that is backed
-    if annotated or on_disk or closed or type(X).__module__.startswith("pyarrow"):
-        cure = "X.to_memory()" if on_disk else "an array or a data frame"
-        cure = (
-            "adata.X or adata.to_df(), or see nmfcluster.anndata" if annotated else cure
-        )
-        got = _describe_container(X)
+    library = type(X).__module__.partition(".")[0]
+    cure = None
+    if hasattr(X, "obs") and hasattr(X, "to_df"):
+        cure = "adata.X or adata.to_df(), or see nmfcluster.anndata"
+    elif hasattr(X, "to_memory"):  # on a disk, as X of an AnnData that is backed
+        cure = "X.to_memory()"
+    elif isinstance(X, dict) and not sp.issparse(X):
+        cure = "an array or a data frame"
+    elif type(X).__name__ == "LazyFrame" or library.startswith("pyarrow"):
+        cure = "an array or a data frame"
+    if cure:
+        got = f"a {library} {type(X).__name__}"
+        if isinstance(X, dict):
+            got = f"a {type(X).__name__} of {len(X)}"
         raise TypeError(
             f"{name} must be {wanted}, got {got}: give {cure}. {_SEVERAL_TABLES}."
         )
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         n_masked = format_count(np.ma.count_masked(X), "masked entry")
         raise ValueError(
-            f"{name} is a masked array with {n_masked}, and "
-            "masks are not read: leave out these samples, or put in numbers, as SimpleImputer does "
-            "for features; -1 in a table of labels says that a label is missing."
+            f"{name} is a masked array with {n_masked}, and masks are not read: leave out these "
+            "samples, or put in numbers, as SimpleImputer does for features; -1 in a table of "
+            "labels says that a label is missing."
         )
 
 
@@ -465,27 +487,24 @@ def check_sparse_indices(X: Any, name: str) -> None:
             # of a copy, which shares the parts: the check cuts off what no entry uses
             copy(X.tocsr() if form == "lil" else X).check_format()
     except ValueError as error:
-        told = f"{name} must be a sparse matrix with all entries in its shape {X.shape}"
         raise ValueError(
-            f"{told}, but {error}: build it anew from coordinates."
+            f"{name} must be a sparse matrix with all entries in its shape {X.shape}, "
+            f"but {error}: build it anew from coordinates."
         ) from error
-
-
-def _describe_container(X: Any) -> str:
-    """Return what an error message calls a container: its library, its type and its length."""
-    if isinstance(X, dict | list | tuple):
-        return f"a {type(X).__name__} of {len(X)}"
-    return f"a {type(X).__module__.partition('.')[0]} {type(X).__name__}"
 
 
 def check_columns_differ(X: Any, name: str) -> None:
     """Raise if a data frame has no columns, or several of one name."""
     if len(X.columns) == 0:
-        none = f"0 feature(s) (shape={X.shape})"
-        raise ValueError(f"{name} has {none} while a minimum of 1 is required.")
-    if twice := [column for column, times in Counter(X.columns).items() if times > 1]:
-        told = f"{twice[0]!r} occurs more than once: rename it, or give X.to_numpy()"
-        raise ValueError(f"{name} must have columns whose names differ, but {told}.")
+        raise ValueError(
+            f"{name} has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
+        )
+    for column, n_times in Counter(X.columns).items():
+        if n_times > 1:
+            raise ValueError(
+                f"{name} must have columns whose names differ, but {column!r} occurs more than "
+                "once: rename it, or give X.to_numpy()."
+            )
 
 
 def _is_number(value: Any) -> bool:
@@ -546,32 +565,36 @@ def row_order(
     if len(own) == len(other) and own.is_unique and other.is_unique:
         order = np.asarray(other.get_indexer(own))
         if (order >= 0).all():
-            done = f"they are put into that of {owner}. Without an index they are taken by position"
             warn(
-                f"{name} has the {noun}s of {owner} in another order, by the index: {done}."
+                f"{name} has the {noun}s of {owner} in another order, by the index: they are put "
+                f"into that of {owner}. Without an index they are taken by position."
             )
             return order
     if _is_default(own) or _is_default(other):
         return None
-    told = f"{name} and {owner} have different names of {noun}s"
-    for one, those, its in ((own, other, owner), (other, own, name)):
-        if len(alone := one[~one.isin(those)]):
-            told += f"; {its} alone has {len(alone)}, such as {alone[:3].tolist()}"
-        told += "" if one.is_unique else f"; some of {its} occur twice"
-    cure = f"give both the same, as the {own.isin(other).sum()} that both have"
-    raise ValueError(f"{told}: {cure}, or arrays, which are taken by position.")
-
-
-def _is_default(index: Any) -> bool:
-    """Return whether an index holds the positions, as that of a table that was given none."""
-    numbers = np.asarray(index)
-    return numbers.dtype.kind in "iu" and np.array_equal(
-        numbers, np.arange(len(numbers))
+    message = f"{name} and {owner} have different names of {noun}s"
+    for index, others, title in ((own, other, owner), (other, own, name)):
+        missing = index[~index.isin(others)]
+        if len(missing):
+            examples = missing[:3].tolist()
+            message += f"; {title} alone has {len(missing)}, such as {examples}"
+        if not index.is_unique:
+            message += f"; some of {title} occur twice"
+    raise ValueError(
+        f"{message}: give both the same, as the {own.isin(other).sum()} that both have, or "
+        "arrays, which are taken by position."
     )
 
 
+def _is_default(index: Any) -> bool:
+    """Return whether an index holds positions, as pandas makes it where none is passed."""
+    numbers = np.asarray(index)
+    positions = np.arange(len(numbers))
+    return numbers.dtype.kind in "iu" and np.array_equal(numbers, positions)
+
+
 def reorder_samples(own: Any, table: Any, name: str) -> Any:
-    """Return what is said of samples, in one table or in a list, in the order of their names.
+    """Return values of samples, in one table or in a list, in the order of the samples' names.
 
     Parameters
     ----------
@@ -592,27 +615,33 @@ def reorder_samples(own: Any, table: Any, name: str) -> Any:
 
 
 def read_weights(
-    given: Any, rows: Any, least: int, n_samples: int
+    weights: Any, rows: Any, least: int, n_samples: int
 ) -> np.ndarray | None:
     """Return how much every sample counts, (n_samples,); None if all count alike.
 
     `rows` are the names of the samples, if X is a data frame; `least` of them must count.
     """
-    if given is None:
+    if weights is None:
         return None
-    name, given = "sample_weight", reorder_samples(rows, given, "sample_weight")
-    # a number alone has no length, which is refused below
-    alone = {"ensure_2d": False, "ensure_min_samples": 0, "accept_sparse": False}
     weights = read_matrix(
-        given, name, dtype=np.float64, ensure_non_negative=True, **alone
+        reorder_samples(rows, weights, "sample_weight"),
+        "sample_weight",
+        dtype=np.float64,
+        ensure_non_negative=True,
+        ensure_2d=False,
+        ensure_min_samples=0,  # a number alone has no length, and is refused below
+        accept_sparse=False,
     )
     if weights.shape != (n_samples,):
         raise ValueError(
-            f"{name} must be of shape ({n_samples},), got {weights.shape}."
+            f"sample_weight must be of shape ({n_samples},), got {weights.shape}."
         )
-    if (counting := np.count_nonzero(weights)) < least:
-        needed = f"for at least {format_count(least, 'sample')}"
-        raise ValueError(f"{name} must be above zero {needed}, it is for {counting}.")
+    n_counting = np.count_nonzero(weights)
+    if n_counting < least:
+        raise ValueError(
+            f"sample_weight must be above zero for at least {format_count(least, 'sample')}, "
+            f"it is for {n_counting}."
+        )
     return np.asarray(weights)
 
 
