@@ -29,7 +29,7 @@ from nmfcluster._utils.validation import (
 from nmfcluster.similarity import Explicit, Factored, Similarity
 from nmfcluster.similarity.landmarks import Landmarks
 from nmfcluster.similarity.neighbors import NeighborGraph, are_few, few_enough
-from nmfcluster.similarity.operators import SAMPLED
+from nmfcluster.similarity.operators import N_SAMPLED_ENTRIES
 
 
 def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndarray:
@@ -494,9 +494,13 @@ def _linear_product(C: np.ndarray, is_cosine: bool, X: Any) -> np.ndarray:
 def _median_square(X: Any) -> float:
     """Return the median squared distance of two samples: of all pairs, or of many drawn ones."""
     n = X.shape[0]
-    if n * (n - 1) // 2 > SAMPLED:
+    if n * (n - 1) // 2 > N_SAMPLED_ENTRIES:
         rng = np.random.default_rng(0)
-        X = X[np.sort(rng.choice(n, size=int((2 * SAMPLED) ** 0.5), replace=False))]
+        X = X[
+            np.sort(
+                rng.choice(n, size=int((2 * N_SAMPLED_ENTRIES) ** 0.5), replace=False)
+            )
+        ]
     squares = euclidean_distances(X, squared=True)[np.triu_indices(X.shape[0], 1)]
     squares = squares[squares > 0]  # samples that coincide say nothing of the width
     return float(np.median(squares)) if len(squares) else 1.0

@@ -20,7 +20,7 @@ from nmfcluster.affinity import make_affinity
 from nmfcluster.constraints.container import PairwiseConstraints
 from nmfcluster.constraints.graph import components
 from nmfcluster.constraints.parsing import read_pairs
-from nmfcluster.similarity.spreading import MOST, normalized
+from nmfcluster.similarity.propagation import MAX_DENSE_SAMPLES, normalize_by_degrees
 
 _CONTINUATION = 0.95  # probability of a further step of a walk
 _LEAST_WEIGHT = (
@@ -136,7 +136,7 @@ def next_pairs(
     P = model.membership_
     groups = _make_groups(known)
     # the covariance of all samples or of some, and the groups that represent clusters
-    drawn = np.sort(draw_preferring(groups.known[groups.of], MOST, rng))
+    drawn = np.sort(draw_preferring(groups.known[groups.of], MAX_DENSE_SAMPLES, rng))
     C = compute_covariance(_compute_similarity(model, X, drawn))
     centrality = _compute_centrality(C, model.labels_, drawn, P)
     anchors = _find_anchors(groups, P, model.labels_, centrality)
@@ -233,7 +233,7 @@ def compute_covariance(W):
     """
     S = W.copy()
     np.fill_diagonal(S, 0)
-    S = normalized(S) * -_CONTINUATION
+    S = normalize_by_degrees(S) * -_CONTINUATION
     np.fill_diagonal(S, 1)
     return scipy.linalg.inv(S, overwrite_a=True)
 

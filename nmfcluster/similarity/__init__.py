@@ -4,9 +4,8 @@ Solvers ask a similarity for block products, inner products, a split into nonneg
 restrictions, and never how it is stored.
 """
 
-from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.neighbors import NeighborGraph
-from nmfcluster.similarity.operators import Explicit, Similarity, WeightedSum
+from nmfcluster.similarity.operators import Explicit, Factored, Similarity, WeightedSum
 from nmfcluster.similarity.operators import inner as inner
 
 __all__ = ["Explicit", "Factored", "NeighborGraph", "Similarity", "WeightedSum"]

@@ -15,8 +15,8 @@ from nmfcluster._utils import storage
 from nmfcluster._utils.linalg import map_blocks
 from nmfcluster._utils.parallel import one_thread
 from nmfcluster._utils.validation import make_rng
-from nmfcluster.similarity.factored import Factored
 from nmfcluster.similarity.neighbors import nearest_outside
+from nmfcluster.similarity.operators import Factored
 
 _STEPS = 5  # of k-means: landmarks need not have converged
 _FAR = 50.0  # times the median distance to the nearest landmark: no such sample has a say in widths

@@ -1,4 +1,4 @@
-"""Similarities as operators: the form of all of them, arrays, and weighted sums.
+"""Similarities as operators: arrays, products of thin matrices, and weighted sums.
 
 Sparse or dense, explicit or factored, float32 or float64 is decided here and in `_utils`.
 """
@@ -6,7 +6,7 @@ Sparse or dense, explicit or factored, float32 or float64 is decided here and in
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property, reduce
 from operator import add
 from typing import Any
@@ -18,7 +18,16 @@ from scipy.sparse.csgraph import connected_components
 from nmfcluster._utils import storage
 from nmfcluster._utils.linalg import RowBlocks
 
-SAMPLED = 100_000  # random entries of a similarity: enough for their median, and .999-quantile
+# random entries of a similarity that are drawn: enough for their median and 0.999-quantile
+N_SAMPLED_ENTRIES = 100_000
+
+# entries of a factored similarity computed at a time, so that their rows of U stay in cache
+_BLOCK_ENTRIES = 4096
+# samples, or columns, up to which the norm of a factored similarity is computed exactly
+_MAX_EXACT_NORM = 2_000
+# random vectors of an estimated norm, in the sketch and as probes: errors up to 4 % were seen
+_N_SKETCH = 24
+_N_PROBES = 32
 
 
 class Similarity(ABC):
@@ -38,7 +47,7 @@ class Similarity(ABC):
     dtype: np.dtype
     #: whether one product with several starts side by side is cheaper than one product each
     wide: bool = False
-    #: whether some of the samples show what all do: not in a sparse graph, which would fall apart
+    #: whether a part of the samples represents all: not in a sparse graph, which would fall apart
     can_be_thinned: bool = True
 
     @abstractmethod
@@ -121,13 +130,9 @@ class Similarity(ABC):
         """Return the sum of the squared entries, accumulated in float64."""
         return inner(self, self)
 
-    def _inner(self, other: Similarity) -> float | None:
-        """Return the inner product with an operator that is not a sum; None: by blocks."""
-        return None
-
     def without_diagonal(self) -> Similarity:
         """Return the similarity with a diagonal of 0."""
-        return self - Explicit(sp.csr_array(sp.diags_array(self.diagonal())))
+        return self - Explicit(sp.diags_array(self.diagonal()))
 
     def diagonal(self) -> np.ndarray:
         """Return the diagonal as a vector."""
@@ -183,27 +188,24 @@ class Explicit(Similarity):
         if array.dtype.kind not in "fiub":
             raise TypeError(f"array must hold real numbers, got dtype {array.dtype}.")
         self._array = storage.as_float(array)
-        self.shape, self.dtype = array.shape, self._array.dtype
-        self.wide = self.can_be_thinned = not sp.issparse(array)
+        self._rows = RowBlocks(self._array)
+        self.shape = array.shape
+        self.dtype = self._array.dtype
+        self.wide = not sp.issparse(array)
+        self.can_be_thinned = self.wide
 
-    def __matmul__(self, H: np.ndarray) -> np.ndarray:
+    def __matmul__(self, H):
         if H.ndim == 2:
             return self._rows.product(H)
         if self.wide:
             stacked = np.moveaxis(H, -2, 0)
             product = self._rows.product(stacked.reshape(self.shape[0], -1))
             return np.moveaxis(product.reshape(stacked.shape), 0, -2)
-        # a sparse matrix is slower on one wide block; the product of one alone is not copied
-        products = [self._rows.product(block) for block in H.reshape(-1, *H.shape[-2:])]
-        return (products[0] if len(products) == 1 else np.stack(products)).reshape(
-            H.shape
-        )
+        # a sparse matrix is slower on one wide block
+        blocks = H.reshape((-1, *H.shape[-2:]))
+        return _stack([self._rows.product(block) for block in blocks], H.shape)
 
-    @cached_property
-    def _rows(self) -> RowBlocks:
-        return RowBlocks(self._array)
-
-    def __add__(self, other: Similarity) -> Similarity:
+    def __add__(self, other):
         if isinstance(other, Explicit) and other.shape == self.shape:
             return Explicit(self._array + other._array)
         return super().__add__(other)
@@ -226,25 +228,24 @@ class Explicit(Similarity):
         return Explicit(E.T @ (self._array @ E))
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        values = self._array[rows, columns]
-        return np.asarray(values.toarray() if sp.issparse(values) else values).ravel()
+        values = storage.as_dense(self._array[rows, columns])
+        return np.asarray(values).ravel()
 
     @cached_property
-    def parts(self) -> np.ndarray | None:
-        return (
-            None if self.wide else connected_components(self._array, directed=False)[1]
-        )
+    def parts(self):
+        if self.wide:
+            return None
+        return connected_components(self._array, directed=False)[1]
 
     def stored_off_diagonal(self) -> np.ndarray | None:
         if self.wide:
             return None
-        found = sp.triu(self._array, 1).data
-        return found[found != 0]
+        stored = sp.triu(self._array, 1).data
+        return stored[stored != 0]
 
     def scaled(self, factors: np.ndarray) -> Similarity:
-        return Explicit(
-            storage.scaled_rows(storage.scaled_rows(self._array, factors).T, factors).T
-        )
+        rows_scaled = storage.scaled_rows(self._array, factors)
+        return Explicit(storage.scaled_rows(rows_scaled.T, factors).T)
 
     def without_diagonal(self) -> Similarity:
         return Explicit(storage.without_diagonal(self._array))
@@ -252,14 +253,186 @@ class Explicit(Similarity):
     def toarray(self) -> np.ndarray:
         return self._array.toarray() if sp.issparse(self._array) else self._array.copy()
 
-    def _inner(self, other: Similarity) -> float | None:
-        if not isinstance(other, Explicit):
-            return other._inner(self)
-        if sp.issparse(self._array) or sp.issparse(other._array):
-            return storage.inner_product(
-                storage.as_float64(self._array), storage.as_float64(other._array)
+
+class Factored(Similarity):
+    """A similarity A = D U C U' D with a thin U: a product costs O(nnz(U) k), nothing is (n, n).
+
+    Linear and cosine kernels of features and the co-association of partitions are of this kind.
+
+    Parameters
+    ----------
+    U : ndarray or sparse matrix of shape (n, r)
+        float32 stays float32, everything else becomes float64. Never written to.
+    C : array-like, sparse matrix or Similarity of shape (r, r), or vector, default=None
+        Symmetric core; a vector of shape (r,) is its diagonal. The identity by default.
+    scale : array-like of shape (n,), default=None
+        Diagonal of D, so that rows can be scaled without a copy of U. The identity by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.similarity import Factored
+    >>> X = np.array([[1.0, 0.0], [1.0, 1.0]])
+    >>> Factored(X).toarray()
+    array([[1., 1.],
+           [1., 2.]])
+    """
+
+    def __init__(self, U: Any, C: Any = None, scale: Any = None) -> None:
+        U = sp.csr_array(U) if sp.issparse(U) else np.asarray(U)
+        if U.ndim != 2:
+            raise ValueError(f"U must have shape (n, r), got {U.shape}.")
+        self._U = storage.as_float(U)
+        self.dtype = self._U.dtype
+        n, self.rank = U.shape
+        self.shape = (n, n)
+        if not isinstance(C, Factored):
+            C = _read_core(C, self.rank).astype(self.dtype)
+        if C.shape != (self.rank, self.rank):
+            raise ValueError(
+                f"C must have shape ({self.rank},) or ({self.rank}, {self.rank}), "
+                f"got {C.shape}."
             )
-        return storage.inner_product(self._array, other._array)
+        self._core = C
+        # the array in the middle: the core of the core, where that is factored itself
+        self._center: Any = C._center if isinstance(C, Factored) else C
+        self._scale = None
+        if scale is not None:
+            self._scale = np.asarray(scale, self.dtype).reshape(n, 1)
+
+    @cached_property
+    def _rows(self):
+        return RowBlocks(self._U)
+
+    @property
+    def factors(self) -> tuple[Any, Any]:
+        """DU of shape (n, r) and C of shape (r, r), both arrays."""
+        U = self._U
+        C = self._core
+        while isinstance(C, Factored):
+            U = U @ (C._U if C._scale is None else C._U * C._scale)
+            C = C._core
+        if self._scale is not None:
+            U = U * self._scale
+        return (U.tocsr() if sp.issparse(U) else U), C
+
+    @property
+    def has_root(self) -> bool:
+        return self._is_square and 2 * self._center.shape[0] <= self.shape[0]
+
+    @property
+    def _is_square(self) -> bool:
+        """Whether C is diagonal and nonnegative, so that A is VV' for some V."""
+        diagonal = self._center.diagonal()
+        has_other_entries = storage.total(abs(self._center)) != diagonal.sum()
+        return diagonal.min(initial=0) >= 0 and not has_other_entries
+
+    def root(self) -> Any:
+        U, C = self.factors
+        return storage.scaled_columns(U, np.sqrt(C.diagonal()))
+
+    @cached_property
+    def parts(self):
+        if not self._is_square:
+            return None
+        V = self.root()
+        if not sp.issparse(V) or V.data.min(initial=0) < 0:  # entries of VV' can cancel
+            return None
+        # a stored 0 connects nothing
+        graph = storage.bipartite_graph(V > 0)
+        _, labels = connected_components(graph, directed=False)
+        return np.unique(labels[: self.shape[0]], return_inverse=True)[1]
+
+    def __matmul__(self, H):
+        products = []
+        for block in H.reshape((-1, *H.shape[-2:])):
+            of_columns = self._rows.transposed_product(block, self._scale)
+            product = self._rows.product(self._core @ of_columns)
+            if self._scale is not None:
+                product *= self._scale
+            products.append(product)
+        return _stack(products, H.shape)
+
+    def split(self) -> tuple[Similarity, Similarity | None]:
+        U, C = self.factors
+        U_minus = abs(storage.minimum(U, 0))
+        C_minus = abs(storage.minimum(C, 0))
+        if storage.total(U_minus) == 0 and storage.total(C_minus) == 0:
+            return self, None
+        # with V = [U+, U-]: A = V [[C, -C], [-C, C]] V', whose core splits entry by entry
+        V = storage.hstack([U + U_minus, U_minus])
+        C_plus = C + C_minus
+        P = Factored(V, storage.two_by_two_blocks(C_plus, C_minus))
+        N = Factored(V, storage.two_by_two_blocks(C_minus, C_plus))
+        return P, N
+
+    def take(self, indices: np.ndarray) -> Factored:
+        U = self._U[indices]
+        C = self._core
+        scale = None if self._scale is None else self._scale[indices]
+        if sp.issparse(U) and U.shape[1] > len(indices):
+            # only the columns in use
+            used = np.unique(U.indices)
+            U = U[:, used]
+            if isinstance(C, Factored):
+                V, C = C.take(used).factors
+                U = U @ V
+            else:
+                C = C[used][:, used]
+        return Factored(U, C, scale)
+
+    def collapse(self, groups: np.ndarray) -> Similarity:
+        E = storage.group_indicator(groups, self.dtype)
+        if 2 * E.shape[1] > E.shape[0]:
+            # hardly smaller: U itself serves, where it would be copied
+            return Factored(E.T, self)
+        if self._scale is not None:  # of E, which is smaller than U
+            E = storage.scaled_rows(E, self._scale)
+        return Factored(E.T @ self._U, self._core)
+
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        U = self._U
+        C = self._core
+        scale = self._scale
+        if isinstance(C, Factored):
+            U, C = self.factors
+            scale = None
+        values = np.empty(len(rows), dtype=self.dtype)
+        for block in storage.row_blocks(len(rows), _BLOCK_ENTRIES):
+            products = U[rows[block]] @ C
+            values[block] = storage.row_inner_products(products, U[columns[block]])
+        return values if scale is None else values * scale[rows, 0] * scale[columns, 0]
+
+    def scaled(self, factors: np.ndarray) -> Similarity:
+        own = 1 if self._scale is None else self._scale[:, 0]
+        return Factored(self._U, self._core, own * factors)
+
+    def toarray(self) -> np.ndarray:
+        U, C = self.factors
+        return storage.as_dense(U @ C @ U.T)
+
+    def squared_norm(self) -> float:
+        r"""Return the sum of the squared entries, ``||A||^2``.
+
+        With more than 2,000 samples and columns, as for a kernel of documents, it would take
+        longer than a fit, and is estimated to a few per cent [1]_: exactly on the range of a
+        sketch, by random probes on the rest. The estimate is the same in every call.
+
+        References
+        ----------
+        .. [1] R. A. Meyer, C. Musco, C. Musco, D. P. Woodruff. Hutch++: optimal stochastic trace
+           estimation. SOSA 2021.
+        """
+        n = self.shape[0]
+        if min(self.rank, n) <= _MAX_EXACT_NORM:
+            return inner(self, self)
+        rng = np.random.default_rng(0)
+        sketch = rng.choice([-1.0, 1.0], (n, _N_SKETCH)).astype(self.dtype)
+        probes = rng.choice([-1.0, 1.0], (n, _N_PROBES)).astype(self.dtype)
+        Q, _ = np.linalg.qr(self @ sketch)
+        rest = self @ (probes - Q @ (Q.T @ probes))
+        estimated = storage.sum_of_squares(rest) / _N_PROBES
+        return storage.sum_of_squares(self @ Q) + estimated
 
 
 class WeightedSum(Similarity):
@@ -283,78 +456,74 @@ class WeightedSum(Similarity):
            [1. , 0.5]])
     """
 
+    #: the terms left after merging, and their weights
+    terms: list[tuple[Similarity, float]]
+
     def __init__(self, terms: Any, weights: Any) -> None:
+        # the terms of sums among the terms
         pairs: list[tuple[Similarity, float]] = []
         for term, weight in zip(terms, weights, strict=True):
-            inside = term.terms if isinstance(term, WeightedSum) else [(term, 1.0)]
-            pairs += [(each, float(w * weight)) for each, w in inside]
-        if len({term.shape for term, _ in pairs}) != 1:
-            raise ValueError(
-                f"terms must have one shape, got {[term.shape for term, _ in pairs]}."
-            )
+            summands = term.terms if isinstance(term, WeightedSum) else [(term, 1.0)]
+            pairs += [(summand, float(own * weight)) for summand, own in summands]
+        shapes = [term.shape for term, _ in pairs]
+        if len(set(shapes)) != 1:
+            raise ValueError(f"terms must have one shape, got {shapes}.")
+        self.shape = shapes[0]
+        self.dtype = reduce(np.promote_types, [term.dtype for term, _ in pairs])
+        # arrays become one
         arrays = [term._array * w for term, w in pairs if isinstance(term, Explicit)]
-        #: the terms left after merging, and their weights
-        self.terms: list[tuple[Similarity, float]]
         self.terms = [(term, w) for term, w in pairs if not isinstance(term, Explicit)]
         if arrays:
             self.terms.append((Explicit(reduce(add, arrays)), 1.0))
-        self.shape = pairs[0][0].shape
-        self.dtype = np.result_type(*[term.dtype for term, _ in pairs])
         self.wide = any(term.wide for term, _ in self.terms)
         self.can_be_thinned = any(term.can_be_thinned for term, _ in self.terms)
 
-    def __matmul__(self, H: np.ndarray) -> np.ndarray:
-        # python floats do not promote float32
-        return reduce(
-            add, ((term @ H) * w if w != 1 else term @ H for term, w in self.terms)
-        )
+    def __matmul__(self, H):
+        # Python's floats do not promote float32
+        products = [term @ H if w == 1 else (term @ H) * w for term, w in self.terms]
+        return reduce(add, products)
 
     def split(self) -> tuple[Similarity, Similarity | None]:
-        parts: dict[bool, list[tuple[Similarity, float]]] = {True: [], False: []}
+        gains: list[tuple[Similarity, float]] = []
+        losses: list[tuple[Similarity, float]] = []
         for term, weight in self.terms:
-            for part, is_gain in zip(
-                term.split(), (weight >= 0, weight < 0), strict=True
-            ):
-                if part is not None:
-                    parts[is_gain].append((part, abs(weight)))
-        gains, losses = parts[True], parts[False]
-        N = WeightedSum(*zip(*losses, strict=True)) if losses else None
-        return WeightedSum(*zip(*(gains or [(losses[0][0], 0.0)]), strict=True)), N
+            P, N = term.split()
+            (gains if weight >= 0 else losses).append((P, abs(weight)))
+            if N is not None:
+                (gains if weight < 0 else losses).append((N, abs(weight)))
+        if not gains:
+            gains = [(losses[0][0], 0.0)]
+        return _sum_of_pairs(gains), _sum_of_pairs(losses) if losses else None
 
-    def _of_terms(self, change: Callable[[Similarity], Similarity]) -> WeightedSum:
-        return WeightedSum(
-            [change(term) for term, _ in self.terms], [w for _, w in self.terms]
-        )
+    def _map_terms(self, change: Callable[[Similarity], Similarity]) -> Similarity:
+        return _sum_of_pairs([(change(term), weight) for term, weight in self.terms])
 
     def take(self, indices: np.ndarray) -> Similarity:
-        return self._of_terms(lambda term: term.take(indices))
+        return self._map_terms(lambda term: term.take(indices))
 
     def collapse(self, groups: np.ndarray) -> Similarity:
-        return self._of_terms(lambda term: term.collapse(groups))
+        return self._map_terms(lambda term: term.collapse(groups))
+
+    def scaled(self, factors: np.ndarray) -> Similarity:
+        return self._map_terms(lambda term: term.scaled(factors))
 
     @property
     def parts(self) -> np.ndarray | None:
         return self.terms[0][0].parts if len(self.terms) == 1 else None
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        return reduce(
-            add, (term.entries(rows, columns) * weight for term, weight in self.terms)
-        )
-
-    def scaled(self, factors: np.ndarray) -> Similarity:
-        return self._of_terms(lambda term: term.scaled(factors))
+        return reduce(add, [term.entries(rows, columns) * w for term, w in self.terms])
 
     def squared_norm(self) -> float:
         square = 0.0
         for i, (term, weight) in enumerate(self.terms):
             square += weight**2 * term.squared_norm()
-            square += sum(
-                2 * weight * w * inner(term, other) for other, w in self.terms[i + 1 :]
-            )
+            others = self.terms[i + 1 :]
+            square += sum(2 * weight * w * inner(term, other) for other, w in others)
         return square
 
     def toarray(self) -> np.ndarray:
-        return reduce(add, (term.toarray() * weight for term, weight in self.terms))
+        return reduce(add, [term.toarray() * weight for term, weight in self.terms])
 
 
 def inner(A: Similarity, B: Similarity) -> float:
@@ -382,16 +551,60 @@ def inner(A: Similarity, B: Similarity) -> float:
         return sum(weight * inner(term, B) for term, weight in A.terms)
     if isinstance(B, WeightedSum):
         return inner(B, A)
-    value = A._inner(B)
-    return (
-        sum(storage.inner_product(A @ E, B @ E) for E in unit_blocks(A))
-        if value is None
-        else value
-    )
-
-
-def unit_blocks(A: Similarity) -> Iterator[np.ndarray]:
-    """Yield the identity, some columns at a time."""
+    if isinstance(A, Explicit) and isinstance(B, Explicit):
+        a = A._array
+        b = B._array
+        if not (A.wide and B.wide):
+            a = storage.as_float64(a)
+            b = storage.as_float64(b)
+        return storage.inner_product(a, b)
+    if isinstance(A, Explicit):
+        A, B = B, A
     n = A.shape[0]
+    if isinstance(A, Factored):
+        U, C = A.factors
+        if isinstance(B, Explicit) and not B.wide:
+            # <UCU', Z> = <UC, ZU>, over the rows that Z stores entries of; it is symmetric
+            used = np.flatnonzero(np.diff(B._array.indptr))
+            U = storage.as_float64(U[used])
+            Z = storage.as_float64(B._array[:, used][used])
+            blocks = storage.row_blocks(len(used), 1_024)
+            products = [storage.inner_product(U[b] @ C, Z[b] @ U) for b in blocks]
+            return sum(products, 0.0)
+        if isinstance(B, Factored):
+            V, D = B.factors
+            if min(U.shape[1], V.shape[1]) <= n:
+                # <UCU', VDV'> = <CM, MD> with M = U'V
+                M = storage.as_float64(U).T @ storage.as_float64(V)
+                CM = storage.as_float64(C) @ M
+                return storage.inner_product(CM, M @ storage.as_float64(D))
+    # all entries, some columns at a time
+    total = 0.0
     for block in storage.row_blocks(n):
-        yield np.eye(n, block.stop - block.start, -block.start, dtype=A.dtype)
+        E = np.eye(n, block.stop - block.start, -block.start, dtype=A.dtype)
+        total += storage.inner_product(A @ E, B @ E)
+    return total
+
+
+def _stack(products: list, shape: tuple) -> np.ndarray:
+    """Return products as one array; one alone, which can be large, is not copied."""
+    stacked = products[0] if len(products) == 1 else np.stack(products)
+    return stacked.reshape(shape)
+
+
+def _read_core(C, rank: int):
+    """Return the core of a factored similarity as an array, dense or CSR."""
+    if C is None:
+        C = np.ones(rank)
+    if isinstance(C, Similarity):
+        C = C.toarray()
+    if not sp.issparse(C):
+        C = np.asarray(C)
+    if C.ndim == 1:
+        C = sp.diags_array(C)
+    return sp.csr_array(C) if sp.issparse(C) else C
+
+
+def _sum_of_pairs(pairs: list[tuple[Similarity, float]]) -> WeightedSum:
+    terms, weights = zip(*pairs, strict=True)
+    return WeightedSum(terms, weights)

@@ -22,7 +22,7 @@ from nmfcluster.affinity import Affinity, normalized
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Explicit, Similarity, inner
 from nmfcluster.similarity.balance import warn_of_split
-from nmfcluster.similarity.operators import SAMPLED
+from nmfcluster.similarity.operators import N_SAMPLED_ENTRIES
 
 
 def read_constraints(
@@ -300,12 +300,12 @@ def large_entry(A: Similarity, share: float = 0.999) -> float:
     n = A.shape[0]
     values = A.stored_off_diagonal()
     if values is None:
-        if n * (n - 1) // 2 <= SAMPLED:
+        if n * (n - 1) // 2 <= N_SAMPLED_ENTRIES:
             rows, columns = np.triu_indices(n, 1)
         else:  # a random sample of them
             rng = np.random.default_rng(0)
-            rows = rng.integers(n, size=SAMPLED)
-            columns = (rows + rng.integers(1, n, size=SAMPLED)) % n
+            rows = rng.integers(n, size=N_SAMPLED_ENTRIES)
+            columns = (rows + rng.integers(1, n, size=N_SAMPLED_ENTRIES)) % n
         values = A.entries(rows, columns)
     sizes = np.abs(values[values != 0])
     return float(np.quantile(sizes, share)) if len(sizes) else 1.0

@@ -26,7 +26,7 @@ from nmfcluster._utils.validation import format_count, row_names
 from nmfcluster.affinity import MAKING, NAMES, Affinity, make_affinity, normalized
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity.neighbors import are_few
-from nmfcluster.similarity.spreading import raised
+from nmfcluster.similarity.propagation import propagate_constraints
 from nmfcluster.ssnmf.assignment import assign_unplaced
 from nmfcluster.ssnmf.constrained import (
     ConstrainedProblem,
@@ -446,7 +446,9 @@ class SSNMFClusterer(NMFClusterer):
         with stage(
             f"spread of {format_count(pairs.n_pairs, 'pair')} to samples near theirs"
         ):
-            W = raised(W, links, float(width), rng, affinity.name == "landmarks")
+            W = propagate_constraints(
+                W, links, float(width), rng, affinity.name == "landmarks"
+            )
             if self.normalize is not False:
                 # of few rows the diagonal counts, or what pairs raise counts for more
                 few = are_few(len(pairs), self.n_clusters)

@@ -225,7 +225,7 @@ def test_nothing_is_drawn_and_nothing_changed_where_samples_are_few():
 
 @pytest.mark.parametrize("kind", ["nearest_neighbors", "precomputed", "landmarks"])
 def test_of_many_samples_some_are_drawn(monkeypatch, kind):
-    monkeypatch.setattr(active, "MOST", 20)
+    monkeypatch.setattr(active, "MAX_DENSE_SAMPLES", 20)
     data = rbf_kernel(X) if kind == "precomputed" else X
     known = PairwiseConstraints.from_labels(y, n_pairs=10, random_state=0)
     model = fitted(data, known, affinity=kind)

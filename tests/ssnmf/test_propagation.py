@@ -12,8 +12,12 @@ from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
 from nmfcluster.affinity import make_affinity
-from nmfcluster.similarity import spreading
-from nmfcluster.similarity.spreading import drawn_of, raised, walks
+from nmfcluster.similarity import propagation as module
+from nmfcluster.similarity.propagation import (
+    draw_entries,
+    propagate_constraints,
+    run_walks,
+)
 
 X, y = load_iris(return_X_y=True)
 PAIRS = PairwiseConstraints.from_labels(y, n_pairs=30, random_state=0)
@@ -61,8 +65,8 @@ def fixed():
 @pytest.fixture
 def to_the_last_digit(monkeypatch):
     """Leave nothing to chance, and follow walks as far as float32 does."""
-    monkeypatch.setattr(spreading, "drawn_of", exact)
-    monkeypatch.setattr(spreading, "_LEFT", 1e-7)
+    monkeypatch.setattr(module, "draw_entries", exact)
+    monkeypatch.setattr(module, "_WALK_TOL", 1e-7)
 
 
 @pytest.mark.parametrize("storage_of", [np.asarray, sp.csr_array])
@@ -73,7 +77,7 @@ def test_walks_end_where_the_inverse_says(width, storage_of):
     starts = np.random.default_rng(0).random((150, 4)).astype(np.float32)
     D = np.diag(W.sum(axis=1) ** -0.5)
     expected = (1 - width) * np.linalg.inv(np.eye(150) - width * D @ W @ D) @ starts
-    found = walks(storage_of(W), starts, width)
+    found = run_walks(storage_of(W), starts, width)
     assert found.dtype == np.float32
     assert np.linalg.norm(found - expected) < 2 * 0.05 * np.linalg.norm(expected)
 
@@ -92,8 +96,8 @@ def test_walks_end_where_the_inverse_says(width, storage_of):
 def test_links_spread_as_the_formula_says(
     affinity, width, most, all_up_to, to_the_last_digit, monkeypatch
 ):
-    monkeypatch.setattr(spreading, "MOST", most)
-    monkeypatch.setattr(spreading, "_ALL", min(all_up_to, most))
+    monkeypatch.setattr(module, "MAX_DENSE_SAMPLES", most)
+    monkeypatch.setattr(module, "_MAX_EXACT_SAMPLES", min(all_up_to, most))
     made = similarity(affinity, n_landmarks=60)
     by_landmarks = affinity == "landmarks"
     W, B = made.toarray(), np.eye(150)
@@ -108,13 +112,15 @@ def test_links_spread_as_the_formula_says(
     )
     for pairs in (PAIRS, MANY, weighted):
         M = literal(V, B, links_of(pairs).toarray(), a, min(2, 6 * pairs.n_pairs / 150))
-        found = raised(made, links_of(pairs), width, fixed(), by_landmarks).toarray()
+        found = propagate_constraints(
+            made, links_of(pairs), width, fixed(), by_landmarks
+        ).toarray()
         assert_allclose(found, W / largest + B @ M @ B.T, atol=1e-4)
         if (
             by_landmarks and most < 150
         ):  # and without the diagonal, as what is normalised is
             alone = made.without_diagonal()
-            found = raised(
+            found = propagate_constraints(
                 alone, links_of(pairs), width, fixed(), by_landmarks
             ).toarray()
             assert_allclose(found, alone.toarray() / largest + B @ M @ B.T, atol=1e-4)
@@ -124,14 +130,14 @@ def test_what_is_drawn_stands_for_all_entries():
     """Each entry is m over its chance, and the mean of many draws is m."""
     W, Z = similarity("nearest_neighbors").toarray(), links_of(MANY).astype(np.float32)
     np.fill_diagonal(W, 0)
-    K = walks(W, np.eye(150, dtype=np.float32), 0.5)
+    K = run_walks(W, np.eye(150, dtype=np.float32), 0.5)
     F, plus = K @ Z @ K.T, K @ Z.maximum(0) @ K.T
     np.fill_diagonal(F, 0)
     weight = sum(Z[i, j] * K[:, i].sum() * K[:, j].sum() for i, j in MANY.must_link)
     chance = 1 - np.exp(-150 * 25 / 2 * plus / weight)
     assert chance.flat[F.argmax()] > 0.999  # so that all draws have one scale
     m = np.clip(3 * F / F.max(), 0, 1)
-    draws = [drawn_of(K, Z, 25, np.random.RandomState(seed)) for seed in range(100)]
+    draws = [draw_entries(K, Z, 25, np.random.RandomState(seed)) for seed in range(100)]
     for S in draws[:5]:
         array = S.toarray()
         assert 0 < S.nnz <= 150 * 25 < np.count_nonzero(m)
@@ -147,13 +153,13 @@ def test_links_spread_from_some_of_many_samples(monkeypatch):
 
     def spy(K, Z, kept, rng):
         asked.append(Z)
-        return drawn_of(K, Z, kept, rng)
+        return draw_entries(K, Z, kept, rng)
 
-    monkeypatch.setattr(spreading, "drawn_of", spy)
-    monkeypatch.setattr(spreading, "_ALL", 0)
-    monkeypatch.setattr(spreading, "_ENDS", 20)
+    monkeypatch.setattr(module, "draw_entries", spy)
+    monkeypatch.setattr(module, "_MAX_EXACT_SAMPLES", 0)
+    monkeypatch.setattr(module, "_MAX_STARTS", 20)
     few = PairwiseConstraints(150, PAIRS.must_link[:4], MANY.cannot_link)
-    raised(similarity("nearest_neighbors"), links_of(few), 0.7, fixed())
+    propagate_constraints(similarity("nearest_neighbors"), links_of(few), 0.7, fixed())
     assert 10 <= asked[0].shape[0] <= 20
     assert (asked[0] > 0).nnz == 2 * 4
 
@@ -275,7 +281,7 @@ def test_negative_similarities_are_refused():
 
 
 def test_large_similarities_that_no_graph_is_are_refused(monkeypatch):
-    monkeypatch.setattr(spreading, "MOST", 100)
+    monkeypatch.setattr(module, "MAX_DENSE_SAMPLES", 100)
     with pytest.raises(
         ValueError, match=r"propagation must be None for more than .*landmarks"
     ):

@@ -1,0 +1,253 @@
+"""Constraint propagation: a similarity is raised between samples close to must-linked pairs."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from nmfcluster._utils import storage
+from nmfcluster._utils.sampling import draw_preferring
+from nmfcluster.similarity.operators import Explicit, Factored, Similarity, WeightedSum
+
+# samples up to which a dense similarity is propagated: an (n, n) array is made
+MAX_DENSE_SAMPLES = 3_000
+# samples up to which all entries are raised: drawn ones are too rough for few samples
+_MAX_EXACT_SAMPLES = 1_000
+# samples in pairs that walks start from: each takes a column
+_MAX_STARTS = 1_000
+# entries of these columns, for very many samples: 256 MiB
+_MAX_START_ENTRIES = 2**26
+# rounds, each along the similarity that the last has raised; two find fewer small clusters of texts
+_N_ROUNDS = 3
+# entries drawn for a row, on average; half as many find less. A dense similarity has four times
+# as many
+_ENTRIES_PER_ROW = 25
+# share of a walk that is not followed: 0.01 finds no more, and takes longer
+_WALK_TOL = 0.05
+
+
+def propagate_constraints(
+    W: Similarity,
+    links: sp.csr_array,
+    width: float,
+    rng: np.random.RandomState,
+    by_landmarks: bool = False,
+) -> Similarity:
+    r"""Return a similarity that is raised between samples near pairs that belong together.
+
+    Exhaustive constraint propagation [1]_ spreads links along a similarity,
+
+    .. math:: F = (1 - a)^2 (I - aS)^{-1} Z (I - aS)^{-1} ,
+
+    with S the normalised similarity. The result is :math:`W / \max W + M`, where
+    :math:`M_{ij} = \sqrt{r_i r_j} m_{ij}` and :math:`m_{ij} = \min(1, 3 F_{ij} / \max F)` for F
+    above 0 off the diagonal. :math:`r_i` is 1, or twice the sum of row i of :math:`W / \max W` over
+    that of m where this is less: otherwise few links would cut their neighbourhood off from all
+    other samples. With s < 1/3 links a sample, 6s takes the place of "twice". The sum takes the
+    place of W for the next F, twice, so that links that are close to each other reach farther.
+
+    Above 1,000 samples some 25 entries of m a row are drawn, or 100 if W is no sparse graph, and
+    represent all of them; the largest F is that of the drawn ones. Links spread from at most 1,000
+    of the samples that have some. Above 3,000 samples a similarity by landmarks spreads them
+    between these, along :math:`B'B` and with the root of a, as a step from a sample to another is
+    two steps of landmarks: M is then that of the landmarks, with 25 entries a row.
+
+    Parameters
+    ----------
+    W : Similarity of shape (n, n)
+        Nowhere negative.
+    links : csr_array of shape (n, n)
+        Z, symmetric: above 0 where samples belong together, below 0 where they do not.
+    width : float
+        a, in (0, 1): towards 0 links reach no other sample, towards 1 all of them.
+    rng : RandomState
+        Draws entries, and samples that have links.
+    by_landmarks : bool, default=False
+        Whether W is the similarity of `Landmarks`, or that without its diagonal.
+
+    Returns
+    -------
+    Similarity of shape (n, n)
+
+    Raises
+    ------
+    ValueError
+        If a similarity is negative, or W is large and neither sparse nor by landmarks.
+
+    References
+    ----------
+    .. [1] Z. Lu, H. H. S. Ip. Constrained spectral clustering via exhaustive and efficient
+       constraint propagation. ECCV 2010.
+    """
+    n = W.shape[0]
+    # above so many samples, links spread between the landmarks; an array is as fast below
+    landmarks = None
+    if by_landmarks and n > MAX_DENSE_SAMPLES:
+        terms = W.terms if isinstance(W, WeightedSum) else [(W, 1.0)]
+        landmarks = next((t for t, _ in terms if isinstance(t, Factored)), None)
+    is_small = n <= _MAX_EXACT_SAMPLES
+    is_dense = landmarks is None and (is_small or W.stored_off_diagonal() is None)
+    if is_dense and n > MAX_DENSE_SAMPLES:
+        raise ValueError(
+            f"propagation must be None for more than {MAX_DENSE_SAMPLES:,} samples unless the "
+            "similarity is a sparse graph or by way of landmarks: take "
+            "affinity='nearest_neighbors' or 'landmarks'."
+        )
+    # V: similarities of the points, samples or landmarks, that links spread between.
+    # B: similarities of the samples to these points.
+    if landmarks is None:
+        B = storage.identity(n, W.dtype)
+        V = W.toarray() if is_dense else sp.csr_array(W @ B)
+    else:
+        B, C = landmarks.factors
+        V = sp.csr_array(B.T @ B)
+        width = width**0.5
+    V = storage.without_diagonal(V)
+    lowest = float(V.min())
+    if lowest < 0:
+        raise ValueError(
+            f"propagation must be None where similarities are below 0, got {lowest:.3g}."
+        )
+    largest = max(float(V.max()), np.finfo(V.dtype).tiny)
+    V = V * (1 / largest)
+    # draw the linked samples that walks start from; up to half of them from must-links, which
+    # are few
+    linked = np.flatnonzero(np.diff(links.indptr))
+    most = max(min(_MAX_STARTS, _MAX_START_ENTRIES // V.shape[0]), 2)
+    if len(linked) > most:
+        one, other, values = storage.stored_entries(sp.csr_array(sp.triu(links)))
+        drawn = draw_preferring(values > 0, most // 2, rng)
+        linked = np.union1d(one[drawn], other[drawn])
+    Z = links[linked][:, linked].astype(np.float32)
+    starts = storage.as_dense(B[linked].T).astype(np.float32)
+    # spread links, each time along the similarity that is raised so far; few links raise it less
+    max_sums = min(2.0, 3.0 * Z.nnz / n) * storage.row_sums(V)
+    raised = V
+    for _ in range(_N_ROUNDS):
+        K = run_walks(raised, starts, width)
+        if is_small:
+            M = compute_all_entries(K, Z)
+        else:
+            per_row = 4 * _ENTRIES_PER_ROW if is_dense else _ENTRIES_PER_ROW
+            M = draw_entries(K, Z, per_row, rng)
+        shares = np.minimum(1, max_sums * storage.safe_inverse(storage.row_sums(M)))
+        M = _scale_both(M, np.sqrt(shares)).astype(V.dtype)
+        raised = V + M
+    # the result, in the form of W
+    if landmarks is None:
+        return W.scaled(np.full(n, largest**-0.5)) + Explicit(M)
+    scale = 1 / float(landmarks.diagonal().max())
+    if landmarks is W:
+        return Factored(B, C * scale + M)
+    return W.scaled(np.full(n, scale**0.5, W.dtype)) + Factored(B, M)
+
+
+def run_walks(V, starts: np.ndarray, width: float) -> np.ndarray:
+    """Return ``(1 - a)(I - aS)^-1`` times columns: where walks from these end.
+
+    Parameters
+    ----------
+    V : ndarray or csr_array of shape (p, p)
+        Similarities, symmetric and nowhere negative; S is ``D^-1/2 V D^-1/2``.
+    starts : ndarray of shape (p, m), float32
+    width : float
+        a.
+
+    Returns
+    -------
+    ndarray of shape (p, m), float32
+        By Chebyshev's iteration, within 5 %; nowhere negative.
+    """
+    S = (normalize_by_degrees(V) * width).astype(np.float32)
+    starts = starts * np.float32(1 - width)
+    K = starts
+    previous = np.zeros_like(starts)
+    pace = 2.0
+    n_steps = np.log(_WALK_TOL) / np.log(width / (1 + np.sqrt(1 - width**2)))
+    for _ in range(int(np.ceil(n_steps))):
+        pace = 1 / (1 - width**2 * pace / 4)
+        step = S @ K
+        step += starts - previous
+        following = previous + np.float32(pace) * step
+        previous = K
+        K = following
+    return np.maximum(K, 0)
+
+
+def compute_all_entries(K: np.ndarray, Z: sp.csr_array) -> np.ndarray:
+    """Return m of all pairs of points, see `propagate_constraints`; arguments: `draw_entries`."""
+    F = K @ (Z @ K.T)
+    np.fill_diagonal(F, 0)
+    return _rescale(F, K.dtype)
+
+
+def draw_entries(
+    K: np.ndarray, Z: sp.csr_array, per_row: int, rng: np.random.RandomState
+) -> sp.csr_array:
+    r"""Return a sparse matrix whose expectation is m, of up to `per_row` entries a row.
+
+    The ends of p `per_row` / 2 pairs of walks from both ends of must-links are drawn, so that a
+    pair of points is met in proportion to :math:`F^+`, which is F of must-links alone. Drawn
+    entries are divided by the probability of being drawn.
+
+    Parameters
+    ----------
+    K : ndarray of shape (p, m)
+        Walks from the ends of links.
+    Z : csr_array of shape (m, m)
+        The links.
+    per_row : int
+        Entries of a row, on average.
+    rng : RandomState
+
+    Returns
+    -------
+    csr_array of shape (p, p)
+    """
+    p = len(K)
+    n_draws = p * per_row // 2
+    must = sp.csr_array(Z.maximum(0))
+    one, other, weights = storage.stored_entries(sp.csr_array(sp.triu(must)))
+    # all columns of K one after the other: a number up to their sum falls on an entry
+    cumulative = np.cumsum(K.T.ravel(), dtype=np.float64)
+    first = np.concatenate([[0], cumulative[p - 1 :: p]])
+    sums = np.diff(first)
+
+    def draw_ends(columns: np.ndarray) -> np.ndarray:
+        at = first[columns] + rng.random_sample(len(columns)) * sums[columns]
+        entries = np.searchsorted(cumulative, at, side="right")
+        return np.clip(entries - columns * p, 0, p - 1)
+
+    # draw must-links, then an end of a walk from both their samples: pairs i < j, each once
+    link_mass = np.cumsum(weights * sums[one] * sums[other])
+    at = rng.random_sample(n_draws) * link_mass[-1]
+    link = np.searchsorted(link_mass[:-1], at, side="right")
+    i, j = np.sort([draw_ends(one[link]), draw_ends(other[link])], axis=0)
+    i, j = np.divmod(np.unique((i * p + j)[i < j]), p)
+    # F of the pairs, of must-links alone and of all links
+    F_must = np.empty(len(i))
+    F = np.empty(len(i))
+    K_must = K @ must
+    K_all = K @ Z
+    for block in storage.row_blocks(len(i), 1_024):
+        ends = K[j[block]]
+        F_must[block] = storage.row_inner_products(K_must[i[block]], ends)
+        F[block] = storage.row_inner_products(K_all[i[block]], ends)
+    probability = -np.expm1(-n_draws * F_must / link_mass[-1])
+    m = _rescale(F, K.dtype) * storage.safe_inverse(probability)
+    upper = sp.csr_array((m, (i, j)), shape=(p, p))
+    upper.eliminate_zeros()
+    return sp.csr_array(upper + upper.T)
+
+
+def _rescale(F: np.ndarray, dtype) -> np.ndarray:
+    """Return 3 F over the largest F, clipped to [0, 1]."""
+    return np.clip(3.0 * F / max(F.max(initial=0), np.finfo(dtype).tiny), 0, 1)
+
+
+def normalize_by_degrees(W):
+    """Return ``D^-1/2 W D^-1/2``, D the row sums of the matrix W."""
+    return _scale_both(W, storage.safe_inverse(np.sqrt(storage.row_sums(W))))
+
+
+def _scale_both(W, factors: np.ndarray):
+    """Return a matrix with every row and every column times its factor."""
+    return storage.scaled_columns(storage.scaled_rows(W, factors), factors)
