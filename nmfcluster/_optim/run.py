@@ -309,14 +309,13 @@ def run_starts(
             pruning.rank = None
         else:
             pruning.begins = max(stop.prune_from, _COMPARED_AFTER)
-    recall = None
+    run = partial(_run_batch, objective, config)
     if memory is not None and pruning is None:  # a pruned run depends on all others
-        recall = Recall(memory, objective, config.solver, stop)
+        run = partial(Recall(memory, objective, config.solver, stop), run)
     with stage(
         f"{task}, {format_count(len(starts), 'start')}", len(batches)
     ) as progress:
         ended: list[Solution] = []
-        run = partial(_run_batch, objective, config, recall)
         # The first batch runs before the rest, which must beat it. A batch that runs alone runs
         # in this thread, which has others to share its blocks of rows with.
         n_alone = 1 if pruning is not None and to_beat is None else 0
@@ -402,32 +401,25 @@ def _run_remotely(
 def _run_batch(
     objective,
     config: SolverConfig,
-    recall: Recall | None,
     pruning: Pruning | None,
     is_cancelled: Callable[[], bool] | None,
     batch: Sequence[Start],
 ) -> list[Solution]:
-    """Run the solver on one batch of starts, or recall its solutions."""
-
-    def compute() -> list[Solution]:
-        sees_own_data = hasattr(objective, "seen_by")
-        seen = objective.seen_by(batch) if sees_own_data else objective
-        if len(batch) == 1:
-            H = batch[0]()[None]  # a factor can be large: one alone is not copied
-        else:
-            H = np.stack([start() for start in batch])
-        steps = config.solver(seen, H)
-        solutions = iterate(
-            steps, config.stop, objective.constant, is_cancelled, pruning
-        )
-        if sees_own_data:
-            for start, solution in zip(batch, solutions, strict=True):
-                solution.factors = objective.of_all(start, solution.factors)
-        if is_cancelled is not None and is_cancelled():
-            raise InterruptedError("another batch of starts failed")  # not to be kept
-        return solutions
-
-    return compute() if recall is None else recall(batch, compute)
+    """Run the solver on one batch of starts."""
+    sees_own_data = hasattr(objective, "seen_by")
+    seen = objective.seen_by(batch) if sees_own_data else objective
+    if len(batch) == 1:
+        H = batch[0]()[None]  # a factor can be large: one alone is not copied
+    else:
+        H = np.stack([start() for start in batch])
+    steps = config.solver(seen, H)
+    solutions = iterate(steps, config.stop, objective.constant, is_cancelled, pruning)
+    if sees_own_data:
+        for start, solution in zip(batch, solutions, strict=True):
+            solution.factors = objective.of_all(start, solution.factors)
+    if is_cancelled is not None and is_cancelled():
+        raise InterruptedError("another batch of starts failed")  # not to be kept
+    return solutions
 
 
 def iterate(
@@ -573,14 +565,21 @@ class Recall:
         self._context = joblib.hash((version("nmfcluster"), *contents))
         self._cached = memory.cache(_call, ignore=["compute"])
 
-    def __call__(self, starts, compute: Callable[[], Any]):
-        """Return the solutions that were computed from `starts`, or compute them."""
-        key = joblib.hash((self._context, starts))
+    def __call__(
+        self,
+        run: Callable[..., list[Solution]],
+        pruning: None,
+        is_cancelled: Callable[[], bool] | None,
+        batch: Sequence[Start],
+    ) -> list[Solution]:
+        """Return the solutions that were computed from a batch, or compute them."""
+        key = joblib.hash((self._context, batch))
+        compute = partial(run, pruning, is_cancelled, batch)
         shelved = self._cached.call_and_shelve(key, compute)
         with suppress(Exception):  # whatever reading a damaged file raises
             found = shelved.get()
             is_list = isinstance(found, list)
-            if is_list and [type(one) for one in found] == [Solution] * len(starts):
+            if is_list and [type(one) for one in found] == [Solution] * len(batch):
                 return found
         warn(
             "The folder of memory holds what is no run: it is made again, and kept instead."
