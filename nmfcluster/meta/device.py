@@ -58,7 +58,7 @@ def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
     is_fit = name == "fit"
 
     @wraps(method)
-    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def called(self, *args, **kwargs):
         # without arrays of another library, passed or fitted, it is the method itself
         fitted = None if is_fit else getattr(self, "components_", None)
         arrays = [fitted, *args, *kwargs.values()]
@@ -101,7 +101,7 @@ def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _moved(result: Any, there: Device | None) -> Any:
+def _moved(result, there: Device | None):
     """Return arrays of numbers, a tuple of them, or a model that has some, on a device."""
     if there is None:
         return result

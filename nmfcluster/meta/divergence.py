@@ -35,7 +35,7 @@ _STEP_GROWTH = 4.0
 _LARGEST_SUM = 1e15
 
 
-def em(objective: Divergence, F: np.ndarray) -> Steps:
+def em(objective: Divergence, F) -> Steps:
     """Minimise the divergence by `joint_em` from where least squares lead from a start.
 
     HALS on the standardised table, whose chi-square is near the divergence, takes a fraction of
@@ -59,7 +59,7 @@ def em(objective: Divergence, F: np.ndarray) -> Steps:
     yield from joint_em(objective, np.concatenate(start, axis=2))
 
 
-def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
+def joint_em(objective: Divergence, F) -> Steps:
     r"""Minimise the Kullback-Leibler divergence by extrapolated expectation maximisation.
 
     Counts are sums of what each cluster makes, :math:`x_{ij} = \sum_k z_{ijk}`. The expected
@@ -118,9 +118,7 @@ def joint_em(objective: Divergence, F: np.ndarray) -> Steps:
         loss = loss_new
 
 
-def _normalize(
-    factors: tuple[np.ndarray, np.ndarray], n_fixed: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _normalize(factors, n_fixed: int):
     """Return W times the sums of the rows of H, and H with rows that sum to 1."""
     W, H = factors
     xp = namespace(H)
@@ -129,7 +127,7 @@ def _normalize(
     return W * sums, H / xp.where(sums > 0, sums, 1)
 
 
-def _most_likely(M: np.ndarray, H: np.ndarray, n_fixed: int) -> np.ndarray:
+def _most_likely(M, H, n_fixed: int):
     """Return the most likely H for expected counts; a cluster without any keeps its own."""
     xp = namespace(H)
     sums = xp.sum(M, axis=2, keepdims=True)
@@ -138,7 +136,7 @@ def _most_likely(M: np.ndarray, H: np.ndarray, n_fixed: int) -> np.ndarray:
     return new
 
 
-def _step_length(*paths: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+def _step_length(*paths):
     """Return how far to extrapolate two steps of every start, in steps.
 
     Both factors have the same weight.
@@ -155,9 +153,7 @@ def _step_length(*paths: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarra
     return np.maximum(np.sqrt(steps / np.maximum(turns, np.finfo(float).tiny)), 1)
 
 
-def _extrapolate(
-    length: np.ndarray, F: np.ndarray, F1: np.ndarray, F2: np.ndarray
-) -> np.ndarray:
+def _extrapolate(length, F, F1, F2):
     """Return the point that two steps lead to; no entry becomes 0, as EM would not leave it."""
     by = per_start(length, F)
     step = F1 - F
@@ -209,28 +205,28 @@ class Divergence(BaseObjective):
         """Return whether float32, which runs have, can hold sums of X and their squares."""
         return 1 / _LARGEST_SUM < float(self._sums[0].sum()) < _LARGEST_SUM
 
-    def fit_rows(self, H: np.ndarray) -> np.ndarray:
+    def fit_rows(self, H):
         """Return the W >= 0 of the smallest loss, (n, k), in the dtype of X."""
         W = poisson_rows(self.X, H, self.missing)
         return W.astype(np.result_type(self.X.dtype, H.dtype), copy=False)
 
-    def approximate_rows(self, H: np.ndarray) -> np.ndarray:
+    def approximate_rows(self, H):
         """Return the W >= 0 of the smallest chi-square, which is quick to find."""
         rows, columns = self.root_means
         W = self.standardised.fit_rows((H / columns).astype(H.dtype))
         return (W * rows[:, None]).astype(W.dtype)
 
-    def positive_start(self, F: np.ndarray) -> np.ndarray:
+    def positive_start(self, F):
         """Return factors to start from (..., k, n), without a 0: EM would leave it one."""
         mean = F.mean(axis=(-2, -1), keepdims=True, dtype=np.float64)
         return F + np.where(mean > 0, 0.01 * mean, 1 / F.shape[-1]).astype(F.dtype)
 
-    def scale_components(self, H: np.ndarray) -> np.ndarray:
+    def scale_components(self, H):
         """Return H with rows that sum to 1, fixed ones as they are."""
         sums = H.sum(axis=1, keepdims=True)
         return self.with_fixed(H / np.where(sums > 0, sums, 1))
 
-    def error(self, W: np.ndarray, H: np.ndarray) -> float:
+    def error(self, W, H) -> float:
         """Return the root of twice the loss of one pair of factors, W of shape (n, k)."""
         H = as_float64(H)[None]
         loss = 0.0
@@ -239,9 +235,7 @@ class Divergence(BaseObjective):
             loss += part.expected_counts(as_float64(W[block]).T[None], H)[2][0]
         return float(np.sqrt(2 * loss))
 
-    def expected_counts(
-        self, W: np.ndarray, H: np.ndarray, with_loss: bool = True
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def expected_counts(self, W, H, with_loss: bool = True):
         r"""Return the counts expected of every cluster, by rows and by columns, and the losses.
 
         With the quotients :math:`q_{ij} = x_{ij} / (WH)_{ij}` these are :math:`w_{ik}

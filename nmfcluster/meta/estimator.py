@@ -428,7 +428,7 @@ class NMFMetaCluster(Programs):
         objective.check_range()
         return whole, objective, weights, order, group_fits
 
-    def _make_objective(self, X, fixed: np.ndarray | None) -> Objective:
+    def _make_objective(self, X, fixed) -> Objective:
         """Return the objective of X; if all components are fixed, of what they explain."""
         all_fixed = fixed is not None and len(fixed) == self.n_clusters
         objective = make_objective(
@@ -445,7 +445,7 @@ class NMFMetaCluster(Programs):
         self,
         whole: Objective,
         objective: Objective,
-        weights: np.ndarray | None,
+        weights,
         base_n_clusters,
         rng: np.random.RandomState,
     ) -> tuple[Runs, Metaclusters, Factorization]:
@@ -466,7 +466,7 @@ class NMFMetaCluster(Programs):
         metaclusters, end = refine(objective, config, candidates)
         return runs, metaclusters, end
 
-    def _extend(self, X) -> np.ndarray:
+    def _extend(self, X):
         X = self._read(X, reset=False)
         H = self.components_
         objective = make_objective(X, self.loss, self.sparsity, self.penalty)
@@ -523,15 +523,13 @@ class Metaclusters:
     columns: np.ndarray
 
 
-def lifted_start(W: np.ndarray, H: np.ndarray) -> np.ndarray:
+def lifted_start(W, H):
     """Return a start (k, n + p) from W (k, n) and H, without zeros."""
     lifted = [F + _LIFT * F.mean(dtype=np.float64) for F in (W, H)]
     return np.concatenate(lifted, axis=1).astype(H.dtype)
 
 
-def find_optima(
-    objective, solver, config: SolverConfig, starts: list[np.ndarray]
-) -> list[Solution]:
+def find_optima(objective, solver, config: SolverConfig, starts) -> list[Solution]:
     """Run a solver on the runs' clusters and return the optima, each of them once."""
     # starts are close to where they end: ten updates can be enough
     config = replace(config, solver=solver).with_stop(min_iter=10, prune_from=None)
@@ -578,7 +576,7 @@ def cluster_runs(way: str, runs: Runs, config: SolverConfig) -> list[Metacluster
 
 
 def metacluster_runs(
-    way: str, runs: Runs, config: SolverConfig, fixed: np.ndarray | None = None
+    way: str, runs: Runs, config: SolverConfig, fixed=None
 ) -> list[Metaclusters]:
     """Metacluster runs that may have components in common, and return the optima.
 
@@ -653,8 +651,8 @@ def order_by_size(
     objective: Objective,
     best: Solution,
     n_fixed: int = 0,
-    weights: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    weights=None,
+):
     """Return the best W (n, k), scaled H, and which cluster is which, the largest first.
 
     A cluster is as large as the rows weigh that it is strongest in; fixed ones stay first. The
@@ -691,7 +689,7 @@ def order_by_size(
     return W, H, order
 
 
-def count_distinct(W: np.ndarray, H: np.ndarray, n_fixed: int = 0) -> int:
+def count_distinct(W, H, n_fixed: int = 0) -> int:
     """Return the number of clusters that are fixed, or neither 0 nor equal to another one.
 
     A cluster also counts if it overlaps with others and is the strongest of no sample. Clusters are

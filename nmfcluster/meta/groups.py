@@ -140,7 +140,7 @@ def metacluster(
     return SharedPrograms(means, labels_of_tables, presence, known, names)
 
 
-def _read_programs(components) -> tuple[list[np.ndarray], np.ndarray | None]:
+def _read_programs(components):
     """Return tables of programs with columns for all features, and the names of these."""
     if isinstance(components, str) or not isinstance(components, Sequence | np.ndarray):
         raise TypeError(
@@ -181,7 +181,7 @@ def _read_programs(components) -> tuple[list[np.ndarray], np.ndarray | None]:
     return aligned, np.asarray(features)
 
 
-def read_groups(groups, name: str, n: int, noun: str) -> tuple[np.ndarray, np.ndarray]:
+def read_groups(groups, name: str, n: int, noun: str):
     """Return the names of groups, sorted, and the number of the group of every one of `n` things.
 
     `noun` is what a message calls one of them.
@@ -231,8 +231,8 @@ class GroupFits:
         model,
         X,
         groups,
-        weights: np.ndarray | None,
-        fixed: np.ndarray | None,
+        weights,
+        fixed,
         seed: int,
     ) -> Self:
         """Fit a model like `model` to the rows of every group, and metacluster their programs."""
@@ -274,7 +274,7 @@ class GroupFits:
         components = components.astype(X.dtype)
         return cls(models, rows, names, components, labels, n_fixed)
 
-    def presence(self, order: np.ndarray) -> np.ndarray:
+    def presence(self, order):
         """Return how surely metaclusters, in this order, come back in every group."""
         presence = [
             model.recurrence_ @ E
@@ -282,12 +282,12 @@ class GroupFits:
         ]
         return np.array(presence)
 
-    def _indicators(self, order: np.ndarray) -> list[np.ndarray]:
+    def _indicators(self, order):
         """Return which metacluster, in this order, every program of a group is, one-hot."""
         positions = np.argsort(order)
         return [one_hot(positions[labels], len(order)) for labels in self.labels]
 
-    def summary(self, order: np.ndarray) -> RunSummary:
+    def summary(self, order) -> RunSummary:
         """Return what the runs of all groups found, metaclusters in this order."""
         n_runs = [len(model.run_losses_) for model in self.models]
         partitions = np.full((sum(map(len, self.rows)), sum(n_runs)), -1)
@@ -311,7 +311,7 @@ class GroupFits:
         )
 
 
-def is_shared(presence: np.ndarray, min_groups: float) -> np.ndarray:
+def is_shared(presence, min_groups: float):
     """Return which clusters are present in as many groups, or in such a share of them."""
     if not isinstance(min_groups, Integral):
         # what one group alone has is not shared

@@ -28,7 +28,7 @@ def make_objective(
     loss: str,
     sparsity: float = 0.0,
     penalty: str = "l2",
-    fixed: np.ndarray | None = None,
+    fixed=None,
     all_fixed: bool = False,
 ) -> Objective:
     """Return the objective of X, in which NaN stands for what is not observed.
@@ -67,9 +67,7 @@ def make_objective(
     return objective
 
 
-def drop_unexplained(
-    objective: Objective, H: np.ndarray, names: np.ndarray | None = None
-) -> Objective:
+def drop_unexplained(objective: Objective, H, names=None) -> Objective:
     """Return the objective without counts in columns that no component has, and warn of these.
 
     Squares keep them. `names` are the names of the columns.
@@ -90,24 +88,20 @@ def drop_unexplained(
     return replace(objective, X=kept)
 
 
-def order_of_samples(
-    objective: Objective, weights: np.ndarray | None = None
-) -> CanonicalOrder:
+def order_of_samples(objective: Objective, weights=None) -> CanonicalOrder:
     """Return the order in which samples are fitted."""
     if objective.missing is None:
         return canonical_order(objective.X, weights=weights)
     return canonical_order(objective.X, objective.missing, weights=weights)
 
 
-def fit_rows(objective: Objective, H: np.ndarray) -> np.ndarray:
+def fit_rows(objective: Objective, H):
     """Return the best W for H, to the last bit the same for rows in any order."""
     order = order_of_samples(objective)
     return objective.take_rows(order.samples).fit_rows(H)[order.first_ranks]
 
 
-def read_fixed_components(
-    components, columns, dtype, n_clusters: int, n_features: int
-) -> np.ndarray | None:
+def read_fixed_components(components, columns, dtype, n_clusters: int, n_features: int):
     """Return the components that are fixed, (n_fixed, n_features); None if there are none.
 
     `columns` are the names of the columns of X, if it is a data frame.
@@ -123,7 +117,7 @@ def read_fixed_components(
     return fixed
 
 
-def read_components(components, name: str, columns, dtype) -> np.ndarray:
+def read_components(components, name: str, columns, dtype):
     """Return known components, none of them 0, with their columns in the order of X's names."""
     components = reorder_columns(columns, components, name, "X")
     read = read_matrix(

@@ -206,7 +206,7 @@ class Programs(BiclusterMixin, NMFClusterer):
             )
         return self._refit_sums(np.delete(A, absorbed, axis=0), X)
 
-    def _refit_sums(self, A: np.ndarray, X) -> Self:
+    def _refit_sums(self, A, X) -> Self:
         """Return the model whose clusters are sums of those of this one, (n_new, k) of 0 and 1."""
         X = self._read(X, reset=False)
         check_shape(X, "X", None, len(self.factor_))
@@ -348,7 +348,7 @@ class Programs(BiclusterMixin, NMFClusterer):
         slopes = inverse @ np.asarray((X.T @ Z).T) / n
         return np.divide(slopes, deviations, out=np.zeros_like(slopes), where=usable)
 
-    def _with_memberships(self, X) -> tuple[Any, np.ndarray]:
+    def _with_memberships(self, X):
         """Return X as floats of 64 bits, and the memberships of its rows."""
         M = membership(as_float64(self._extend_alone(X)))
         X = as_float64(self._read(X, reset=False))

@@ -1,6 +1,5 @@
 """Many NMF runs, each on data of its own, and the clusters that they found."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
@@ -42,7 +41,7 @@ class SideBySide:
     warm_start = BaseObjective.warm_start
     loss = MatrixObjective.loss
 
-    def __init__(self, objectives: Sequence[Any]) -> None:
+    def __init__(self, objectives) -> None:
         first = objectives[0]
         self.objectives = objectives
         self.n_fixed = first.n_fixed
@@ -50,12 +49,12 @@ class SideBySide:
         self.positive_start = first.positive_start  # the same for all
 
     @cached_property
-    def constant(self) -> np.ndarray:
+    def constant(self):
         """Losses of the zero factors."""
         return np.array([objective.constant for objective in self.objectives])
 
     @cached_property
-    def root_means(self) -> list[np.ndarray]:
+    def root_means(self):
         """Roots of the means of rows, and of columns, of every start."""
         roots = [objective.root_means for objective in self.objectives]
         return [np.stack([own[axis] for own in roots]) for axis in (0, 1)]
@@ -65,13 +64,13 @@ class SideBySide:
         """Least squares of the data over these roots."""
         return type(self)([objective.standardised for objective in self.objectives])
 
-    def keep_starts(self, keep: np.ndarray | None) -> Self:
+    def keep_starts(self, keep) -> Self:
         """Return the objectives of the starts that go on."""
         if keep is None:
             return self
         return type(self)(list(compress(self.objectives, keep)))
 
-    def row_column_factors(self, F: np.ndarray) -> list[Any]:
+    def row_column_factors(self, F):
         """Return starts as their two factors."""
         factors = [
             objective.row_column_factors(F[s : s + 1])
@@ -79,7 +78,7 @@ class SideBySide:
         ]
         return _concatenate_starts(factors)
 
-    def imputed_entries(self, W, H) -> list[Any]:
+    def imputed_entries(self, W, H):
         """Return what WH has where X misses an entry."""
         imputed = []
         for s, objective in enumerate(self.objectives):
@@ -102,7 +101,7 @@ class SideBySide:
         ]
         return namespace(H).concat(products)
 
-    def expected_counts(self, W, H, with_loss: bool = True) -> list[Any]:
+    def expected_counts(self, W, H, with_loss: bool = True):
         """Return the counts expected of every cluster, and the losses."""
         expected = [
             objective.expected_counts(W[s : s + 1, ...], H[s : s + 1, ...], with_loss)
@@ -111,7 +110,7 @@ class SideBySide:
         return _concatenate_starts(expected)
 
 
-def _concatenate_starts(results: list[Any]) -> list[Any]:
+def _concatenate_starts(results):
     """Return the arrays of all starts, one after the other."""
     joined = []
     for i in range(len(results[0])):
@@ -181,11 +180,11 @@ class Runs:
         starts = ends - self.sizes
         return [slice(start, end) for start, end in zip(starts, ends, strict=True)]
 
-    def partitions(self) -> np.ndarray:
+    def partitions(self):
         """Return the largest cluster of every row in every run, (n, n_runs); -1: in none."""
         return np.stack([hard_labels(self.W[run].T) for run in self.slices()], axis=1)
 
-    def starts(self, n_starts: int, n_clusters: int) -> list[np.ndarray]:
+    def starts(self, n_starts: int, n_clusters: int):
         """Return positions of clusters to start from, once for each of the first runs.
 
         They are the largest of the run, then of the next where it has few; a cluster is as large as
@@ -199,9 +198,7 @@ class Runs:
         firsts = range(min(n_starts, len(self)))
         return [np.concatenate(ranked[i:] + ranked[:i])[:n_clusters] for i in firsts]
 
-    def summary(
-        self, correspondence: np.ndarray, W: np.ndarray, H: np.ndarray
-    ) -> RunSummary:
+    def summary(self, correspondence, W, H) -> RunSummary:
         """Return what the runs found of clusters W (k, n) and H (k, p)."""
         return RunSummary(
             correspondence,
@@ -211,7 +208,7 @@ class Runs:
             partitions=self.partitions(),
         )
 
-    def recurrence(self, W: np.ndarray, H: np.ndarray) -> np.ndarray:
+    def recurrence(self, W, H):
         """Return the mean over all runs of the cosine with the counterpart of a cluster, (k,).
 
         Counterparts are each other's most similar, by the cosine of the biclusters; in a run
@@ -231,7 +228,7 @@ class Runs:
         return total / len(self)
 
 
-def _cosines(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+def _cosines(A, B):
     """Return the cosines of all pairs of rows, 0 for rows of zeros."""
     lengths = np.linalg.norm(A, axis=1)[:, None] * np.linalg.norm(B, axis=1)
     zeros = np.zeros_like(lengths)
@@ -245,7 +242,7 @@ def draw_sizes(
     base_n_clusters,
     rng: np.random.RandomState,
     n_fixed: int = 0,
-) -> np.ndarray:
+):
     """Return the number of clusters of every run; together they have at least `n_clusters`.
 
     The first `n_fixed` of each are the same; where all are, there is one run.
@@ -294,7 +291,7 @@ class RandomStart:
     resample: str | float | None = None
     n_fixed: int = 0
 
-    def __call__(self) -> np.ndarray:
+    def __call__(self):
         """Return both factors side by side, (size, n + p), with the rows alone that it sees."""
         F = np.random.RandomState(self.seed).uniform(size=(self.size, sum(self.shape)))
         F = (F * (self.high / np.sqrt(self.size))).astype(self.dtype)
@@ -303,7 +300,7 @@ class RandomStart:
             return F
         return np.concatenate([F[:, rows], F[:, self.shape[0] :]], axis=1)
 
-    def rows(self) -> np.ndarray | None:
+    def rows(self):
         """Return the rows of X that it sees, in their order; None for all."""
         n = self.shape[0]
         rng = np.random.default_rng(self.table)
@@ -341,7 +338,7 @@ class Resampled:
         is_penalised = getattr(self.objective, "sparsity", 0) > 0
         return self.objective.X.size <= _SIDE_BY_SIDE and not is_penalised
 
-    def seen_by(self, starts: Sequence[Any]) -> Objective | SideBySide:
+    def seen_by(self, starts) -> Objective | SideBySide:
         """Return the objective of what every start of a batch sees."""
         objectives = []
         for start in starts:
@@ -370,7 +367,7 @@ class Resampled:
 
 def draw_starts(
     X,
-    sizes: np.ndarray,
+    sizes,
     rng: np.random.RandomState,
     resample: str | float | None,
     n_fixed: int,
@@ -394,10 +391,10 @@ def draw_starts(
 def run_many(
     objective: Objective,
     config: SolverConfig,
-    sizes: np.ndarray,
+    sizes,
     rng: np.random.RandomState,
     resample: str | float | None = None,
-    weights: np.ndarray | None = None,
+    weights=None,
     memory=None,
 ) -> Runs:
     """Factorize X from random starts, once for each number of clusters in `sizes`.

@@ -31,11 +31,11 @@ _TENSOR_SWEEPS = 1
 
 def half_squares(
     constant: float,
-    N: np.ndarray,
-    F: np.ndarray,
-    G: np.ndarray,
+    N,
+    F,
+    G,
     more: np.ndarray | float = 0.0,
-) -> np.ndarray:
+):
     """Return ``constant - <N, F> + <G, FF'> / 2 + more`` of every start.
 
     Rounding may not go below 0.
@@ -45,16 +45,14 @@ def half_squares(
     )
 
 
-def _improved(
-    F: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int = _SWEEPS, n_fixed: int = 0
-) -> np.ndarray:
+def _improved(F, N, G, sweeps: int = _SWEEPS, n_fixed: int = 0):
     """Return the factor of every start after sweeps of coordinate descent."""
     F = namespace(F).asarray(F, copy=True)
     coordinate_descent(F, N, G, sweeps, n_fixed)
     return F
 
 
-def hals(objective, F: np.ndarray) -> Steps:
+def hals(objective, F) -> Steps:
     r"""Minimise :math:`\frac12 \|X - WH\|^2` by extrapolated coordinate descent.
 
     A factor is improved by a few sweeps of exact coordinate descent over its k rows (hierarchical
@@ -129,7 +127,7 @@ def hals(objective, F: np.ndarray) -> Steps:
         share = np.where(rose, share / 1.5, np.minimum(limit, 1.05 * share))
 
 
-def extrapolate(F: np.ndarray, before: np.ndarray, share: np.ndarray) -> np.ndarray:
+def extrapolate(F, before, share):
     """Return F moved on by a share of its step from `before`; no cluster becomes 0."""
     further = F - before
     further *= per_start(share, F)
@@ -140,7 +138,7 @@ def extrapolate(F: np.ndarray, before: np.ndarray, share: np.ndarray) -> np.ndar
     return xp.where(vanished[..., None], F, further) if xp.any(vanished) else further
 
 
-def fit_fixed(objective, F: np.ndarray) -> Steps:
+def fit_fixed(objective, F) -> Steps:
     """Find the best W for rows of H that are all fixed: at once, of one start.
 
     Yields
@@ -156,7 +154,7 @@ def fit_fixed(objective, F: np.ndarray) -> Steps:
         yield (W[None], H), loss
 
 
-def sparse_hals(objective, F: np.ndarray) -> Steps:
+def sparse_hals(objective, F) -> Steps:
     r"""Minimise :math:`\frac12 \|X - WH\|^2 + \lambda R(H)` with columns of W of length 1.
 
     That is nonnegative sparse coding (Badea, 2005, eq. 11-12) with one of the penalties R
@@ -210,7 +208,7 @@ def sparse_hals(objective, F: np.ndarray) -> Steps:
         loss = objective.loss(N, W, G)
 
 
-def penalty_of(H: np.ndarray, penalty: str) -> np.ndarray:
+def penalty_of(H, penalty: str):
     """Return R(H) of every start, (n_starts,), accumulated in float64."""
     if penalty == "l2":
         return inner_products(H, H)
@@ -220,9 +218,9 @@ def penalty_of(H: np.ndarray, penalty: str) -> np.ndarray:
 
 
 def descend_penalised(
-    H: np.ndarray,
-    N: np.ndarray,
-    G: np.ndarray,
+    H,
+    N,
+    G,
     sparsity: float,
     penalty: str,
     sweeps: int,
@@ -252,7 +250,7 @@ def descend_penalised(
     coordinate_descent(H, N, G, sweeps)
 
 
-def descend_on_sphere(W: np.ndarray, N: np.ndarray, G: np.ndarray, sweeps: int) -> None:
+def descend_on_sphere(W, N, G, sweeps: int) -> None:
     """Improve the W of one start, in place: each row is the best of length 1.
 
     Parameters
@@ -306,7 +304,7 @@ class RunsObjective:
         return float(rows @ columns) / 2
 
 
-def tensor_hals(objective: RunsObjective, F: np.ndarray) -> Steps:
+def tensor_hals(objective: RunsObjective, F) -> Steps:
     r"""Factorize the biclusters of runs, ``w_j h_j ~ sum_k alpha_jk beta_k gamma_k``.
 
     Positive tensor factorization (Badea, 2005, eq. 14) from the factors alone: with

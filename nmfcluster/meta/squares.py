@@ -68,7 +68,7 @@ class BaseObjective:
     """By which power of t the loss grows where X and WH grow t times."""
 
     @cached_property
-    def on_device(self) -> tuple[Any, Any]:
+    def on_device(self):
         """X and its missing entries, on their device."""
         return to_device(self.X, self.device), to_device(self.missing, self.device)
 
@@ -83,12 +83,12 @@ class BaseObjective:
         return 0 if self.fixed is None else len(self.fixed)
 
     @cached_property
-    def _sums(self) -> tuple[np.ndarray, np.ndarray]:
+    def _sums(self):
         X = as_float64(self.X)
         return row_sums(X), row_sums(X.T)
 
     @cached_property
-    def root_means(self) -> tuple[np.ndarray, ...]:
+    def root_means(self):
         """Roots of the means of rows, and of columns; 1 where they are 0."""
         roots = []
         for sums, axis in zip(self._sums, (1, 0), strict=True):
@@ -109,9 +109,7 @@ class BaseObjective:
         X = scale_rows_columns(self.X, 1 / rows, 1 / columns)
         return MatrixObjective(X, self.missing, fixed, device=self.device)
 
-    def warm_start(
-        self, F: np.ndarray, n_updates: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def warm_start(self, F, n_updates: int):
         """Return W transposed and H after HALS updates of the standardised matrix."""
         (W, H), _ = next(islice(hals(self.standardised, F), n_updates, None))
         rows, columns = self.root_means
@@ -119,7 +117,7 @@ class BaseObjective:
         H = to_numpy(H) * columns.astype(F.dtype)[..., None, :]
         return W, H
 
-    def keep_starts(self, keep: np.ndarray | None) -> Self:
+    def keep_starts(self, keep) -> Self:
         """Return the objective of the starts that go on: X is that of all."""
         return self
 
@@ -138,7 +136,7 @@ class BaseObjective:
             self, X=cast(self.X), missing=cast(self.missing), fixed=cast(self.fixed)
         )
 
-    def weighted(self, weights: np.ndarray | None) -> Self:
+    def weighted(self, weights) -> Self:
         """Return the objective with rows that count as often as their weights say."""
         if weights is None:
             return self
@@ -148,7 +146,7 @@ class BaseObjective:
             X.eliminate_zeros()  # of rows that do not count
         return replace(self, X=X, row_scale=scale)
 
-    def weighted_rows(self, W: np.ndarray) -> np.ndarray:
+    def weighted_rows(self, W):
         """Return W (n, k), fitted without weights, with rows scaled as those of X."""
         return W if self.row_scale is None else scaled_rows(W, self.row_scale)
 
@@ -180,21 +178,21 @@ class BaseObjective:
                     "is NaN throughout: leave it out."
                 )
 
-    def row_column_factors(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def row_column_factors(self, F):
         """Return a start (n_starts, k, n + p) as its two factors, fixed rows of H set."""
         n = self.X.shape[0]
         W = np.ascontiguousarray(F[..., :n])
         H = self.with_fixed(np.array(F[..., n:], order="C"))
         return to_device(W, self.device), to_device(H, self.device)
 
-    def with_fixed(self, H: np.ndarray) -> np.ndarray:
+    def with_fixed(self, H):
         """Set the fixed rows of H (..., k, p), in place, and return it."""
         if self.fixed is not None:
             H[..., : self.n_fixed, :] = self.fixed
         return H
 
 
-def standardised_first(objective: MatrixObjective, F: np.ndarray) -> Steps:
+def standardised_first(objective: MatrixObjective, F) -> Steps:
     """Minimise the squared error from where the standardised matrix leads from a start.
 
     To squares a cluster of few rows is small, and most random starts end in an optimum without it,
@@ -256,7 +254,7 @@ class MatrixObjective(BaseObjective):
         """Loss of the zero factors."""
         return sum_of_squares(self.X) / 2
 
-    def imputed_entries(self, W: np.ndarray, H: np.ndarray) -> list[Any]:
+    def imputed_entries(self, W, H):
         """Return WH of every start where X misses an entry; an empty list if it has all."""
         missing = self.on_device[1]
         if missing is None:
@@ -267,22 +265,22 @@ class MatrixObjective(BaseObjective):
             for s in starts
         ]
 
-    def left_products(self, W: np.ndarray, imputed=()) -> np.ndarray:
+    def left_products(self, W, imputed=()):
         """Return ``W'X`` of every start, (n_starts, k, p)."""
         return _products(W, self.on_device[0], imputed)
 
-    def right_products(self, H: np.ndarray, imputed=()) -> np.ndarray:
+    def right_products(self, H, imputed=()):
         """Return ``HX'`` of every start, (n_starts, k, n)."""
         return _products(H, self.on_device[0].T, [S.T for S in imputed])
 
     def loss(
         self,
-        N: np.ndarray,
-        F: np.ndarray,
-        G: np.ndarray,
+        N,
+        F,
+        G,
         imputed=(),
         current=(),
-    ) -> np.ndarray:
+    ):
         """Return the losses, without the penalty, from the products for one of the factors.
 
         Where entries are missing, `imputed` are those that the products were made with, and
@@ -303,21 +301,21 @@ class MatrixObjective(BaseObjective):
         """Return the objective as runs of an ensemble have it."""
         return self
 
-    def positive_start(self, F: np.ndarray) -> np.ndarray:
+    def positive_start(self, F):
         """Return a factor to start from: as it is, because HALS leaves zeros."""
         return F
 
-    def fit_rows(self, H: np.ndarray) -> np.ndarray:
+    def fit_rows(self, H):
         """Return the W >= 0 of the smallest ``||X - WH||``, (n, k)."""
         return least_squares_rows(self.X, H, self.missing)
 
     approximate_rows = fit_rows  # the exact ones are quick to find
 
-    def scale_components(self, H: np.ndarray) -> np.ndarray:
+    def scale_components(self, H):
         """Return H with rows of length 1, fixed ones as they are."""
         return self.with_fixed(unit_rows(H)[0])
 
-    def error(self, W: np.ndarray, H: np.ndarray) -> float:
+    def error(self, W, H) -> float:
         """Return ``||X - WH||`` of one pair of factors, W of shape (n, k)."""
         if is_sparse(self.X):
             objective = replace(self.astype(np.float64), device=None)
@@ -361,13 +359,13 @@ def _products(F, X, imputed):
     return N
 
 
-def unit_rows(H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def unit_rows(H):
     """Return H with rows of length 1, rows of zeros as they are, and the lengths, (k, 1)."""
     lengths = np.linalg.norm(H, axis=1, keepdims=True)
     return H / np.where(lengths > 0, lengths, 1), lengths
 
 
-def least_squares_rows(X, H: np.ndarray, missing=None) -> np.ndarray:
+def least_squares_rows(X, H, missing=None):
     """Return the W >= 0 that minimises ``||X - WH||`` over what is observed, (n, k).
 
     Of rows of H that are multiples of each other the first is used. A row of which nothing is
@@ -396,7 +394,7 @@ def least_squares_rows(X, H: np.ndarray, missing=None) -> np.ndarray:
     return W
 
 
-def observed_entries(missing, rows) -> np.ndarray:
+def observed_entries(missing, rows):
     """Return a 1 for every entry of some rows that is observed, dense.
 
     Differences of sums would lose a cluster of which little is observed.
@@ -404,7 +402,7 @@ def observed_entries(missing, rows) -> np.ndarray:
     return 1 - as_float64(as_dense(missing[rows]))
 
 
-def pair_products(values, columns: np.ndarray) -> np.ndarray:
+def pair_products(values, columns):
     """Return the products of values with all pairs of columns of a matrix, (n, k, k).
 
     Parameters

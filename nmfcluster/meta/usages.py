@@ -26,7 +26,7 @@ _TOLERANCE = 1e-10
 _RIDGE = 1e-12
 
 
-def poisson_rows(X, H: np.ndarray, missing=None) -> np.ndarray:
+def poisson_rows(X, H, missing=None):
     r"""Return the W >= 0 that minimises the divergence of X from WH, (n, k), in float64.
 
     A row is the minimum of a convex function, :math:`\sum_j (wH)_j - x_j \log (wH)_j`, over what
@@ -95,7 +95,7 @@ class _State(NamedTuple):
     slope: np.ndarray
     residual: np.ndarray  # of the conditions of a minimum, as a share of the counts
 
-    def take(self, rows: np.ndarray) -> _State:
+    def take(self, rows) -> _State:
         return _State._make([array[rows] for array in self])
 
 
@@ -120,16 +120,16 @@ class PoissonRows:
     totals: np.ndarray
 
     @property
-    def counts(self) -> np.ndarray:
+    def counts(self):
         """The entries that count: all of a dense X, (n, p), those that a sparse one stores."""
         return self.X.data if is_sparse(self.X) else self.X
 
-    def take(self, rows: np.ndarray) -> Self:
+    def take(self, rows) -> Self:
         """Return some of the rows."""
         own = self.components[rows] if self.components.ndim == 3 else self.components
         return type(self)(self.X[rows], own, self.costs[rows], self.totals[rows])
 
-    def means(self, U: np.ndarray) -> np.ndarray:
+    def means(self, U):
         """Return the entries of UH where the counts are."""
         if self.components.ndim == 3:
             return np.asarray((U[:, None] @ self.components)[:, 0])
@@ -137,18 +137,18 @@ class PoissonRows:
             return np.asarray(product_at(self.X, U, self.components).data)
         return U @ self.components
 
-    def _as_matrix(self, values: np.ndarray):
+    def _as_matrix(self, values):
         """Return one value for each of the counts as a matrix that is stored as X is."""
         return with_data(self.X, values) if is_sparse(self.X) else values
 
-    def gains(self, means: np.ndarray) -> np.ndarray:
+    def gains(self, means):
         """Return the sums of ``x / means`` times a component, (n, k)."""
         ratios = quotients(self.counts, means)
         if self.components.ndim == 3:
             return np.asarray((self.components @ ratios[:, :, None])[..., 0])
         return np.asarray(self._as_matrix(ratios) @ self.components.T)
 
-    def curvature(self, means: np.ndarray) -> np.ndarray:
+    def curvature(self, means):
         """Return the second derivatives of the losses, (n, k, k)."""
         values = quotients(quotients(self.counts, means), means)
         if self.components.ndim == 3:
@@ -156,7 +156,7 @@ class PoissonRows:
             return np.asarray(scaled @ self.components.mT)
         return pair_products(self._as_matrix(values), self.components.T)
 
-    def losses(self, U: np.ndarray, means: np.ndarray) -> np.ndarray:
+    def losses(self, U, means):
         """Return the losses, but for a constant; infinity where a count has a mean of 0."""
         x = self.counts
         logs = np.log(means, out=np.zeros_like(means), where=(x > 0) & (means > 0))
@@ -164,7 +164,7 @@ class PoissonRows:
         gain = row_sums(self._as_matrix(x * logs))
         return np.where(lost, np.inf, np.einsum("nk,nk->n", U, self.costs) - gain)
 
-    def state(self, U: np.ndarray) -> _State:
+    def state(self, U) -> _State:
         """Return the losses at U, with their slopes and residuals."""
         means = self.means(U)
         slope = self.costs - self.gains(means)
@@ -173,9 +173,7 @@ class PoissonRows:
         return _State(U, self.losses(U, means), slope, missed.max(axis=1))
 
 
-def solve_poisson_rows(
-    rows: PoissonRows, start: np.ndarray | None = None
-) -> np.ndarray:
+def solve_poisson_rows(rows: PoissonRows, start=None):
     """Return the minimum of every row, (n, k); a row without counts is 0.
 
     `start` is where they begin, a positive (n, k): the counts are divided evenly by default.
@@ -235,6 +233,6 @@ def _newton_step(rows: PoissonRows, state: _State) -> None:
             break
 
 
-def quotients(x: np.ndarray, p: np.ndarray) -> np.ndarray:
+def quotients(x, p):
     """Return x / p, and 0 where p is: no row can change that."""
     return np.divide(x, p, out=np.zeros_like(p), where=p > 0)
