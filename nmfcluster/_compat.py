@@ -50,7 +50,7 @@ def array_functions(library: str) -> Any:
         return get_namespace(sys.modules[library].asarray(0.0))[0]
 
 
-def to_host(array: Any, library: str) -> np.ndarray:
+def to_host(array, library: str) -> np.ndarray:
     """Return an array of a library as numpy's, wherever it is."""
     return np.asarray(_convert_to_numpy(array, sys.modules[library]))
 
@@ -61,13 +61,13 @@ class Interval(_Interval):
     scikit-learn takes True for 1, any int for a count, and compares with numpy's durations.
     """
 
-    def __init__(self, kind: Any, left: Any, right: Any, *, closed: str) -> None:
+    def __init__(self, kind, left, right, *, closed: str) -> None:
         if kind is Integral and left is not None and right is None:
             right = MAX_COUNT
             closed = "both" if closed == "left" else "right"
         super().__init__(kind, left, right, closed=closed)
 
-    def is_satisfied_by(self, val: Any) -> bool:
+    def is_satisfied_by(self, val) -> bool:
         """Return whether a value is such a number."""
         too_large = isinstance(val, int) and abs(val) > sys.float_info.max
         number = isinstance(val, int | float | np.number)  # a Fraction is none to numpy
@@ -93,19 +93,19 @@ N_JOBS = [
 CALLBACKS = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 
 
-def begin_callbacks(estimator: Any) -> None:
+def begin_callbacks(estimator) -> None:
     """Tell the callbacks of an estimator, if it has any, that its fit begins."""
     if getattr(estimator, "_skl_callbacks", None):
         context = estimator._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=estimator)
 
 
-def callback_context(estimator: Any) -> Any:
+def callback_context(estimator) -> Any:
     """Return scikit-learn's context of the callbacks of a running fit, or None."""
     return getattr(estimator, CALLBACKS[0], None)
 
 
-def is_joblib_backend(backend: Any) -> bool:
+def is_joblib_backend(backend) -> bool:
     """Return whether a backend of joblib is its own, not that of another library."""
     return type(backend).__module__ == "joblib._parallel_backends"
 

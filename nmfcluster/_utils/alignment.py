@@ -69,7 +69,7 @@ def align_similarities(
     return ordered, masks, own[leading], first.columns
 
 
-def _is_square(own: Any, table: Any) -> bool:
+def _is_square(own, table) -> bool:
     """Return whether columns have the names of the rows; numbers in a file can be text in one."""
     columns = getattr(table, "columns", None)
     if own is None or columns is None:

@@ -26,18 +26,18 @@ _ON_DEVICES = (
 )  # entries that are formed at a time where there is no such cache: 256 MiB
 
 
-def library_of(array: Any) -> str:
+def library_of(array) -> str:
     """Return the name of the library that an array is of; "" for numpy and others."""
     modules = [kind.__module__.partition(".")[0] for kind in type(array).__mro__]
     return next((module for module in modules if module in _LIBRARIES), "")
 
 
-def namespace(array: Any) -> Any:
+def namespace(array) -> Any:
     """Return the functions for an array: numpy, or those of its library by the standard."""
     return np if isinstance(array, np.ndarray) else array_functions(library_of(array))
 
 
-def to_numpy(array: Any) -> Any:
+def to_numpy(array) -> Any:
     """Return an array as numpy's, a sparse one of torch as CSR; anything else as it is."""
     if not library_of(array):
         return array
@@ -57,14 +57,14 @@ def to_numpy(array: Any) -> Any:
         raise TypeError(f"{told}, dense or sparse with two dimensions.") from error
 
 
-def with_numpy_arrays(model: Any) -> Any:
+def with_numpy_arrays(model) -> Any:
     """Return a model with fitted arrays of numpy."""
     twin = copy(model)
     map_fitted_arrays(twin, to_numpy)
     return twin
 
 
-def map_fitted_arrays(model: Any, function: Callable[[Any], Any]) -> None:
+def map_fitted_arrays(model, function: Callable[[Any], Any]) -> None:
     """Replace the fitted arrays of a model by a function of them."""
     for name, value in vars(model).copy().items():
         if name.endswith("_") and (isinstance(value, np.ndarray) or library_of(value)):
@@ -87,12 +87,12 @@ class Device:
     device: Any
 
     @classmethod
-    def of(cls, array: Any) -> Device | None:
+    def of(cls, array) -> Device | None:
         """Return where an array is; None if it is none of another library."""
         library = library_of(array)
         return cls(library, array.device) if library else None
 
-    def moved(self, array: Any) -> Any:
+    def moved(self, array) -> Any:
         """Return a copy of an array of numpy that is there, a CSR matrix as `SparseTensor`."""
         if sp.issparse(array):
             return SparseTensor.of(array, self)
@@ -101,19 +101,19 @@ class Device:
         )
 
 
-def to_device(array: Any, there: Device | None) -> Any:
+def to_device(array, there: Device | None) -> Any:
     """Return an array that is there; as it is for numpy, which has no device, and None as None."""
     return array if there is None or array is None else there.moved(array)
 
 
-def asarray_like(values: np.ndarray, F: Any, dtype: Any = None) -> Any:
+def asarray_like(values: np.ndarray, F, dtype=None) -> Any:
     """Return values of numpy where F is, in their own type or another."""
     if isinstance(F, np.ndarray):
         return values if dtype is None else values.astype(dtype, copy=False)
     return namespace(F).asarray(values, dtype=dtype, device=F.device)
 
 
-def chunk_size(F: Any, in_cache: int) -> int:
+def chunk_size(F, in_cache: int) -> int:
     """Return how many entries are formed at a time where F is: as a cache holds, or many."""
     return (
         in_cache
@@ -122,26 +122,26 @@ def chunk_size(F: Any, in_cache: int) -> int:
     )
 
 
-def call_with_out(out: Any, function: Callable[..., Any], *arrays: Any) -> Any:
+def call_with_out(out, function: Callable[..., Any], *arrays) -> Any:
     """Return a function of arrays, which numpy writes into one of them."""
     return (
         function(*arrays, out=out) if isinstance(out, np.ndarray) else function(*arrays)
     )
 
 
-def take_starts(F: Any, mask: np.ndarray) -> Any:
+def take_starts(F, mask: np.ndarray) -> Any:
     """Return F for some of the starts, its first axis."""
     if isinstance(F, np.ndarray):
         return F[mask]
     return namespace(F).take(F, asarray_like(np.flatnonzero(mask), F), axis=0)
 
 
-def contiguous_transpose(F: Any) -> Any:
+def contiguous_transpose(F) -> Any:
     """Return the transpose of a matrix; numpy's in C order."""
     return np.ascontiguousarray(F.T) if isinstance(F, np.ndarray) else F.T
 
 
-def put_starts(F: Any, mask: np.ndarray, values: Any) -> None:
+def put_starts(F, mask: np.ndarray, values) -> None:
     """Set F for some of the starts."""
     if isinstance(F, np.ndarray):
         F[mask] = values
@@ -150,13 +150,13 @@ def put_starts(F: Any, mask: np.ndarray, values: Any) -> None:
         F[start, ...] = values[i, ...]
 
 
-def sum_to_numpy(F: Any, axis: int | tuple[int, ...]) -> np.ndarray:
+def sum_to_numpy(F, axis: int | tuple[int, ...]) -> np.ndarray:
     """Return sums over axes, numpy's in float64."""
     xp = namespace(F)
     return np.asarray(to_numpy(xp.sum(F, axis=axis, dtype=xp.float64)))
 
 
-def einsum_inner_products(X: Any, Y: Any) -> np.ndarray:
+def einsum_inner_products(X, Y) -> np.ndarray:
     """Return <X_s, Y_s> for every start s, accumulated in float64.
 
     That of `blocks` shares long arrays out to threads, and sums float64 by BLAS: its last bit is
@@ -195,7 +195,7 @@ class SparseTensor:
     turned: bool = False
 
     @classmethod
-    def of(cls, X: Any, there: Device) -> SparseTensor:
+    def of(cls, X, there: Device) -> SparseTensor:
         """Return a CSR matrix as a table of torch."""
         if there.library != "torch":
             told = f"X must be dense and hold no NaN where it is an array of {there.library}"
@@ -213,7 +213,7 @@ class SparseTensor:
         """The transpose."""
         return replace(self, shape=self.shape[::-1], turned=not self.turned)
 
-    def __matmul__(self, F: Any) -> Any:
+    def __matmul__(self, F) -> Any:
         """Return the product with F of shape (p, k)."""
         data = self.data[self.by_column] if self.turned else self.data
         columns = self.places[0][self.by_column] if self.turned else self.places[1]
@@ -221,7 +221,7 @@ class SparseTensor:
         matrix = namespace(F).sparse_csr_tensor(*parts, check_invariants=False)
         return matrix @ F
 
-    def products_at(self, W: Any, H: Any) -> Iterator[tuple[slice, Any]]:
+    def products_at(self, W, H) -> Iterator[tuple[slice, Any]]:
         """Yield the entries of WH where this stores one, some at a time, see `places`."""
         rows, columns = self.places
         across, W = H.T.contiguous(), W.contiguous()

@@ -19,7 +19,7 @@ LABEL_BLOCK_ROWS = (
 )
 
 
-def partition_columns(table: Any, name: str) -> list[np.ndarray]:
+def partition_columns(table, name: str) -> list[np.ndarray]:
     """Return the partitions in `table`, one 1-d array each.
 
     Parameters
@@ -63,7 +63,7 @@ def partition_columns(table: Any, name: str) -> list[np.ndarray]:
     return columns
 
 
-def as_label_vector(vector: Any) -> np.ndarray:
+def as_label_vector(vector) -> np.ndarray:
     """Return labels as an array; strings beside numbers or NaN stay what they are."""
     array = np.asarray(to_numpy(vector))
     if array.dtype.kind in "US" and not hasattr(vector, "dtype"):
@@ -72,7 +72,7 @@ def as_label_vector(vector: Any) -> np.ndarray:
 
 
 def encode_labels(
-    table: Any, name: str, categories: list[np.ndarray] | None = None
+    table, name: str, categories: list[np.ndarray] | None = None
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the labels of every partition as numbers from 0; -1 stands for "not seen".
 
@@ -187,7 +187,7 @@ def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]
     return column[seen].astype(np.int64), seen
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value) -> bool:
     """Tell None, NaN and pandas.NA, the last of which refuses to be compared, from all else."""
     if value is None:
         return True
@@ -323,7 +323,7 @@ def share_of_seen(
     )
 
 
-def adjusted_rand(both: Any, one: Any, other: Any, everything: Any) -> np.ndarray:
+def adjusted_rand(both, one, other, everything) -> np.ndarray:
     r"""Return the adjusted Rand index of two labellings, or of many.
 
     With T the pairs of samples that both hold together, of :math:`T_a` and :math:`T_b` that one
@@ -347,7 +347,7 @@ def adjusted_rand(both: Any, one: Any, other: Any, everything: Any) -> np.ndarra
     return np.where(most == 0, 1.0, (both - chance) / np.where(most == 0, 1, most))
 
 
-def one_hot(labels: np.ndarray, n_clusters: int, dtype: Any = np.float64) -> np.ndarray:
+def one_hot(labels: np.ndarray, n_clusters: int, dtype=np.float64) -> np.ndarray:
     """Return E, dense (n_samples, n_clusters), with E[i, labels[i]] = 1."""
     return np.eye(n_clusters, dtype=dtype)[labels]
 

@@ -212,7 +212,7 @@ class RowBlocks:
     array : ndarray or csr_array of shape (n, m)
     """
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array) -> None:
         self._array = array
         self.n_rows = array.shape[0]
         self._parts = {0: array}
@@ -269,9 +269,9 @@ _PATIENCE = 3  # rounds in which the entries on the wrong side need not become f
 
 
 def coordinate_descent(
-    F: Any,
-    N: Any,
-    G: Any,
+    F,
+    N,
+    G,
     sweeps: int,
     n_fixed: int = 0,
     column_by_column: bool = False,
@@ -301,7 +301,7 @@ def coordinate_descent(
             _sweep(F_part, rows, column_by_column)
 
 
-def _scale_to_unit_diagonal(N: Any, G: Any) -> tuple[Any, Any]:
+def _scale_to_unit_diagonal(N, G) -> tuple[Any, Any]:
     """Return N and G with rows over the diagonal of G, which becomes 0.
 
     Where it was 0 it becomes -1, and the rest of the row 0: a sweep leaves such a row as it is.
@@ -315,15 +315,13 @@ def _scale_to_unit_diagonal(N: Any, G: Any) -> tuple[Any, Any]:
     return N * inverse, xp.where(on_diagonal, new_diagonal, G * inverse)
 
 
-def _rows(F: Any, N: Any, G: Any, n_fixed: int = 0) -> list[tuple[Any, Any, Any]]:
+def _rows(F, N, G, n_fixed: int = 0) -> list[tuple[Any, Any, Any]]:
     """Return views of the rows of all starts that a sweep sets one after the other."""
     rows = [slice(c, c + 1) for c in range(n_fixed, F.shape[1])]
     return [(F[:, row, :], N[:, row, :], G[:, row, :]) for row in rows]
 
 
-def _sweep(
-    F: Any, rows: list[tuple[Any, Any, Any]], column_by_column: bool = False
-) -> None:
+def _sweep(F, rows: list[tuple[Any, Any, Any]], column_by_column: bool = False) -> None:
     """Set every row of F to its best value, given all others."""
     xp = namespace(F)
     for f, n, g in rows:

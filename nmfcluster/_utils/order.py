@@ -48,7 +48,7 @@ def _hash_entries(values: np.ndarray, of_columns: np.ndarray) -> np.ndarray:
     return keys
 
 
-def _sum_hashes(table: Any, of_columns: np.ndarray) -> np.ndarray:
+def _sum_hashes(table, of_columns: np.ndarray) -> np.ndarray:
     """Return a key of every row: the sum of those of its nonzero entries, modulo 2^64."""
     keys = np.empty(table.shape[0], dtype=np.uint64)
     stored = len(table.data) if is_sparse(table) else table.size
@@ -64,7 +64,7 @@ def _sum_hashes(table: Any, of_columns: np.ndarray) -> np.ndarray:
     return keys
 
 
-def hash_rows(X: Any) -> np.ndarray:
+def hash_rows(X) -> np.ndarray:
     """Return a key of every row, which depends on the numbers it holds and their columns.
 
     It is the same for dense and sparse tables of these numbers, in float32 and float64.
@@ -81,7 +81,7 @@ def hash_rows(X: Any) -> np.ndarray:
     return _sum_hashes(X, _mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64)))
 
 
-def refine_hashes(keys: np.ndarray, *matrices: Any) -> np.ndarray:
+def refine_hashes(keys: np.ndarray, *matrices) -> np.ndarray:
     """Return keys that also depend on the entries of samples in symmetric matrices.
 
     Two samples keep one key where their entries are the same in some order, and so are the entries
@@ -184,13 +184,13 @@ class CanonicalOrder:
         np.maximum.at(out, self._group, values)
         return out[self._group]
 
-    def permute(self, S: Any) -> Any:
+    def permute(self, S) -> Any:
         """Return a matrix with its rows and its columns, the same samples, in canonical order."""
         return submatrix(S, self.samples, self.samples)
 
 
 def canonical_order(
-    *tables: Any,
+    *tables,
     similarities: Sequence[Any] = (),
     links: Sequence[Any] = (),
     weights: np.ndarray | None = None,
@@ -270,7 +270,7 @@ def _fixed_permutation(n: int) -> np.ndarray:
     return np.random.default_rng(0).permutation(n)
 
 
-def _extremes(array: Any, off_diagonal: bool = False) -> list[np.ndarray]:
+def _extremes(array, off_diagonal: bool = False) -> list[np.ndarray]:
     """Return the largest and the smallest entry of every row; 0 where that is NaN.
 
     Off the diagonal of a similarity, on which most have 0 or 1, zeros do not count, and of two

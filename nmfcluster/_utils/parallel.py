@@ -84,7 +84,7 @@ def one_thread() -> Iterator[None]:
             _limits.n_modules = before
 
 
-def try_on_one_thread(task: Callable[..., Any], *arguments: Any) -> Any:
+def try_on_one_thread(task: Callable[..., Any], *arguments) -> Any:
     """Return what a task returns that uses one thread, or the error that it raises."""
     try:
         with one_thread():
@@ -224,7 +224,7 @@ class Parcel:
         If they cannot be sent.
     """
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values) -> None:
         self.values = values
         buffers: list[pickle.PickleBuffer] = []  # of the arrays: nothing is copied
         try:
@@ -264,7 +264,7 @@ def _align(array: np.ndarray) -> np.ndarray:
 
 
 def _run_on_dask(
-    backend: Any,
+    backend,
     shared: Parcel,
     calls: Sequence[tuple[Any, ...]],
     is_last: bool = False,
@@ -294,7 +294,7 @@ def _run_on_dask(
 
 
 def _submit_calls(
-    backend: Any, shared: Parcel, calls: Sequence[tuple[Any, ...]]
+    backend, shared: Parcel, calls: Sequence[tuple[Any, ...]]
 ) -> list[Any]:
     """Make calls through the client of Dask that a backend of joblib has."""
     client = backend.client

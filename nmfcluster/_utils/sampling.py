@@ -45,7 +45,7 @@ def draw_preferring(
     return np.concatenate([first, order[~np.isin(order, first)]])[:most]
 
 
-def poisson_counts(X: Any, rng: np.random.Generator) -> Any:
+def poisson_counts(X, rng: np.random.Generator) -> Any:
     """Return a table of counts, every entry from a Poisson distribution with that of X as its mean.
 
     Parameters
@@ -65,7 +65,7 @@ def poisson_counts(X: Any, rng: np.random.Generator) -> Any:
 
 
 def thin_counts(
-    X: Any, n_parts: int, rng: np.random.Generator, dispersion: float = 0.0
+    X, n_parts: int, rng: np.random.Generator, dispersion: float = 0.0
 ) -> list[Any]:
     r"""Return tables of counts that sum to X; each has the same share of every count, on average.
 
@@ -127,7 +127,7 @@ def _split_counts(
     yield left * unit
 
 
-def count_non_integers(X: Any) -> int:
+def count_non_integers(X) -> int:
     """Return how many entries of a table are no whole numbers."""
     values = X.data if is_sparse(X) else X
     return int(np.count_nonzero(values != np.rint(values)))
@@ -138,9 +138,7 @@ _MAX_SIDE = (
 )
 
 
-def overdispersion(
-    X: Any, W: np.ndarray, H: np.ndarray, rng: np.random.Generator
-) -> float:
+def overdispersion(X, W: np.ndarray, H: np.ndarray, rng: np.random.Generator) -> float:
     r"""Return the :math:`\phi` of counts of variance :math:`\mu + \phi \mu^2`, the mean being WH.
 
     It balances squared residuals against this variance, each entry weighted by

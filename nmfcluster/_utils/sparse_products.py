@@ -21,7 +21,7 @@ _BLAS_FROM = 0.02  # share of stored entries from which all of a block is formed
 
 
 def iter_products(
-    places: Any, W: np.ndarray, H: np.ndarray
+    places, W: np.ndarray, H: np.ndarray
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield the entries of WH where a CSR matrix stores one, some rows at a time.
 
@@ -56,7 +56,7 @@ def iter_products(
             yield stored, np.einsum("ek,ek->e", own, across.take(columns, axis=0))
 
 
-def _blocks(places: Any, whole: bool) -> Iterator[slice]:
+def _blocks(places, whole: bool) -> Iterator[slice]:
     """Return blocks of rows of a CSR matrix, with about as many entries, all or stored, each."""
     n, p = places.shape
     if whole:
@@ -70,7 +70,7 @@ def _blocks(places: Any, whole: bool) -> Iterator[slice]:
     return (slice(*ends) for ends in pairwise(np.unique([0, *wanted, n]).tolist()))
 
 
-def product_at(places: Any, W: np.ndarray, H: np.ndarray) -> Any:
+def product_at(places, W: np.ndarray, H: np.ndarray) -> Any:
     """Return the entries of WH where a CSR matrix stores one, as such a matrix."""
     values = namespace(W).empty_like(places.data, dtype=W.dtype)
     for stored, means in iter_products(places, W, H):
@@ -78,27 +78,27 @@ def product_at(places: Any, W: np.ndarray, H: np.ndarray) -> Any:
     return with_data(places, values)
 
 
-def with_data(places: Any, values: np.ndarray) -> Any:
+def with_data(places, values: np.ndarray) -> Any:
     """Return a CSR matrix with other values in the same places, zeros among them."""
     if isinstance(places, SparseTensor):
         return replace(places, data=values)
     return type(places)((values, places.indices, places.indptr), shape=places.shape)
 
 
-def sparse_if_few(array: Any, share: float) -> Any:
+def sparse_if_few(array, share: float) -> Any:
     """Return a matrix as CSR if no more than a share of its entries are not 0, else as it is."""
     few = not is_sparse(array) and np.count_nonzero(array) <= share * array.size
     return sp.csr_array(array) if few else array
 
 
-def astype(array: Any, dtype: Any) -> Any:
+def astype(array, dtype) -> Any:
     """Return an array, or a CSR matrix in the same places, in another type."""
     if not sp.issparse(array) or array.dtype == dtype:
         return array.astype(dtype, copy=False)
     return with_data(array, array.data.astype(dtype))
 
 
-def scale_rows_columns(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+def scale_rows_columns(array, rows: np.ndarray, columns: np.ndarray) -> Any:
     """Return an array, or a CSR matrix in the same places, times factors of rows and columns."""
     rows, columns = (
         np.asarray(factors, dtype=array.dtype) for factors in (rows, columns)
@@ -111,7 +111,7 @@ def scale_rows_columns(array: Any, rows: np.ndarray, columns: np.ndarray) -> Any
     return with_data(array, values)
 
 
-def center_columns(X: Any) -> tuple[Any, np.ndarray]:
+def center_columns(X) -> tuple[Any, np.ndarray]:
     """Return a table to take products of, and the means of its columns that it still has.
 
     A dense one has none left: products of what is far from 0 would lose digits. A sparse one stays.
@@ -120,20 +120,20 @@ def center_columns(X: Any) -> tuple[Any, np.ndarray]:
     return (X, mean) if sp.issparse(X) else (X - mean, np.zeros_like(mean))
 
 
-def csr_arrays(value: Any) -> Any:
+def csr_arrays(value) -> Any:
     """Return the arrays that a CSR matrix is made of, and anything else as it is."""
     if not sp.issparse(value):
         return value
     return value.shape, value.indptr, value.indices, value.data
 
 
-def negative_entries(X: Any) -> np.ndarray:
+def negative_entries(X) -> np.ndarray:
     """Return the entries of a table that are below 0, which NaN is not."""
     values = X.data if sp.issparse(X) else X
     return values[values < 0]
 
 
-def split_missing(X: Any) -> tuple[Any, Any]:
+def split_missing(X) -> tuple[Any, Any]:
     """Return X with 0 for NaN, and a CSR matrix with a 1 for each; None where there is none.
 
     Parameters

@@ -23,35 +23,35 @@ _SPARSE_SHARE = (
 _SYMMETRY_TOL = 1e-6  # relative: what averaging in float32 may leave
 
 
-def as_float(array: Any) -> Any:
+def as_float(array) -> Any:
     """Return the array in float32 or float64: as it is if it can be."""
     return array if array.dtype in FLOATS else array.astype(np.float64)
 
 
-def as_float64(array: Any) -> Any:
+def as_float64(array) -> Any:
     """Return the array in float64."""
     return array.astype(np.float64, copy=False)
 
 
-def minimum(array: Any, value: float) -> Any:
+def minimum(array, value: float) -> Any:
     """Return the entry-wise minimum of an array and a number."""
     if sp.issparse(array):  # the cast is for SciPy 1.13, which promotes float32
         return array.minimum(value).astype(array.dtype, copy=False)
     return np.minimum(array, value)
 
 
-def total(array: Any) -> float:
+def total(array) -> float:
     """Return the sum of all entries, accumulated in float64."""
     return float(array.sum(dtype=np.float64))
 
 
-def sum_of_squares(array: Any) -> float:
+def sum_of_squares(array) -> float:
     """Return the sum of the squared entries, accumulated in float64."""
     values = np.ravel(array.data if sp.issparse(array) else array, order="K")
     return float(np.einsum("i,i->", values, values, dtype=np.float64))
 
 
-def inner_product(a: Any, b: Any) -> float:
+def inner_product(a, b) -> float:
     """Return the sum of the products of equal entries, accumulated in float64."""
     if sp.issparse(a):
         return total(a.multiply(b))
@@ -71,7 +71,7 @@ def row_blocks(n: int, size: int = 256) -> Iterator[slice]:
         yield slice(start, min(start + size, n))
 
 
-def rows_of(array: Any, rows: slice) -> Any:
+def rows_of(array, rows: slice) -> Any:
     """Return some rows of an array, or of a CSR matrix, without a copy of their entries."""
     if not sp.issparse(array):
         return array[rows]
@@ -87,7 +87,7 @@ def rows_of(array: Any, rows: slice) -> Any:
     return part
 
 
-def submatrix(array: Any, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
+def submatrix(array, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
     """Return some rows and columns of a matrix, or all columns, in a new matrix of its kind."""
     if not sp.issparse(array):
         return array[rows] if columns is None else array[np.ix_(rows, columns)]
@@ -96,7 +96,7 @@ def submatrix(array: Any, rows: np.ndarray, columns: np.ndarray | None = None) -
     return part
 
 
-def row_inner_products(a: Any, b: Any) -> np.ndarray:
+def row_inner_products(a, b) -> np.ndarray:
     """Return the inner product of every row of a with the same row of b."""
     if sp.issparse(b):
         a, b = b, a
@@ -105,7 +105,7 @@ def row_inner_products(a: Any, b: Any) -> np.ndarray:
     return np.einsum("ij,ij->i", a, b)
 
 
-def scaled_rows(array: Any, factors: np.ndarray) -> Any:
+def scaled_rows(array, factors: np.ndarray) -> Any:
     """Return the array with every row times its factor; it keeps its type."""
     factors = np.asarray(factors, dtype=array.dtype).reshape(-1, 1)
     return (
@@ -113,7 +113,7 @@ def scaled_rows(array: Any, factors: np.ndarray) -> Any:
     )
 
 
-def scaled_columns(array: Any, factors: np.ndarray) -> Any:
+def scaled_columns(array, factors: np.ndarray) -> Any:
     """Return the array with every column times its factor; it keeps its type."""
     factors = np.asarray(factors, dtype=array.dtype).reshape(1, -1)
     return (
@@ -121,7 +121,7 @@ def scaled_columns(array: Any, factors: np.ndarray) -> Any:
     )
 
 
-def without_diagonal(array: Any) -> Any:
+def without_diagonal(array) -> Any:
     """Return a copy of a square matrix with zeros on its diagonal; a sparse one stores none."""
     if sp.issparse(array):
         stored = array.tocoo()
@@ -134,12 +134,12 @@ def without_diagonal(array: Any) -> Any:
     return array
 
 
-def max_abs(array: Any) -> float:
+def max_abs(array) -> float:
     """Return the largest absolute value of an entry, without a copy of the array."""
     return max(float(array.max()), -float(array.min()))
 
 
-def scale_to_range(array: Any) -> Any:
+def scale_to_range(array) -> Any:
     """Return the array, divided by a power of two where its fourth powers cannot be held.
 
     Fits multiply up to four entries. A power of two changes no digit of the results; it is even,
@@ -153,7 +153,7 @@ def scale_to_range(array: Any) -> Any:
     )
 
 
-def scaling_exponent(array: Any, power: int) -> int:
+def scaling_exponent(array, power: int) -> int:
     """Return by what power of two an array is divided so that sums of its powers can be held.
 
     Parameters
@@ -175,7 +175,7 @@ def scaling_exponent(array: Any, power: int) -> int:
     return 0 if size == 0 or least <= size <= most else _even_exponent(array)
 
 
-def divide_by_power(array: Any, exponent: int) -> Any:
+def divide_by_power(array, exponent: int) -> Any:
     """Return an array divided by a power of two: no digit of it changes."""
     if exponent == 0:
         return array
@@ -191,11 +191,11 @@ def divide_number(value: float, exponent: int) -> float:
         return float(np.clip(np.ldexp(float(value), -exponent), info.tiny, info.max))
 
 
-def _even_exponent(array: Any) -> int:
+def _even_exponent(array) -> int:
     return int(np.frexp(max_abs(array))[1]) // 2 * 2
 
 
-def require_symmetric(array: Any, name: str) -> None:
+def require_symmetric(array, name: str) -> None:
     """Raise if two entries of a square matrix that should be equal differ by more than rounding.
 
     Parameters
@@ -216,7 +216,7 @@ def require_symmetric(array: Any, name: str) -> None:
         )
 
 
-def count_missing_pairs(array: Any) -> int:
+def count_missing_pairs(array) -> int:
     """Return for how many pairs a matrix, which is square if it is right, holds NaN."""
     if not np.isnan(total(array)):
         return 0
@@ -226,7 +226,7 @@ def count_missing_pairs(array: Any) -> int:
     )
 
 
-def looks_like_distances(array: Any) -> bool:
+def looks_like_distances(array) -> bool:
     """Return whether a square matrix is 0 on its diagonal and above 0 nearly everywhere else."""
     if sp.issparse(array) or len(array) < 3 or np.diagonal(array).any():
         return False
@@ -235,7 +235,7 @@ def looks_like_distances(array: Any) -> bool:
     )
 
 
-def row_sums(array: Any) -> np.ndarray:
+def row_sums(array) -> np.ndarray:
     """Return the sum of every row."""
     return np.asarray(array.sum(axis=1)).ravel()
 
@@ -245,12 +245,12 @@ def safe_inverse(values: np.ndarray) -> np.ndarray:
     return np.divide(1, values, out=np.zeros_like(values), where=values > 0)
 
 
-def identity(n: int, dtype: Any) -> sp.csr_array:
+def identity(n: int, dtype) -> sp.csr_array:
     """Return the identity matrix, sparse."""
     return sp.csr_array(sp.eye_array(n, dtype=dtype))
 
 
-def group_indicator(groups: np.ndarray, dtype: Any = np.float64) -> sp.csr_array:
+def group_indicator(groups: np.ndarray, dtype=np.float64) -> sp.csr_array:
     """Return E, sparse (n_samples, n_groups), scaled so that E'E = I.
 
     Parameters
@@ -269,12 +269,12 @@ def group_indicator(groups: np.ndarray, dtype: Any = np.float64) -> sp.csr_array
     return csr_of_equal_rows(values[:, None], groups[:, None], len(sizes))
 
 
-def as_dense(array: Any) -> np.ndarray:
+def as_dense(array) -> np.ndarray:
     """Return a matrix as an array."""
     return array.toarray() if sp.issparse(array) else array
 
 
-def fill_unstored(array: Any, value: float) -> np.ndarray:
+def fill_unstored(array, value: float) -> np.ndarray:
     """Return a matrix as an array, with a value where a sparse one stores nothing."""
     if not sp.issparse(array):
         return np.asarray(array)
@@ -284,7 +284,7 @@ def fill_unstored(array: Any, value: float) -> np.ndarray:
     return dense
 
 
-def choose_storage(array: Any) -> Any:
+def choose_storage(array) -> Any:
     """Return a matrix as CSR if it is sparse and holds few entries, else as an array."""
     if (
         sp.issparse(array)
@@ -294,13 +294,13 @@ def choose_storage(array: Any) -> Any:
     return as_dense(array)
 
 
-def as_writable(array: Any) -> Any:
+def as_writable(array) -> Any:
     """Return a sparse matrix whose parts can be written to; a dense array as it is."""
     parts = (array.data, array.indices, array.indptr) if sp.issparse(array) else ()
     return array if all(part.flags.writeable for part in parts) else array.copy()
 
 
-def match_storage(array: Any, reference: Any) -> Any:
+def match_storage(array, reference) -> Any:
     """Return a dense array where `reference` is one, and else the array as it is."""
     return array if sp.issparse(reference) else as_dense(array)
 
@@ -354,7 +354,7 @@ def index_dtype(largest: int) -> Any:
     return np.int32 if largest < np.iinfo(np.int32).max else np.int64
 
 
-def stored_entries(array: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def stored_entries(array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the rows, columns and values that a CSR matrix stores, in its order."""
     return (
         np.repeat(np.arange(array.shape[0]), np.diff(array.indptr)),
@@ -363,7 +363,7 @@ def stored_entries(array: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
 
 
-def with_nonzero_data(array: Any, values: np.ndarray) -> sp.csr_array:
+def with_nonzero_data(array, values: np.ndarray) -> sp.csr_array:
     """Return a CSR matrix with other values in the places of those stored; zeros are dropped."""
     filled = sp.csr_array(
         (values, array.indices, array.indptr), shape=array.shape, copy=True
@@ -379,7 +379,7 @@ def hstack(arrays: list[Any]) -> Any:
     )
 
 
-def two_by_two_blocks(same: Any, cross: Any) -> Any:
+def two_by_two_blocks(same, cross) -> Any:
     """Return the symmetric matrix [[same, cross], [cross, same]]."""
     blocks = [[same, cross], [cross, same]]
     return (
@@ -387,7 +387,7 @@ def two_by_two_blocks(same: Any, cross: Any) -> Any:
     )
 
 
-def asymmetry(array: Any) -> float:
+def asymmetry(array) -> float:
     """Return the largest difference between an entry of a matrix and its transpose's.
 
     Parameters
@@ -413,12 +413,12 @@ def asymmetry(array: Any) -> float:
     )
 
 
-def is_sparse(array: Any) -> bool:
+def is_sparse(array) -> bool:
     """Return whether a matrix is stored as a sparse one."""
     return bool(sp.issparse(array))
 
 
-def as_matrix(value: Any) -> Any:
+def as_matrix(value) -> Any:
     """Return a matrix of floats: a C-contiguous array, or CSR in canonical form, without zeros.
 
     Parameters
@@ -456,7 +456,7 @@ _MIN_SIMILARITY = 1e-12  # of the largest entry: less is no similarity
 
 
 def nearest_similarities(
-    rows: np.ndarray, n_neighbors: int, among: Any = slice(None)
+    rows: np.ndarray, n_neighbors: int, among=slice(None)
 ) -> sp.csr_array:
     """Return the similarities of every row that are not below the K-th largest, sparse.
 

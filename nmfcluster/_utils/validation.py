@@ -53,12 +53,12 @@ _PAIRWISE_PARAMETERS = {
 }
 
 
-def format_value(value: Any) -> str:
+def format_value(value) -> str:
     """Return a value and its type as an error message shows them."""
     return f"{reprlib.repr(value)} ({type(value).__name__})"
 
 
-def type_name(value: Any) -> str:
+def type_name(value) -> str:
     """Return the name of the type of a value; of a class, which should be an instance, its own."""
     return (
         f"the class {value.__name__}"
@@ -92,7 +92,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def check_count(value: Any, name: str, least: int | None = None) -> None:
+def check_count(value, name: str, least: int | None = None) -> None:
     """Raise unless a value is an int, at least `least`, and no more than can be counted."""
     if not isinstance(value, Integral) or isinstance(value, bool | np.timedelta64):
         raise TypeError(f"{name} must be an int, got {format_value(value)}.")
@@ -105,7 +105,7 @@ def check_count(value: Any, name: str, least: int | None = None) -> None:
 
 
 def check_number(
-    value: Any, name: str, low: float, high: float = _MAX_NUMBER, closed: str = "left"
+    value, name: str, low: float, high: float = _MAX_NUMBER, closed: str = "left"
 ) -> None:
     """Raise unless a value is a number of a range, which is closed at the left, or as told."""
     if not isinstance(value, Real) or isinstance(value, bool):
@@ -115,7 +115,7 @@ def check_number(
         raise ValueError(f"{name} must be {allowed}, got {value}.")
 
 
-def make_rng(random_state: Any) -> np.random.RandomState:
+def make_rng(random_state) -> np.random.RandomState:
     """Return the generator of a seed; raise an error that names the parameter.
 
     scikit-learn takes no Generator: a number drawn from one is the seed then.
@@ -131,7 +131,7 @@ def make_rng(random_state: Any) -> np.random.RandomState:
         ) from error
 
 
-def last_step(estimator: Any) -> tuple[str, Any]:
+def last_step(estimator) -> tuple[str, Any]:
     """Return the estimator at the end of a pipeline, and the prefix that its parameters have."""
     prefix = ""
     while isinstance(estimator, Pipeline):
@@ -140,7 +140,7 @@ def last_step(estimator: Any) -> tuple[str, Any]:
     return prefix, estimator
 
 
-def pairwise_input(estimator: Any, X: Any = None) -> str | None:
+def pairwise_input(estimator, X=None) -> str | None:
     """Return "distances" or "similarities" if an estimator takes those of all pairs, else None.
 
     An estimator declares it by a parameter, or by scikit-learn's tag. In a pipeline the first step
@@ -181,7 +181,7 @@ def pairwise_input(estimator: Any, X: Any = None) -> str | None:
     return "distances" if are_distances else "similarities"
 
 
-def _pairwise_kind(step: Any) -> str | None:
+def _pairwise_kind(step) -> str | None:
     """Return `pairwise_input` of a single step, "pairs" if it does not declare which."""
     for name, kind in _PAIRWISE_PARAMETERS.items():
         value = getattr(step, name, None)
@@ -193,7 +193,7 @@ def _pairwise_kind(step: Any) -> str | None:
     return "pairs" if has_tags and get_tags(step).input_tags.pairwise else None
 
 
-def axis_positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
+def axis_positions(key, n: int, noun: str, owner: str) -> np.ndarray:
     """Return the positions, from 0, that a key names on an axis.
 
     Parameters
@@ -250,7 +250,7 @@ def axis_positions(key: Any, n: int, noun: str, owner: str) -> np.ndarray:
     return everything[named]
 
 
-def normalize_weights(weights: Any, n_partitions: int) -> np.ndarray:
+def normalize_weights(weights, n_partitions: int) -> np.ndarray:
     """Return nonnegative weights of partitions, scaled to sum to 1; equal ones for None."""
     if weights is None:
         return np.full(n_partitions, 1 / n_partitions)
@@ -284,7 +284,7 @@ _SEVERAL_TABLES = (
 )
 
 
-def read_matrix(X: Any, name: str = "X", check: Any = None, **options: Any) -> Any:
+def read_matrix(X, name: str = "X", check=None, **options) -> Any:
     """Return a data matrix as floats, dense or CSR: every input of numbers is read by this.
 
     Parameters
@@ -313,9 +313,7 @@ def read_matrix(X: Any, name: str = "X", check: Any = None, **options: Any) -> A
     return canonical_csr(matrix)
 
 
-def check_shape(
-    X: Any, name: str, n_columns: int | None, n_rows: int | None = None
-) -> None:
+def check_shape(X, name: str, n_columns: int | None, n_rows: int | None = None) -> None:
     """Raise unless a table that was read has as many columns, and as many rows; None: any."""
     rows, columns = (*X.shape, 1)[:2]  # texts by themselves are one column
     for got, wanted, noun in ((columns, n_columns, "column"), (rows, n_rows, "row")):
@@ -325,7 +323,7 @@ def check_shape(
             )
 
 
-def check_readable(X: Any, name: str = "X") -> Any:
+def check_readable(X, name: str = "X") -> Any:
     """Raise if a matrix is of a kind that numpy, or scikit-learn, would misread or name badly.
 
     Returns it as it is, or as an array if it has no shape, as a list of rows.
@@ -396,7 +394,7 @@ def _check_numbers(array: np.ndarray, name: str) -> None:
         )
 
 
-def _check_gathered(X: Any, name: str) -> None:
+def _check_gathered(X, name: str) -> None:
     """Warn of a Dask collection, which is gathered into memory; raise if it is a large one."""
     cure = (
         "nmfcluster.dask has NMFConsensus for tables of labels, base_partitions for features, and "
@@ -413,7 +411,7 @@ def _check_gathered(X: Any, name: str) -> None:
     warn(f"{name} is a Dask collection, which is gathered into memory: {cure}.")
 
 
-def canonical_csr(X: Any) -> Any:
+def canonical_csr(X) -> Any:
     """Return a CSR matrix with every entry once and indices of 32 bits where these suffice.
 
     scikit-learn's k-means takes entries that are stored in parts for several, and no wide indices.
@@ -431,7 +429,7 @@ def canonical_csr(X: Any) -> Any:
     return X
 
 
-def check_container(X: Any, name: str, wanted: str) -> None:
+def check_container(X, name: str, wanted: str) -> None:
     """Raise if a container has to be opened before numpy can read it, or hides some entries.
 
     Parameters
@@ -473,7 +471,7 @@ def check_container(X: Any, name: str, wanted: str) -> None:
         )
 
 
-def check_sparse_indices(X: Any, name: str) -> None:
+def check_sparse_indices(X, name: str) -> None:
     """Raise if a sparse matrix has an entry outside of its shape.
 
     SciPy looks at the lengths of its parts alone, and scikit-learn at their types: a conversion
@@ -493,7 +491,7 @@ def check_sparse_indices(X: Any, name: str) -> None:
         ) from error
 
 
-def check_columns_differ(X: Any, name: str) -> None:
+def check_columns_differ(X, name: str) -> None:
     """Raise if a data frame has no columns, or several of one name."""
     if len(X.columns) == 0:
         raise ValueError(
@@ -507,7 +505,7 @@ def check_columns_differ(X: Any, name: str) -> None:
             )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value) -> bool:
     """Return whether an entry can be made a number; None is one that is missing."""
     try:
         float(np.nan if value is None else value)
@@ -516,13 +514,13 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def row_names(table: Any) -> Any:
+def row_names(table) -> Any:
     """Return the index of a pandas data frame or series, or itself; None for anything else."""
     index = table if hasattr(table, "get_indexer") else getattr(table, "index", None)
     return index if hasattr(index, "get_indexer") else None
 
 
-def column_names(table: Any) -> Any:
+def column_names(table) -> Any:
     """Return the index of the columns of a data frame, of pandas or polars; None for others.
 
     That of a frame of polars is made by pandas: without it, columns are taken by position.
@@ -533,14 +531,14 @@ def column_names(table: Any) -> Any:
     return row_names(columns)
 
 
-def sample_names(table: Any) -> Any:
+def sample_names(table) -> Any:
     """Return what `row_names` does, but None for 0, 1, 2, ...: these are positions."""
     index = row_names(table)
     return None if index is None or _is_default(index) else index
 
 
 def row_order(
-    own: Any, other: Any, name: str, owner: str = "X", noun: str = "sample"
+    own, other, name: str, owner: str = "X", noun: str = "sample"
 ) -> np.ndarray | None:
     """Return the rows of another table in the order of a table's rows, or None if they are.
 
@@ -586,14 +584,14 @@ def row_order(
     )
 
 
-def _is_default(index: Any) -> bool:
+def _is_default(index) -> bool:
     """Return whether an index holds positions, as pandas makes it where none is passed."""
     numbers = np.asarray(index)
     positions = np.arange(len(numbers))
     return numbers.dtype.kind in "iu" and np.array_equal(numbers, positions)
 
 
-def reorder_samples(own: Any, table: Any, name: str) -> Any:
+def reorder_samples(own, table, name: str) -> Any:
     """Return values of samples, in one table or in a list, in the order of the samples' names.
 
     Parameters
@@ -614,9 +612,7 @@ def reorder_samples(own: Any, table: Any, name: str) -> Any:
     return table if order is None else take_samples(table, order)
 
 
-def read_weights(
-    weights: Any, rows: Any, least: int, n_samples: int
-) -> np.ndarray | None:
+def read_weights(weights, rows, least: int, n_samples: int) -> np.ndarray | None:
     """Return how much every sample counts, (n_samples,); None if all count alike.
 
     `rows` are the names of the samples, if X is a data frame; `least` of them must count.
@@ -645,13 +641,13 @@ def read_weights(
     return np.asarray(weights)
 
 
-def reorder_columns(own: Any, table: Any, name: str, owner: str) -> Any:
+def reorder_columns(own, table, name: str, owner: str) -> Any:
     """Return a data frame with its columns in the order of the names that `owner` has."""
     order = row_order(own, column_names(table), name, owner, "column")
     return table if order is None else take_samples(table, order, axis=1)
 
 
-def columns_in_row_order(table: Any, name: str) -> Any:
+def columns_in_row_order(table, name: str) -> Any:
     """Return a data frame with its columns in the order of its rows, where it is square by them."""
     own, columns = row_names(table), column_names(table)
     if own is None or columns is None or not own.is_unique or set(own) != set(columns):
