@@ -1,7 +1,7 @@
 """Label vectors and what is made of them: codes, indicators, memberships, distinct rows."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,12 +11,10 @@ from nmfcluster._utils.storage import csr_of_equal_rows, index_dtype, row_blocks
 from nmfcluster._utils.validation import check_container, format_count
 
 MIN_SEEN_WEIGHT = (
-    1e-12  # weight of the partitions that saw a pair, or others: less is rounding
+    1e-12  # weight of partitions below which a pair was seen by none: rounding
 )
 _DECODE_ERRORS = "backslashreplace"  # what becomes of bytes that are not UTF-8
-LABEL_BLOCK_ROWS = (
-    16_384  # handled at a time, so that a block of a wide table stays in cache
-)
+LABEL_BLOCK_ROWS = 16_384  # rows of a block: a block of a wide table stays in cache
 
 
 def partition_columns(table, name: str) -> list[np.ndarray]:
@@ -39,27 +37,29 @@ def partition_columns(table, name: str) -> list[np.ndarray]:
         columns = [np.asarray(table.iloc[:, t]) for t in range(table.shape[1])]
     elif hasattr(table, "columns") and hasattr(table, "__getitem__"):
         columns = [np.asarray(table[column]) for column in table.columns]
-    elif isinstance(table, Sequence) and not isinstance(table, str | bytes):
+    elif isinstance(table, Sequence):
         columns = [as_label_vector(vector) for vector in table]
-        if wrong := [column.shape for column in columns if column.ndim != 1]:
-            wanted = "one label vector per partition, each of shape (n_samples,)"
-            got = f"got one of shape {wrong[0]}"
-            raise ValueError(f"{name} given as a list must hold {wanted}, {got}.")
+        for column in columns:
+            if column.ndim != 1:
+                raise ValueError(
+                    f"{name} given as a list must hold one label vector per partition, each of "
+                    f"shape (n_samples,), got one of shape {column.shape}."
+                )
+    elif sp.issparse(table):
+        raise TypeError(f"{name} must be a dense table of labels, got a sparse matrix.")
     else:
-        if sp.issparse(table):
-            raise TypeError(
-                f"{name} must be a dense table of labels, got a sparse matrix."
-            )
         array = np.asarray(table)
         if array.ndim != 2:
-            wanted = "shape (n_samples, n_partitions)"
-            raise ValueError(f"{name} must have {wanted}, got shape {array.shape}.")
+            raise ValueError(
+                f"{name} must have shape (n_samples, n_partitions), got shape {array.shape}."
+            )
         columns = list(array.T)
     lengths = set(map(len, columns))
     if len(lengths) != 1 or lengths == {0}:
-        wanted = "at least one partition, all of one length above 0"
-        got = f"{format_count(len(columns), 'partition')} of lengths {sorted(lengths)}"
-        raise ValueError(f"{name} must hold {wanted}, got {got}.")
+        raise ValueError(
+            f"{name} must hold at least one partition, all of one length above 0, "
+            f"got {format_count(len(columns), 'partition')} of lengths {sorted(lengths)}."
+        )
     return columns
 
 
@@ -96,99 +96,90 @@ def encode_labels(
     """
     columns = partition_columns(table, name)
     if categories is not None and len(categories) != len(columns):
-        given = format_count(len(columns), "partition")
-        raise ValueError(f"{name} has {given}, in fit it had {len(categories)}.")
+        raise ValueError(
+            f"{name} has {format_count(len(columns), 'partition')}, "
+            f"in fit it had {len(categories)}."
+        )
     codes = np.full((len(columns), len(columns[0])), -1, dtype=np.int32)
     all_known = []
     for t, column in enumerate(columns):
-        values, seen = clean_labels(np.ascontiguousarray(column), f"{name}[:, {t}]")
+        title = f"{name}[:, {t}]"
+        labels, seen = clean_labels(np.ascontiguousarray(column), title)
         if categories is None:
-            known, codes[t, slice(None) if seen.all() else seen] = _number_labels(
-                values
-            )
+            known, codes[t, seen] = _number_labels(labels)
         else:
             known = categories[t]
-            if (
-                len(known)
-                and len(values)
-                and (values.dtype == object) != (known.dtype == object)
-            ):
+            kinds = {labels.dtype == object, known.dtype == object}
+            if len(known) and len(labels) and len(kinds) > 1:
                 raise TypeError(
-                    f"{name}[:, {t}] holds labels of another kind than those of fit."
+                    f"{title} holds labels of another kind than those of fit."
                 )
-            codes[t, seen] = label_positions(values, known)
+            codes[t, seen] = label_positions(labels, known)
         all_known.append(known)
     return np.ascontiguousarray(codes.T), all_known
 
 
-def _number_labels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _number_labels(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct labels, in order, and the place of each label among them."""
-    if values.dtype == object or values.max(initial=0) > 4 * len(values):
-        return np.unique(values, return_inverse=True)
-    present = (
-        np.bincount(values) > 0
-    )  # small numbers are counted, which is sooner than to sort
-    return np.flatnonzero(present), (np.cumsum(present) - 1)[values]
+    if labels.dtype == object or labels.max(initial=0) > 4 * len(labels):
+        return np.unique(labels, return_inverse=True)
+    is_present = np.bincount(labels) > 0  # faster than to sort small numbers
+    return np.flatnonzero(is_present), (np.cumsum(is_present) - 1)[labels]
 
 
 def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels that are there, comparable with each other, and where they are."""
-    if column.dtype.kind == "S":
+    kind = column.dtype.kind
+    if kind == "S":
         column = np.char.decode(column, errors=_DECODE_ERRORS)
-    elif column.dtype.kind == "T":  # NumPy's strings of any length
+    elif kind == "T":  # NumPy's strings of any length
         column = column.astype(object)
+    if column.dtype.kind == "U":
+        return column.astype(object), np.ones(len(column), dtype=bool)
+    # objects are texts, or numbers beside missing values
     if column.dtype.kind == "O":
         seen = np.array([not is_missing(value) for value in column])
         values = [v.item() if isinstance(v, np.generic) else v for v in column[seen]]
         kinds = {str if isinstance(v, str) else type(v) for v in values}
-        if kinds <= {bool, int, float}:
-            column = np.where(seen, column, np.nan).astype(float)
-        elif kinds in ({str}, {bytes}):
-            texts = [
-                v.decode(errors=_DECODE_ERRORS) if isinstance(v, bytes) else str(v)
-                for v in values
-            ]
+        if kinds == {str}:
+            return np.array([str(v) for v in values], dtype=object), seen
+        if kinds == {bytes}:
+            texts = [v.decode(errors=_DECODE_ERRORS) for v in values]
             return np.array(texts, dtype=object), seen
-        else:
-            got = sorted(kind.__name__ for kind in kinds)
+        if not kinds <= {bool, int, float}:
             raise TypeError(
-                f"{name} must hold labels of one kind, integers or strings; got {got}."
+                f"{name} must hold labels of one kind, integers or strings; "
+                f"got {sorted(kind.__name__ for kind in kinds)}."
             )
-    if column.dtype.kind == "U":
-        return column.astype(object), np.ones(len(column), dtype=bool)
+        column = np.where(seen, column, np.nan).astype(float)
     if column.dtype.kind not in "biuf":
         raise TypeError(
             f"{name} must hold integer or string labels, got dtype {column.dtype}."
         )
+    largest = 2**63 - 1
     if column.dtype.kind == "f":
-        column = column.astype(
-            np.float64, copy=False
-        )  # float16 could not hold what follows
-        seen = ~np.isnan(column)
-        if (
-            not np.array_equal(column[seen], np.floor(column[seen]))
-            or np.isinf(column).any()
-        ):
-            bad = column[seen][column[seen] != np.floor(column[seen])]
+        column = column.astype(np.float64, copy=False)  # float16 holds few integers
+        largest = 2**53  # above it, floats leave out integers
+        is_number = ~np.isnan(column)
+        is_wrong = is_number & (column != np.floor(column))
+        if is_wrong.any() or np.isinf(column).any():
+            wrong = column[is_wrong]
             raise ValueError(
                 f"{name} must hold labels (integers or strings), got the number "
-                f"{bad[0] if len(bad) else np.inf!s}; NaN or -1 marks a sample that was not seen."
+                f"{wrong[0] if len(wrong) else np.inf!s}; NaN or -1 marks a sample that was not "
+                "seen."
             )
-        seen &= np.where(seen, column, -1) >= 0
-    else:
-        seen = column >= 0
-    largest = (
-        2**53 if column.dtype.kind == "f" else 2**63 - 1
-    )  # floats then leave out numbers
-    if len(column[seen]) and column[seen].max() > largest:
+    seen = column >= 0  # NaN is not
+    labels = column[seen]
+    if len(labels) and labels.max() > largest:
         raise ValueError(
-            f"{name} must hold labels up to {largest}, got {column[seen].max()}."
+            f"{name} must hold labels up to {largest}, got {labels.max()}."
         )
-    return column[seen].astype(np.int64), seen
+    return labels.astype(np.int64), seen
 
 
 def is_missing(value) -> bool:
-    """Tell None, NaN and pandas.NA, the last of which refuses to be compared, from all else."""
+    """Return whether a value is None, NaN or pandas.NA, which refuses to be compared."""
     if value is None:
         return True
     try:
@@ -199,12 +190,12 @@ def is_missing(value) -> bool:
         return False
 
 
-def label_positions(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return where labels are among those that are known, in increasing order; -1: nowhere."""
+def label_positions(labels: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return where labels are among known ones, in increasing order; -1 if they are not."""
     if not len(known):
-        return np.full(len(values), -1)
-    places = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    return np.where(known[places] == values, places, -1)
+        return np.full(len(labels), -1)
+    positions = np.minimum(np.searchsorted(known, labels), len(known) - 1)
+    return np.where(known[positions] == labels, positions, -1)
 
 
 def to_smallest_int(labels: np.ndarray) -> np.ndarray:
@@ -228,14 +219,20 @@ def indicator(codes: np.ndarray, n_clusters: np.ndarray) -> sp.csr_array:
     n_clusters : ndarray of shape (n_partitions,), int
         Number of columns to give each partition.
     """
-    offsets = np.concatenate([[0], np.cumsum(n_clusters)]).astype(np.int32)
-    columns, seen = codes + offsets[:-1], codes >= 0
+    offsets = _offsets(n_clusters).astype(np.int32)
+    columns = codes + offsets[:-1]
+    seen = codes >= 0
     if seen.all():
         return csr_of_equal_rows(np.ones(columns.shape), columns, int(offsets[-1]))
-    columns, ends = columns[seen], np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
-    ends = ends.astype(index_dtype(len(columns)))
+    columns = columns[seen]
+    ends = _offsets(seen.sum(axis=1)).astype(index_dtype(len(columns)))
     shape = (len(codes), int(offsets[-1]))
     return sp.csr_array((np.ones(len(columns)), columns, ends), shape=shape)
+
+
+def _offsets(sizes: np.ndarray) -> np.ndarray:
+    """Return where groups of some sizes begin in a sequence, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def tuple_indicator(
@@ -265,62 +262,62 @@ def tuple_indicator(
     J : sparse matrix of shape (n_samples, n_tuples)
     A : sparse matrix of shape (n_tuples, sum(n_clusters))
     """
-    # cut the partitions into groups of no more tuples than allowed: labels are digits of numbers
+    # Cut the partitions into groups of no more tuples than allowed.
     n_rows = len(codes) if rows is None else len(rows)
-    symbols = np.asarray(n_clusters, dtype=np.int64) + 1
-    most = int(np.clip(50 * n_rows, 500, 200_000)) if most is None else most
-    cuts, product = [], 1
-    for t, size in enumerate(symbols.tolist()):
-        product *= size
-        if product > most and t:
+    n_symbols = np.asarray(n_clusters, dtype=np.int64) + 1  # with "not seen"
+    if most is None:
+        most = int(np.clip(50 * n_rows, 500, 200_000))
+    cuts = []
+    n_tuples = 1
+    for t, size in enumerate(n_symbols.tolist()):
+        n_tuples *= size
+        if n_tuples > most and t:
             cuts.append(t)
-            product = size
-    groups = np.split(np.arange(len(symbols)), cuts)
-    radix, bases = (
-        np.zeros((codes.shape[1], len(groups))),
-        np.zeros(len(groups) + 1, dtype=np.intp),
-    )
+            n_tuples = size
+    groups = np.split(np.arange(len(n_symbols)), cuts)
+    # The labels of a tuple are the digits of its number; numbers of a group begin at its base.
+    radix = np.zeros((codes.shape[1], len(groups)))
+    bases = np.zeros(len(groups) + 1, dtype=np.intp)
     for g, members in enumerate(groups):
-        radix[members, g] = np.cumprod(np.r_[1, symbols[members][:-1]])
-        bases[g + 1] = bases[g] + np.prod(symbols[members])
-    # number the tuples that occur
+        radix[members, g] = np.cumprod(np.r_[1, n_symbols[members][:-1]])
+        bases[g + 1] = bases[g] + np.prod(n_symbols[members])
+    # Find the tuples that occur, and number them.
     occurs = np.zeros(bases[-1], dtype=bool)
     number_type = index_dtype(int(bases[-1]))
     tuples = np.empty((n_rows, len(groups)), dtype=number_type)
-    for block in row_blocks(
-        n_rows, LABEL_BLOCK_ROWS
-    ):  # exact: the numbers are far below 2^53
-        tuples[block] = (
-            codes[block if rows is None else rows[block]] + 1.0
-        ) @ radix + bases[:-1]
+    for block in row_blocks(n_rows, LABEL_BLOCK_ROWS):
+        digits = codes[block if rows is None else rows[block]] + 1.0
+        tuples[block] = digits @ radix + bases[:-1]  # exact: far below 2^53
         occurs[tuples[block]] = True
     number = np.cumsum(occurs, dtype=number_type) - 1
     for block in row_blocks(n_rows, LABEL_BLOCK_ROWS):
         tuples[block] = number[tuples[block]]
-    J = csr_of_equal_rows(np.ones(tuples.shape), tuples, int(occurs.sum()))
-    # say of each which clusters it stands for
-    kept, offsets = np.flatnonzero(occurs), np.concatenate([[0], np.cumsum(n_clusters)])
-    members_of, columns = [], []
+    occurring = np.flatnonzero(occurs)
+    J = csr_of_equal_rows(np.ones(tuples.shape), tuples, len(occurring))
+    # Find the clusters that each of them stands for.
+    offsets = _offsets(n_clusters)
+    all_rows = []
+    all_columns = []
     for g, members in enumerate(groups):
-        row = np.arange(*np.searchsorted(kept, bases[g : g + 2]))
+        start, stop = np.searchsorted(occurring, bases[g : g + 2])
+        row = np.arange(start, stop)
         for t in members:
-            code = (kept[row] - bases[g]) // int(radix[t, g]) % symbols[t] - 1
-            members_of.append(row[code >= 0])
-            columns.append(code[code >= 0] + offsets[t])
-    row = np.concatenate(members_of).astype(number_type)
-    column = np.concatenate(columns).astype(number_type)
-    return J, sp.csr_array(
-        (np.ones(len(row)), (row, column)), shape=(J.shape[1], int(offsets[-1]))
-    )
+            place = (occurring[row] - bases[g]) // int(radix[t, g])
+            code = place % n_symbols[t] - 1
+            all_rows.append(row[code >= 0])
+            all_columns.append(code[code >= 0] + offsets[t])
+    row = np.concatenate(all_rows).astype(number_type)
+    column = np.concatenate(all_columns).astype(number_type)
+    shape = (len(occurring), int(offsets[-1]))
+    return J, sp.csr_array((np.ones(len(row)), (row, column)), shape=shape)
 
 
 def share_of_seen(
     together: np.ndarray, seen: np.ndarray, never: float = MIN_SEEN_WEIGHT
 ) -> np.ndarray:
     """Return the shares ``together / seen``; NaN where the weight that was seen is `never`."""
-    return np.divide(
-        together, seen, out=np.full(together.shape, np.nan), where=seen > never
-    )
+    shares = np.full(together.shape, np.nan)
+    return np.divide(together, seen, out=shares, where=seen > never)
 
 
 def adjusted_rand(both, one, other, everything) -> np.ndarray:
@@ -368,16 +365,13 @@ def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     counts : ndarray of shape (n_distinct,), int
         Size of every group.
     """
-    keys = hash_label_rows(codes)
-    wanted: dict[str, Any] = {
-        "return_index": True,
-        "return_inverse": True,
-        "return_counts": True,
-    }
-    _, first, groups, counts = np.unique(keys, **wanted)
+    unique = partial(
+        np.unique, return_index=True, return_inverse=True, return_counts=True
+    )
+    _, first, groups, counts = unique(hash_label_rows(codes))
     for rows in row_blocks(len(codes), LABEL_BLOCK_ROWS):
         if not np.array_equal(codes[rows], codes[first[groups[rows]]]):
-            _, first, groups, counts = np.unique(codes, axis=0, **wanted)
+            _, first, groups, counts = unique(codes, axis=0)
             break
     return first, groups.ravel(), counts
 
@@ -385,9 +379,8 @@ def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def hash_label_rows(codes: np.ndarray, seed: int = 0) -> np.ndarray:
     """Return a number for every row of a table of integers, (n_samples,), uint64."""
     # random odd multipliers: two different rows share a key with a chance of about 2^-63
-    factors = np.random.default_rng(seed).integers(
-        2**63, size=codes.shape[1], dtype=np.uint64
-    )
+    rng = np.random.default_rng(seed)
+    factors = rng.integers(2**63, size=codes.shape[1], dtype=np.uint64)
     factors = 2 * factors + np.uint64(1)
     keys = np.empty(len(codes), dtype=np.uint64)
     for block in row_blocks(len(codes), LABEL_BLOCK_ROWS):

@@ -1,6 +1,6 @@
-"""What depends on how a matrix is stored, dense or sparse, float32 or float64, is done here.
+"""Operations on matrices for every storage: dense or sparse, float32 or float64.
 
-Graphs of the objects that are nearest to each other, or most similar.
+And graphs of the objects that are nearest to each other, or most similar.
 """
 
 from collections.abc import Iterator
@@ -10,17 +10,20 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-FLOATS = (np.float64, np.float32)  # types that are kept; others become the first
+#: Floating types that are kept; others become the first.
+FLOATS = (np.float64, np.float32)
 
-_EXPONENTS = {
-    np.float64: 200,
-    np.float32: 30,
-}  # of 2: fourth powers and their sums are held
-_DISTANCE_SHARE = 0.99  # of the distances: some samples may be at the same place
-_SPARSE_SHARE = (
-    0.1  # share of entries up to which products with a sparse matrix are faster
-)
-_SYMMETRY_TOL = 1e-6  # relative: what averaging in float32 may leave
+# Largest exponents of 2 for which fourth powers of entries and their sums can be held.
+_EXPONENTS = {np.float64: 200, np.float32: 30}
+# Share of entries off the diagonal that are above 0 in a matrix of distances: some samples may
+# be at the same place.
+_DISTANCE_SHARE = 0.99
+# Share of entries above 0 up to which products with a sparse matrix are faster.
+_SPARSE_SHARE = 0.1
+_SYMMETRY_TOL = 1e-6  # relative difference that averaging in float32 may leave
+
+
+is_sparse = sp.issparse  #: whether a matrix is stored as a sparse one
 
 
 def as_float(array) -> Any:
@@ -35,7 +38,7 @@ def as_float64(array) -> Any:
 
 def minimum(array, value: float) -> Any:
     """Return the entry-wise minimum of an array and a number."""
-    if sp.issparse(array):  # the cast is for SciPy 1.13, which promotes float32
+    if is_sparse(array):  # the cast is for SciPy 1.13, which promotes float32
         return array.minimum(value).astype(array.dtype, copy=False)
     return np.minimum(array, value)
 
@@ -47,22 +50,23 @@ def total(array) -> float:
 
 def sum_of_squares(array) -> float:
     """Return the sum of the squared entries, accumulated in float64."""
-    values = np.ravel(array.data if sp.issparse(array) else array, order="K")
+    values = np.ravel(array.data if is_sparse(array) else array, order="K")
     return float(np.einsum("i,i->", values, values, dtype=np.float64))
 
 
 def inner_product(a, b) -> float:
     """Return the sum of the products of equal entries, accumulated in float64."""
-    if sp.issparse(a):
+    if is_sparse(a):
         return total(a.multiply(b))
-    if sp.issparse(b):
+    if is_sparse(b):
         return total(b.multiply(a))
     if a.dtype == b.dtype == np.float64:
         return float(np.vdot(a, b))
-    blocks = row_blocks(len(a))  # their copies in float64 stay in cache
-    return sum(
-        float(np.vdot(as_float64(a[rows]), as_float64(b[rows]))) for rows in blocks
-    )
+    # copies of blocks in float64 stay in cache
+    products = [
+        np.vdot(as_float64(a[rows]), as_float64(b[rows])) for rows in row_blocks(len(a))
+    ]
+    return sum(map(float, products))
 
 
 def row_blocks(n: int, size: int = 256) -> Iterator[slice]:
@@ -73,62 +77,60 @@ def row_blocks(n: int, size: int = 256) -> Iterator[slice]:
 
 def rows_of(array, rows: slice) -> Any:
     """Return some rows of an array, or of a CSR matrix, without a copy of their entries."""
-    if not sp.issparse(array):
+    if not is_sparse(array):
         return array[rows]
     ends = array.indptr[rows.start : rows.stop + 1]
     stored = slice(ends[0], ends[-1])
     part = sp.csr_array((len(ends) - 1, array.shape[1]), dtype=array.dtype)
-    # set, and not handed to the constructor, which would copy a small part of an array
-    part.data, part.indices, part.indptr = (
-        array.data[stored],
-        array.indices[stored],
-        ends - ends[0],
-    )
+    # The constructor would copy a small part of an array, so that its arrays are set here.
+    part.data = array.data[stored]
+    part.indices = array.indices[stored]
+    part.indptr = ends - ends[0]
     return part
 
 
 def submatrix(array, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
     """Return some rows and columns of a matrix, or all columns, in a new matrix of its kind."""
-    if not sp.issparse(array):
+    if not is_sparse(array):
         return array[rows] if columns is None else array[np.ix_(rows, columns)]
     part = array[rows] if columns is None else array[rows][:, columns]
-    part.sort_indices()  # sums are made in the order of what is stored
+    part.sort_indices()  # sums are made in the order of the stored entries
     return part
 
 
 def row_inner_products(a, b) -> np.ndarray:
     """Return the inner product of every row of a with the same row of b."""
-    if sp.issparse(b):
-        a, b = b, a
-    if sp.issparse(a):
-        return np.asarray(a.multiply(b).sum(axis=1)).ravel()
+    if is_sparse(a):
+        return row_sums(a.multiply(b))
+    if is_sparse(b):
+        return row_sums(b.multiply(a))
     return np.einsum("ij,ij->i", a, b)
 
 
 def scaled_rows(array, factors: np.ndarray) -> Any:
     """Return the array with every row times its factor; it keeps its type."""
-    factors = np.asarray(factors, dtype=array.dtype).reshape(-1, 1)
-    return (
-        sp.csr_array(array.multiply(factors)) if sp.issparse(array) else array * factors
-    )
+    return _scale(array, factors, (-1, 1))
 
 
 def scaled_columns(array, factors: np.ndarray) -> Any:
     """Return the array with every column times its factor; it keeps its type."""
-    factors = np.asarray(factors, dtype=array.dtype).reshape(1, -1)
-    return (
-        sp.csr_array(array.multiply(factors)) if sp.issparse(array) else array * factors
-    )
+    return _scale(array, factors, (1, -1))
+
+
+def _scale(array, factors: np.ndarray, shape: tuple[int, int]) -> Any:
+    factors = np.asarray(factors, dtype=array.dtype).reshape(shape)
+    if is_sparse(array):
+        return sp.csr_array(array.multiply(factors))
+    return array * factors
 
 
 def without_diagonal(array) -> Any:
     """Return a copy of a square matrix with zeros on its diagonal; a sparse one stores none."""
-    if sp.issparse(array):
-        stored = array.tocoo()
-        off = stored.row != stored.col
-        return sp.csr_array(
-            (stored.data[off], (stored.row[off], stored.col[off])), array.shape
-        )
+    if is_sparse(array):
+        coo = array.tocoo()
+        off = coo.row != coo.col
+        places = (coo.row[off], coo.col[off])
+        return sp.csr_array((coo.data[off], places), array.shape)
     array = array.copy()
     np.fill_diagonal(array, 0)
     return array
@@ -146,11 +148,8 @@ def scale_to_range(array) -> Any:
     as factors are scaled by its root.
     """
     exponent = _even_exponent(array)
-    return (
-        array
-        if abs(exponent) <= _EXPONENTS[array.dtype.type]
-        else divide_by_power(array, exponent)
-    )
+    is_in_range = abs(exponent) <= _EXPONENTS[array.dtype.type]
+    return array if is_in_range else divide_by_power(array, exponent)
 
 
 def scaling_exponent(array, power: int) -> int:
@@ -167,19 +166,22 @@ def scaling_exponent(array, power: int) -> int:
     int
         0 where they can be held as they are.
     """
-    info, size = np.finfo(array.dtype), max_abs(array)
-    most = (float(info.max) / array.shape[0] ** 2 / array.shape[1] ** 2) ** (1 / power)
-    least = (float(info.tiny) / float(info.eps) ** 2) ** (
-        1 / power
-    )  # with digits of a loss
-    return 0 if size == 0 or least <= size <= most else _even_exponent(array)
+    size = max_abs(array)
+    if size == 0:
+        return 0
+    info = np.finfo(array.dtype)
+    n, p = array.shape
+    upper = (float(info.max) / n**2 / p**2) ** (1 / power)
+    # above this, a loss has digits
+    lower = (float(info.tiny) / float(info.eps) ** 2) ** (1 / power)
+    return 0 if lower <= size <= upper else _even_exponent(array)
 
 
 def divide_by_power(array, exponent: int) -> Any:
     """Return an array divided by a power of two: no digit of it changes."""
     if exponent == 0:
         return array
-    if sp.issparse(array):
+    if is_sparse(array):
         return with_nonzero_data(array, np.ldexp(array.data, -exponent))
     return np.ldexp(array, -exponent)
 
@@ -204,31 +206,30 @@ def require_symmetric(array, name: str) -> None:
     name : str
         What to call it in an error message.
     """
-    with np.errstate(
-        invalid="ignore"
-    ):  # infinity less itself, which is refused elsewhere
-        difference, size = asymmetry(array), max_abs(array)
+    with np.errstate(invalid="ignore"):  # inf - inf: infinity is refused elsewhere
+        difference = asymmetry(array)
+        size = max_abs(array)
     if difference > _SYMMETRY_TOL * size:
-        must = f"{name} must be symmetric: two entries that should be equal differ"
-        cure = "A directed graph of neighbours S becomes symmetric as 0.5 * (S + S.T)"
         raise ValueError(
-            f"{must} by {difference:.3g}, the largest entry is {size:.3g}. {cure}."
+            f"{name} must be symmetric: two entries that should be equal differ by "
+            f"{difference:.3g}, the largest entry is {size:.3g}. A directed graph of neighbours S "
+            "becomes symmetric as 0.5 * (S + S.T)."
         )
 
 
 def count_missing_pairs(array) -> int:
-    """Return for how many pairs a matrix, which is square if it is right, holds NaN."""
+    """Return the number of pairs for which a matrix, which should be square, holds NaN."""
     if not np.isnan(total(array)):
         return 0
-    both = array + array.T if array.shape[0] == array.shape[1] else array
-    return int(
-        np.isnan(sp.triu(both).data if sp.issparse(both) else np.triu(both)).sum()
-    )
+    if array.shape[0] == array.shape[1]:
+        array = array + array.T
+    upper = sp.triu(array).data if is_sparse(array) else np.triu(array)
+    return int(np.isnan(upper).sum())
 
 
 def looks_like_distances(array) -> bool:
     """Return whether a square matrix is 0 on its diagonal and above 0 nearly everywhere else."""
-    if sp.issparse(array) or len(array) < 3 or np.diagonal(array).any():
+    if is_sparse(array) or len(array) < 3 or np.diagonal(array).any():
         return False
     return bool(
         np.count_nonzero(array > 0) >= _DISTANCE_SHARE * (array.size - len(array))
@@ -271,12 +272,12 @@ def group_indicator(groups: np.ndarray, dtype=np.float64) -> sp.csr_array:
 
 def as_dense(array) -> np.ndarray:
     """Return a matrix as an array."""
-    return array.toarray() if sp.issparse(array) else array
+    return array.toarray() if is_sparse(array) else array
 
 
 def fill_unstored(array, value: float) -> np.ndarray:
     """Return a matrix as an array, with a value where a sparse one stores nothing."""
-    if not sp.issparse(array):
+    if not is_sparse(array):
         return np.asarray(array)
     dense = np.full(array.shape, value)
     rows, columns, values = stored_entries(array)
@@ -287,7 +288,7 @@ def fill_unstored(array, value: float) -> np.ndarray:
 def choose_storage(array) -> Any:
     """Return a matrix as CSR if it is sparse and holds few entries, else as an array."""
     if (
-        sp.issparse(array)
+        is_sparse(array)
         and array.nnz <= _SPARSE_SHARE * array.shape[0] * array.shape[1]
     ):
         return array.tocsr()
@@ -295,14 +296,17 @@ def choose_storage(array) -> Any:
 
 
 def as_writable(array) -> Any:
-    """Return a sparse matrix whose parts can be written to; a dense array as it is."""
-    parts = (array.data, array.indices, array.indptr) if sp.issparse(array) else ()
-    return array if all(part.flags.writeable for part in parts) else array.copy()
+    """Return a sparse matrix whose arrays can be written to; a dense one as it is."""
+    if is_sparse(array):
+        parts = (array.data, array.indices, array.indptr)
+        if not all(part.flags.writeable for part in parts):
+            return array.copy()
+    return array
 
 
 def match_storage(array, reference) -> Any:
     """Return a dense array where `reference` is one, and else the array as it is."""
-    return array if sp.issparse(reference) else as_dense(array)
+    return array if is_sparse(reference) else as_dense(array)
 
 
 def knn_weights(
@@ -330,9 +334,8 @@ def knn_weights(
     -------
     csr_array of shape (m, n)
     """
-    weights = np.exp(
-        -np.minimum(distances**2 / (own[:, None] * others[nearest]), farthest)
-    )
+    exponents = distances**2 / (own[:, None] * others[nearest])
+    weights = np.exp(-np.minimum(exponents, farthest))
     return csr_of_equal_rows(weights, nearest, len(others))
 
 
@@ -343,10 +346,11 @@ def csr_of_equal_rows(
 
     Its indices have 32 bits where they can: scikit-learn takes no others.
     """
+    n, width = values.shape
     kind = index_dtype(max(values.size, n_columns))
-    ends = (np.arange(len(values) + 1) * values.shape[1]).astype(kind)
-    places = columns.ravel().astype(kind, copy=False)
-    return sp.csr_array((values.ravel(), places, ends), (len(values), n_columns))
+    ends = (np.arange(n + 1) * width).astype(kind)
+    indices = columns.ravel().astype(kind, copy=False)
+    return sp.csr_array((values.ravel(), indices, ends), (n, n_columns))
 
 
 def index_dtype(largest: int) -> Any:
@@ -356,35 +360,31 @@ def index_dtype(largest: int) -> Any:
 
 def stored_entries(array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the rows, columns and values that a CSR matrix stores, in its order."""
-    return (
-        np.repeat(np.arange(array.shape[0]), np.diff(array.indptr)),
-        array.indices,
-        array.data,
-    )
+    rows = np.repeat(np.arange(array.shape[0]), np.diff(array.indptr))
+    return rows, array.indices, array.data
 
 
 def with_nonzero_data(array, values: np.ndarray) -> sp.csr_array:
-    """Return a CSR matrix with other values in the places of those stored; zeros are dropped."""
-    filled = sp.csr_array(
-        (values, array.indices, array.indptr), shape=array.shape, copy=True
-    )
-    filled.eliminate_zeros()
-    return filled
+    """Return a CSR matrix with other values for its stored entries; zeros are dropped."""
+    parts = (values, array.indices, array.indptr)
+    matrix = sp.csr_array(parts, shape=array.shape, copy=True)
+    matrix.eliminate_zeros()
+    return matrix
 
 
 def hstack(arrays: list[Any]) -> Any:
     """Return the arrays side by side; all of them dense, or all sparse."""
-    return (
-        sp.hstack(arrays, format="csr") if sp.issparse(arrays[0]) else np.hstack(arrays)
-    )
+    if is_sparse(arrays[0]):
+        return sp.hstack(arrays, format="csr")
+    return np.hstack(arrays)
 
 
 def two_by_two_blocks(same, cross) -> Any:
     """Return the symmetric matrix [[same, cross], [cross, same]]."""
     blocks = [[same, cross], [cross, same]]
-    return (
-        sp.block_array(blocks, format="csr") if sp.issparse(same) else np.block(blocks)
-    )
+    if is_sparse(same):
+        return sp.block_array(blocks, format="csr")
+    return np.block(blocks)
 
 
 def asymmetry(array) -> float:
@@ -405,17 +405,10 @@ def asymmetry(array) -> float:
     >>> asymmetry(np.array([[1.0, 2.0], [2.5, 1.0]]))
     0.5
     """
-    if sp.issparse(array):
+    if is_sparse(array):
         return float(abs(array - array.T).max())
-    return max(
-        float(abs(array[rows] - array[:, rows].T).max())
-        for rows in row_blocks(len(array))
-    )
-
-
-def is_sparse(array) -> bool:
-    """Return whether a matrix is stored as a sparse one."""
-    return bool(sp.issparse(array))
+    blocks = row_blocks(len(array))
+    return max(float(abs(array[rows] - array[:, rows].T).max()) for rows in blocks)
 
 
 def as_matrix(value) -> Any:
@@ -437,12 +430,12 @@ def as_matrix(value) -> Any:
     ValueError
         If it is not a matrix.
     """
-    array = value if sp.issparse(value) else np.asarray(value)
+    array = value if is_sparse(value) else np.asarray(value)
     if array.dtype.kind not in "fiubO":
         raise TypeError(f"it holds {array.dtype}, not numbers")
     if array.ndim != 2:
         raise ValueError(f"it has shape {array.shape}, not (n, m)")
-    if not sp.issparse(array):
+    if not is_sparse(array):
         return np.ascontiguousarray(as_float(array))
     array = as_float(sp.csr_array(array))
     if not array.has_canonical_format or (array.data == 0).any():
@@ -452,11 +445,11 @@ def as_matrix(value) -> Any:
     return array
 
 
-_MIN_SIMILARITY = 1e-12  # of the largest entry: less is no similarity
+_MIN_SIMILARITY = 1e-12  # relative to the largest entry: less is no similarity
 
 
 def nearest_similarities(
-    rows: np.ndarray, n_neighbors: int, among=slice(None)
+    rows: np.ndarray, n_neighbors: int, among: Any = slice(None)
 ) -> sp.csr_array:
     """Return the similarities of every row that are not below the K-th largest, sparse.
 
@@ -474,22 +467,19 @@ def nearest_similarities(
     csr_array of shape (r, n)
         More than K of a row where several are as large as its K-th.
     """
-    kept, counted = rows > _MIN_SIMILARITY * max_abs(rows), rows[:, among]
+    is_kept = rows > _MIN_SIMILARITY * max_abs(rows)
+    counted = rows[:, among]
     if n_neighbors < counted.shape[1]:
-        kept &= (
-            rows >= np.partition(counted, -n_neighbors, axis=1)[:, -n_neighbors, None]
-        )
-    return sp.csr_array(np.where(kept, rows, 0))
+        ordered = np.partition(counted, -n_neighbors, axis=1)
+        is_kept &= rows >= ordered[:, -n_neighbors, None]
+    return sp.csr_array(np.where(is_kept, rows, 0))
 
 
 def vstack(blocks: list[Any]) -> Any:
     """Return blocks of rows as one matrix, CSR if they are sparse."""
-    sparse = sp.issparse(blocks[0])
-    return (
-        sp.csr_array(sp.vstack(blocks, format="csr"))
-        if sparse
-        else np.concatenate(blocks)
-    )
+    if is_sparse(blocks[0]):
+        return sp.csr_array(sp.vstack(blocks, format="csr"))
+    return np.concatenate(blocks)
 
 
 def bipartite_graph(array: sp.csr_array) -> sp.csr_array:
@@ -516,15 +506,14 @@ def maximum_spanning_edges(
     """
     n, k = nearest.shape
     kind = index_dtype(nearest.size)  # SciPy 1.13 makes trees of no others
-    ends, starts = nearest.ravel().astype(kind), np.arange(0, n * k + 1, k, dtype=kind)
-    depth = (
-        heights.max() - np.minimum(heights[:, None], heights[nearest]) + 1
-    )  # 0: no edge
-    graph = sp.csr_array(
-        (depth.ravel(), ends, starts), shape=(n, n)
-    )  # one way is enough
+    ends = np.arange(0, n * k + 1, k, dtype=kind)
+    # SciPy makes minimum trees, in which a 0 is no edge
+    edge_heights = np.minimum(heights[:, None], heights[nearest])
+    depth = heights.max() - edge_heights + 1
+    parts = (depth.ravel(), nearest.ravel().astype(kind), ends)
+    graph = sp.csr_array(parts, shape=(n, n))  # one direction of an edge suffices
     tree = sp.coo_array(minimum_spanning_tree(graph))
     saddles = np.minimum(heights[tree.row], heights[tree.col])
     order = np.argsort(-saddles, kind="stable")
-    parts = (part[order].tolist() for part in (tree.row, tree.col, saddles))
-    return list(zip(*parts, strict=True))
+    columns = [part[order].tolist() for part in (tree.row, tree.col, saddles)]
+    return list(zip(columns[0], columns[1], columns[2], strict=True))
