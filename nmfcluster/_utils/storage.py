@@ -100,10 +100,10 @@ def submatrix(array, rows: np.ndarray, columns: np.ndarray | None = None) -> Any
 
 def row_inner_products(a, b) -> np.ndarray:
     """Return the inner product of every row of a with the same row of b."""
+    if is_sparse(b):  # the order of a sum is that of the entries of the first
+        return row_sums(b.multiply(a))
     if is_sparse(a):
         return row_sums(a.multiply(b))
-    if is_sparse(b):
-        return row_sums(b.multiply(a))
     return np.einsum("ij,ij->i", a, b)
 
 
