@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 from nmfcluster import NMFConsensus, NMFMetaCluster, SimilarityFusionNMF, SSNMFClusterer
-from nmfcluster.affinity import NAMES, path_kernel
+from nmfcluster.affinity import AFFINITIES, path_kernel
 
 POINTS, CLASSES = make_blobs(40, centers=3, random_state=0)
 DISTANCES = euclidean_distances(POINTS)
@@ -178,10 +178,13 @@ def test_the_scale_of_a_similarity_does_not_matter(cls, dtype, storage):
 AXES = np.abs(make_blobs(40, centers=10 * np.eye(3), random_state=0)[0])
 FEATURES = [
     NMFConsensus(3, n_estimators=5, random_state=0),
-    *(SSNMFClusterer(3, affinity=name, n_init=1, random_state=0) for name in NAMES[:6]),
+    *(
+        SSNMFClusterer(3, affinity=name, n_init=1, random_state=0)
+        for name in AFFINITIES[:6]
+    ),
     *(
         SimilarityFusionNMF(3, affinity=name, n_init=1, random_state=0)
-        for name in NAMES[1:6]
+        for name in AFFINITIES[1:6]
     ),
     SSNMFClusterer(3, affinity=path_kernel, n_init=1, random_state=0),
 ]
@@ -240,7 +243,9 @@ def test_a_width_is_in_the_unit_of_the_features():
 
 
 def _affinities(X):
-    others = [SSNMFClusterer(3, affinity=name, random_state=0) for name in NAMES[:6]]
+    others = [
+        SSNMFClusterer(3, affinity=name, random_state=0) for name in AFFINITIES[:6]
+    ]
     fused = SimilarityFusionNMF(
         3, affinity="nearest_neighbors", n_init=2, random_state=0
     )

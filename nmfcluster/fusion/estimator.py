@@ -22,7 +22,7 @@ from nmfcluster._utils.parallel import one_blas_thread
 from nmfcluster._utils.progress import stage
 from nmfcluster._utils.storage import submatrix, total
 from nmfcluster._utils.validation import axis_positions, format_count
-from nmfcluster.affinity import MAKING, NAMES
+from nmfcluster.affinity import AFFINITIES, AFFINITY_PARAMETERS
 from nmfcluster.fusion.agreement_graph import AgreementGraph, read_source_weights
 from nmfcluster.fusion.kl_fusion import CrossEntropyFusion, KLFusion
 from nmfcluster.fusion.kl_loss import explained_by_clusters
@@ -251,8 +251,8 @@ class SimilarityFusionNMF(NMFClusterer):
         "n_init": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "criterion": [StrOptions(set(_CRITERIA))],
         "symmetric": ["boolean"],
-        "affinity": [StrOptions(set(NAMES) - {"auto"}), callable, list],
-        "normalize": MAKING["normalize"],
+        "affinity": [StrOptions(set(AFFINITIES) - {"auto"}), callable, list],
+        "normalize": AFFINITY_PARAMETERS["normalize"],
         "max_samples": [
             Interval(Integral, 2, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),

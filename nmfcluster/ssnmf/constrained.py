@@ -18,7 +18,7 @@ from nmfcluster._utils.validation import (
     sample_names,
     warn,
 )
-from nmfcluster.affinity import Affinity, normalized
+from nmfcluster.affinity import Affinity, normalize_similarity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Explicit, Similarity, inner
 from nmfcluster.similarity.balance import warn_of_split
@@ -260,10 +260,10 @@ def constrain_part(
     """
     counts = None if affinity.counts is None else affinity.counts[samples]
     W = affinity.similarity.take(np.flatnonzero(samples))
-    if affinity.is_even:
+    if affinity.is_normalized:
         # what fails is left as it is: nothing is similar, or what is negative outweighs the rest
         with suppress(ValueError):
-            W, _ = normalized(W, counts, affinity.to_itself)
+            W, _ = normalize_similarity(W, counts, affinity.keeps_diagonal)
     part = replace(affinity, similarity=W, counts=counts)
     return constrain(part, pairs[samples], alpha, beta, may_be_empty=True)
 
@@ -334,7 +334,7 @@ def warn_of_parts(problem: ConstrainedProblem, n_clusters: int) -> None:
 
 def warn_of_sizes(affinity: Affinity, labels, n_clusters: int) -> None:
     """Warn if a fit is likely to have split a large cluster for want of normalisation."""
-    if affinity.is_even:
+    if affinity.is_normalized:
         return
     W = affinity.similarity
     if affinity.counts is not None:

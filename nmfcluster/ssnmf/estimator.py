@@ -23,7 +23,13 @@ from nmfcluster._utils.linalg import nnls_rows
 from nmfcluster._utils.progress import stage
 from nmfcluster._utils.storage import submatrix
 from nmfcluster._utils.validation import format_count, row_names
-from nmfcluster.affinity import MAKING, NAMES, Affinity, make_affinity, normalized
+from nmfcluster.affinity import (
+    AFFINITIES,
+    AFFINITY_PARAMETERS,
+    Affinity,
+    make_affinity,
+    normalize_similarity,
+)
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity.neighbors import are_few
 from nmfcluster.similarity.propagation import propagate_constraints
@@ -241,8 +247,11 @@ class SSNMFClusterer(NMFClusterer):
         "hard_must_link": ["boolean", StrOptions({"auto"})],
         "propagation": [StrOptions({"auto"}), FRACTION, None],
         "contradictions": [StrOptions({"raise", "warn", "ignore"})],
-        "affinity": [StrOptions(set(NAMES)), callable],
-        **{name: MAKING[name] for name in ("gamma", "n_neighbors", "normalize")},
+        "affinity": [StrOptions(set(AFFINITIES)), callable],
+        **{
+            name: AFFINITY_PARAMETERS[name]
+            for name in ("gamma", "n_neighbors", "normalize")
+        },
         "factorization": [StrOptions({"bi", "tri"})],
     }
 
@@ -452,7 +461,7 @@ class SSNMFClusterer(NMFClusterer):
             if self.normalize is not False:
                 # of few rows the diagonal counts, or what pairs raise counts for more
                 few = are_few(len(pairs), self.n_clusters)
-                W, _ = normalized(W, affinity.counts, few)
+                W, _ = normalize_similarity(W, affinity.counts, few)
         return replace(affinity, similarity=W), float(width)
 
     def _extend(self, X):

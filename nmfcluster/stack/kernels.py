@@ -12,7 +12,7 @@ from nmfcluster._compat import N_JOBS, StrOptions, TakesSparse, fit_context
 from nmfcluster._utils.parallel import one_blas_thread
 from nmfcluster._utils.storage import as_matrix, max_abs, minimum
 from nmfcluster._utils.validation import axis_positions, format_value
-from nmfcluster.affinity import MAKING, NAMES, make_affinity
+from nmfcluster.affinity import AFFINITIES, AFFINITY_PARAMETERS, make_affinity
 from nmfcluster.stack.container import SimilarityStack
 from nmfcluster.stack.parsing import (
     Source,
@@ -23,7 +23,7 @@ from nmfcluster.stack.parsing import (
     read_names,
 )
 
-_KERNELS = [name for name in NAMES if name not in ("auto", "precomputed")]
+_KERNELS = [name for name in AFFINITIES if name not in ("auto", "precomputed")]
 _OPTIONS = ("gamma", "n_neighbors", "normalize")  # of `make_affinity`
 # how little below 0 an entry counts as 0, in precisions of the largest entry of its block
 _ROUNDING = 1e3
@@ -112,7 +112,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernels": [StrOptions(set(_KERNELS)), callable, list],
-        **{name: MAKING[name] for name in _OPTIONS},
+        **{name: AFFINITY_PARAMETERS[name] for name in _OPTIONS},
         "n_jobs": N_JOBS,
     }
 

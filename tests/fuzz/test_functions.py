@@ -16,7 +16,7 @@ from fuzz.strategies import (
 from fuzz.verdict import REFUSED, fuzz, judged
 from hypothesis import strategies as st
 
-from nmfcluster.affinity import MAKING, make_affinity, path_kernel
+from nmfcluster.affinity import AFFINITY_PARAMETERS, make_affinity, path_kernel
 from nmfcluster.constraints import labels_of_sizes
 from nmfcluster.datasets import make_biclusters, make_nested_rings, make_partitions
 from nmfcluster.meta import assign
@@ -85,11 +85,15 @@ def test_base_partitions(table, changed, data):
         3,
         *CALLABLES,
     ),
-    st.lists(st.sampled_from([*sorted(MAKING), "n_jobs"]), unique=True, max_size=2),
+    st.lists(
+        st.sampled_from([*sorted(AFFINITY_PARAMETERS), "n_jobs"]),
+        unique=True,
+        max_size=2,
+    ),
     st.data(),
 )
 def test_make_affinity(table, affinity, changed, data):
-    kinds = {**MAKING, "n_jobs": [None]}
+    kinds = {**AFFINITY_PARAMETERS, "n_jobs": [None]}
     given = {name: drawn(data.draw, name, kinds[name]) for name in changed}
     X = table.build()
     made = judged(make_affinity, X, affinity, foreign="RBF" in repr(affinity), **given)
