@@ -17,7 +17,7 @@ def make_nested_rings(
     radii: tuple[float, ...] = (2.0, 3.5),
     noise: float = 0.1,
     random_state: Seed = None,
-):
+) -> tuple[np.ndarray, np.ndarray]:
     """Make points on rings around one centre, the toy data of Lange and Buhmann.
 
     A method that compares points by their distance alone finds halves of both rings. The
@@ -82,7 +82,7 @@ def make_partitions(
     noise: float = 0.2,
     missing: float = 0.0,
     random_state: Seed = None,
-):
+) -> tuple[np.ndarray, np.ndarray]:
     """Make noisy copies of one partition, with clusters renamed at random.
 
     Parameters
@@ -154,7 +154,7 @@ def make_biclusters(
     twins: bool = True,
     noise: float = 0.0,
     random_state: Seed = None,
-):
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Make nonnegative data of overlapping biclusters, after section 6 of Badea.
 
     A bicluster is a set of samples and a set of features. Where biclusters meet, they add up:
@@ -253,12 +253,14 @@ def make_biclusters(
     return X, W, H
 
 
-def _equal_labels(n_samples: int, n_clusters: int):
+def _equal_labels(n_samples: int, n_clusters: int) -> np.ndarray:
     """Return sorted labels of clusters whose sizes differ by one at most, the larger ones first."""
     return np.sort(np.arange(int(n_samples)) % int(n_clusters))
 
 
-def _make_blocks(shape, n_clusters: int, overlap: float, twins: bool):
+def _make_blocks(
+    shape, n_clusters: int, overlap: float, twins: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Return booleans of samples and of features in biclusters, (n_clusters, n) each."""
     if not isinstance(shape, tuple | list) or len(shape) != 2:
         raise TypeError(
@@ -296,7 +298,7 @@ def _make_blocks(shape, n_clusters: int, overlap: float, twins: bool):
     return rows, columns
 
 
-def _make_intervals(n: int, n_intervals: int, overlap: float):
+def _make_intervals(n: int, n_intervals: int, overlap: float) -> np.ndarray:
     """Cover 0 to n - 1 by intervals of one length, as rows of booleans.
 
     Neighbouring intervals overlap by a share of their length.

@@ -21,7 +21,7 @@ def make_programs(
     dispersion: float = 0.1,
     doublets: float = 0.0,
     random_state: Seed = None,
-):
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Make counts of cells by genes that are mixtures of gene expression programs.
 
     The means are those of a factorization, and counts vary around them as in single cells,
@@ -126,7 +126,7 @@ def make_signatures(
     burden: float = 2000.0,
     noise: float = 0.0,
     random_state: Seed = None,
-):
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Make counts of mutations by their kinds that signatures of their causes add up to.
 
     They have what makes real ones hard to find [1]_: signatures from a few channels, as of a single
@@ -206,7 +206,9 @@ def make_signatures(
     return X, W, H
 
 
-def _draw_dirichlet(concentration: float, size: int, rng: np.random.RandomState):
+def _draw_dirichlet(
+    concentration: float, size: int, rng: np.random.RandomState
+) -> np.ndarray:
     """Draw shares from a symmetric Dirichlet distribution.
 
     With a small concentration all gamma numbers may be 0, so one of them gets the smallest
@@ -217,7 +219,9 @@ def _draw_dirichlet(concentration: float, size: int, rng: np.random.RandomState)
     return shares / shares.sum()
 
 
-def _draw_counts(W, H, dispersion: float, rng: np.random.RandomState):
+def _draw_counts(
+    W: np.ndarray, H: np.ndarray, dispersion: float, rng: np.random.RandomState
+) -> np.ndarray:
     """Draw Poisson counts around W H; with a dispersion, from a negative binomial."""
     means = W @ H
     if dispersion:
