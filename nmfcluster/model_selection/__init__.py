@@ -1,12 +1,12 @@
 """Choice of parameters without true labels."""
 
 from nmfcluster.model_selection.choose import choose_n_clusters
-from nmfcluster.model_selection.constraint_scorers import (
+from nmfcluster.model_selection.scorers import (
     ConstraintScorer,
+    FullSampleSplit,
     HeldOutPairsScorer,
+    StabilityScorer,
 )
-from nmfcluster.model_selection.search import FullSampleSplit
-from nmfcluster.model_selection.stability import StabilityScorer
 from nmfcluster.model_selection.sweep import sweep_n_clusters
 
 __all__ = [

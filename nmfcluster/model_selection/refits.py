@@ -1,5 +1,6 @@
 """Refits of a clusterer to parts of the samples, and the labels that they assign."""
 
+from collections.abc import Callable
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from nmfcluster._compat import take_samples
 from nmfcluster._utils.labels import encode_labels
+from nmfcluster._utils.parallel import one_thread, run_calls, try_on_one_thread
 from nmfcluster._utils.storage import require_symmetric
 from nmfcluster._utils.validation import (
     canonical_csr,
@@ -240,6 +242,18 @@ def _require_all_samples(estimator, X, pairwise: str | None, advice: str) -> Non
 
 
 # --- refits and their labels -----------------------------------------------------------
+
+
+def try_calls(task: Callable[..., Any], common, calls, n_jobs: int | None):
+    """Return what a task returns for every call, or the error that it raises, see `run_calls`."""
+    # threads are set once for all calls, as setting them takes longer than some fits
+    with one_thread():
+        return run_calls(try_on_one_thread, (task, *common), calls, n_jobs)
+
+
+def first_error(outcomes) -> Exception | None:
+    """Return the first error among outcomes."""
+    return next((each for each in outcomes if isinstance(each, Exception)), None)
 
 
 def labels_by_refit(

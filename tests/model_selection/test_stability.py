@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 from nmfcluster import NMFConsensus, PairwiseConstraints, SSNMFClusterer
 from nmfcluster.datasets import make_partitions
 from nmfcluster.metrics.agreement import differing_share
-from nmfcluster.model_selection import FullSampleSplit, StabilityScorer, stability
+from nmfcluster.model_selection import FullSampleSplit, StabilityScorer, scorers
 
 KNOWN = PairwiseConstraints.from_labels(Y, n_pairs=300, random_state=0)
 ALL = FullSampleSplit()
@@ -167,7 +167,7 @@ def test_nearly_all_samples_in_one_cluster_are_no_better_than_chance(monkeypatch
     two = np.repeat([0, 1], [118, 2])[:, None]
     ratio = StabilityScorer(5, adjust="ratio")
     assert ratio(Told(two), NAMED) == 0
-    monkeypatch.setattr(stability, "_MAX_LARGEST_SHARE", 1.0)
+    monkeypatch.setattr(scorers, "_MAX_LARGEST_SHARE", 1.0)
     assert scorer(Told(table), NAMED)["stability_se"] > 0
     assert ratio(Told(two), NAMED) == 1
     assert ratio(Told(0 * two), NAMED) == 0  # chance does as well

@@ -1,0 +1,730 @@
+"""Scorers for scikit-learn's searches, without true labels, and the split for them."""
+
+from collections.abc import Callable, Iterator
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils import indexable
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from nmfcluster._compat import FRACTION, N_JOBS, Interval, StrOptions
+from nmfcluster._utils.validation import last_step, reorder_samples, row_names, warn
+from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.constraints.graph import split_pairs
+from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs
+from nmfcluster.model_selection.refits import (
+    Samples,
+    accepts_fit_param,
+    check_symmetric,
+    count_entries,
+    get_n_samples,
+    labels_by_refit,
+    read_samples,
+    refit,
+    training_labels,
+    try_calls,
+)
+
+# mean share of the samples in the largest cluster above which the score is that of chance
+_MAX_LARGEST_SHARE = 0.95
+_NAME = "constraints"  # the argument of `fit`
+_HOW_TO_PASS = (
+    "needs constraints: give a PairwiseConstraints as y too, search.fit(X, pairs, "
+    "constraints=pairs), or enable metadata routing"
+)
+#: constraints of the parameters of `RefitScorer`
+REFIT_PARAMETERS: dict[str, list[Any]] = {
+    "details": ["boolean"],
+    "fit_params": [dict, None],
+    "n_jobs": N_JOBS,
+    "random_state": [Interval(Integral, 0, None, closed="left")],
+}
+
+
+class FullSampleSplit(BaseCrossValidator):
+    """A single split, whose training and test sets hold all samples.
+
+    For ``cv=`` of scikit-learn's searches with scorers that draw samples themselves, as
+    `StabilityScorer` does. A precomputed similarity reaches the scorer whole.
+
+    Attributes
+    ----------
+    n_splits : int
+        1.
+
+    See Also
+    --------
+    StabilityScorer : Scores a clusterer on the samples that it was fitted on.
+
+    Examples
+    --------
+    >>> from nmfcluster.model_selection import FullSampleSplit
+    >>> list(FullSampleSplit().split([[1.0], [2.0], [3.0]]))
+    [(array([0, 1, 2]), array([0, 1, 2]))]
+    """
+
+    n_splits = 1
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Return the one split.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, ...)
+            Samples.
+        y : object
+            Ignored.
+        groups : object
+            Ignored.
+
+        Yields
+        ------
+        train, test : ndarray of shape (n_samples,), int
+            All indices, twice.
+        """
+        n_samples = get_n_samples(indexable(X)[0])
+        yield np.arange(n_samples), np.arange(n_samples)
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of splits.
+
+        Parameters
+        ----------
+        X, y, groups : object
+            Ignored.
+
+        Returns
+        -------
+        int
+            1.
+        """
+        return self.n_splits
+
+
+class RoutedScorer(BaseEstimator):
+    """A scorer that requests metadata by scikit-learn's metadata routing."""
+
+    _metadata: ClassVar[tuple[str, ...]] = ("constraints",)
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return the metadata that the scorer requests by scikit-learn's metadata routing.
+
+        Returns
+        -------
+        MetadataRequest
+            Constraints, and sample weights if the scorer refits the estimator. Whether they are
+            passed to `fit` depends on what the estimator requests.
+        """
+        request = MetadataRequest(owner=type(self).__name__)
+        for name in self._metadata:
+            request.score.add_request(param=name, alias=True)
+        return request
+
+
+class ConstraintScorer(RoutedScorer):
+    """Score a clusterer by the constraints among samples that it was not fitted to.
+
+    For ``scoring=`` of scikit-learn's searches. `predict` is called on the test part of a split.
+    The score is the share of satisfied constraints among those with both samples in that part. It
+    is the mean of the shares of must-links and of cannot-links, as with many clusters most
+    cannot-links are satisfied by chance. It selects `alpha`, `beta` and `n_clusters` without true
+    labels.
+
+    The scorer needs the constraints of the test part. With metadata routing enabled they are passed
+    as ``constraints=``. Without, pass them a second time as `y`:
+    ``search.fit(X, pairs, constraints=pairs)``. Estimators of this package ignore `y`.
+
+    See Also
+    --------
+    HeldOutPairsScorer : Holds out pairs instead of samples: for few pairs.
+    nmfcluster.constraints.PairwiseConstraints : The constraints, split with the samples.
+
+    Notes
+    -----
+    K-fold splits keep only 1/k^2 of the pairs inside a test part. ``ShuffleSplit(test_size=0.5)``
+    keeps a quarter; `GroupKFold` with ``groups=pairs.components()`` keeps every must-link whole.
+
+    If the constraints do not allow an `n_clusters`, the fit fails and the score is NaN. With
+    ``contradictions="ignore"`` in the estimator it is scored like others. A search also turns any
+    other error into NaN. Use ``error_score="raise"`` if no candidate should fail.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV, ShuffleSplit
+    >>> from nmfcluster import PairwiseConstraints, SSNMFClusterer
+    >>> from nmfcluster.model_selection import ConstraintScorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pairs = PairwiseConstraints.from_labels(y, n_pairs=300, random_state=0)
+    >>> search = GridSearchCV(
+    ...     SSNMFClusterer(n_clusters=3, random_state=0),
+    ...     {"n_clusters": [3, 4, 5]},
+    ...     scoring=ConstraintScorer(),
+    ...     cv=ShuffleSplit(5, test_size=0.5, random_state=0),
+    ... )
+    >>> search.fit(X, pairs, constraints=pairs).best_params_
+    {'n_clusters': 3}
+    """
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        constraints: PairwiseConstraints | None = None,
+    ) -> float:
+        """Return the share of satisfied constraints, as the mean over both kinds.
+
+        Parameters
+        ----------
+        estimator : fitted estimator with `predict`
+        X : array-like of shape (n_samples, n_features)
+            Samples to predict.
+        y : PairwiseConstraints or None, default=None
+            The constraints among these samples, where `constraints` is not given.
+        constraints : PairwiseConstraints, default=None
+            The constraints among these samples.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+
+        Raises
+        ------
+        TypeError
+            If no constraints are given.
+        ValueError
+            If there is no constraint among the samples.
+        """
+        pairs = y if constraints is None else constraints
+        if not isinstance(pairs, PairwiseConstraints):
+            raise TypeError(
+                f"ConstraintScorer {_HOW_TO_PASS}; got {type(pairs).__name__}."
+            )
+        satisfied = pairs.satisfied(estimator.predict(X))
+        shares = [kind.mean() for kind in satisfied if len(kind)]
+        if not shares:
+            raise ValueError(
+                f"no constraint has both of its samples among these {len(pairs)}: take "
+                "fewer, larger test parts, for example cv=ShuffleSplit(test_size=0.5)."
+            )
+        return float(np.mean(shares))
+
+
+class RefitScorer(RoutedScorer):
+    """A scorer for ``scoring=`` of scikit-learn's searches that refits a clusterer.
+
+    A subclass lists the details in `_details`, the score first, and computes them in `_score`.
+    """
+
+    _details: ClassVar[tuple[str, ...]]
+    _metadata = ("constraints", "sample_weight")
+    details: bool
+    fit_params: dict[str, Any] | None
+    n_jobs: int | None
+    random_state: int
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        constraints: PairwiseConstraints | None = None,
+        **metadata: Any,
+    ) -> Any:
+        """Return the score of an estimator.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted to all samples, as a search passes it, or not fitted.
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples, ...)
+            All samples. For a pairwise estimator, for example one with ``affinity="precomputed"``
+            or ``metric="precomputed"``, all similarities or distances.
+        y : object, default=None
+            Passed to `fit` of clones, cut like the samples.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Passed to `fit` of clones.
+        constraints : PairwiseConstraints, default=None
+            Passed to `fit` of clones.
+        **metadata : dict
+            Anything else with an entry for every sample, passed to `fit` of clones.
+
+        Returns
+        -------
+        float or dict
+            The score, or with `details` a dict of the score and its details. All are NaN if a clone
+            cannot be fitted.
+
+        Raises
+        ------
+        TypeError
+            If the estimator is of a kind that cannot be scored, or an argument of `fit` is passed
+            twice.
+        ValueError
+            If a parameter is not as described; if `X` does not hold all samples that the estimator
+            was fitted to, or is not symmetric for a pairwise estimator; if there are too few
+            samples; if `fit_params` are not aligned with the samples.
+
+        Warns
+        -----
+        FitFailedWarning
+            If a clone cannot be fitted.
+        """
+        self._validate_params()
+        name = type(self).__name__
+        (X,) = indexable(X)
+        named = {"sample_weight": sample_weight, "constraints": constraints}
+        advice = f"{name} needs all samples: give the search cv=FullSampleSplit()"
+        samples = read_samples(
+            estimator, X, y, named | metadata, self.fit_params or {}, advice
+        )
+        if samples.pairwise:
+            check_symmetric(samples.X, samples.pairwise, f"X ({advice})")
+        try:
+            values = self._score(estimator, samples)
+        except FitFailedWarning as warning:
+            warn(f"{name}: {warning}", FitFailedWarning)
+            values = [np.nan] * len(self._details)
+        if not self.details:
+            return values[0]
+        return dict(zip(self._details, values, strict=True))
+
+    def _score(self, estimator, samples: Samples) -> list[float]:
+        """Return the score and the other details; raise FitFailedWarning if a refit fails."""
+        raise NotImplementedError
+
+    def _run_refits(
+        self, task: Callable[..., Any], common, calls, noun: str, suffix: str = ""
+    ):
+        """Return the results of a task for every call, each with a random generator of its own.
+
+        `noun` and `suffix` are put before and after the number of the first call that failed.
+        """
+        seed = int(self.random_state)
+        calls = [
+            (*call, np.random.default_rng((seed, i))) for i, call in enumerate(calls)
+        ]
+        results = try_calls(task, common, calls, self.n_jobs)
+        for i, result in enumerate(results):
+            if isinstance(result, Exception):
+                raise FitFailedWarning(
+                    f"{noun} {i} of {len(results)}{suffix} failed; the score is nan. "
+                    f"{type(result).__name__}: {result}"
+                )
+        return results
+
+    def _accept_sample_weight(self) -> bool:
+        return True  # searches of scikit-learn >= 1.7 call this
+
+
+class StabilityScorer(RefitScorer):
+    r"""Score a clusterer by the stability of its clusters under subsampling.
+
+    For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. Clones of the
+    estimator are fitted to random subsamples, and each predicts the clusters of all samples. The
+    score is high if they agree more than by chance,
+
+    .. math:: \bar c - \bar d ,
+
+    where d is the share of samples that two clones place differently, the `disagreement` of eq. 9
+    of [1]_, as a mean over all pairs of clones, and c is the same after the labels of each clone
+    have been shuffled. It selects `n_clusters`, or any other parameter of any clusterer, without
+    true labels.
+
+    Parameters
+    ----------
+    n_subsamples : int, default=20
+        Number of subsamples, 3 at least.
+    subsample_size : float or int, default=0.2
+        Samples in a subsample: a share of all samples between 0 and 1, or a number. The number by
+        a share is rounded.
+    adjust : {"difference", "ratio"}, default="difference"
+        How d is compared with chance. "difference": c - d. "ratio": 1 - d / c, as in [2]_, but
+        with labels shuffled within each solution.
+    details : bool, default=False
+        Whether to return a dict of the score and its details, for searches with
+        ``refit="stability"`` or a function of `cv_results_`, which then holds
+        "mean_test_stability", "mean_test_stability_se" and so on.
+    fit_params : dict, default=None
+        Arguments of `fit` besides `X` and `y`, such as ``{"constraints": pairs}``, with one entry
+        for each sample, cut like the samples. Not for arguments that metadata routing passes.
+    n_jobs : int, default=None
+        Number of parallel fits. Use this or `n_jobs` of the search, not both.
+    random_state : int, default=0
+        Determines the subsamples. It has to be an integer, so that all candidates of a search are
+        scored on the same subsamples.
+
+    See Also
+    --------
+    FullSampleSplit : The split for it.
+    nmfcluster.metrics.clustering_accuracy : 1 less the disagreement of two clusterings.
+    nmfcluster.display.StabilityDisplay : Draws what a search found.
+
+    Notes
+    -----
+    With `details` the score is a dict of
+
+    - "stability", the score, and "stability_se", its standard error over subsamples;
+    - "disagreement", the mean d, and "disagreement_se"; "chance", the mean c;
+    - "largest_share" and "smallest_share" of samples in a cluster, and "n_clusters", the number of
+      clusters that are not empty, as means over the clones.
+
+    The score is at most 0, that of chance, if the largest cluster holds more than 95 % of the
+    samples on average, as a single cluster is perfectly stable and useless. With an estimator
+    without `predict`, a sample is assigned to the cluster of the nearest, or most similar, sample
+    of the subsample.
+
+    A candidate costs B fits of a subsample, B predictions of all samples, the fit of the search
+    itself to all samples, and B (B - 1) matchings in O(n + k^3).
+
+    The difference c - d is the default because, on Gaussian blobs, a number of clusters that joins
+    neighbours is often as stable as the right one, with d near 0 for both. The ratio is then 1 for
+    both, and the difference is larger for more clusters. Subsamples of a fifth, the size in [1]_,
+    distinguished numbers of clusters no worse than halves, the size in [2]_, with the difference,
+    and better with the ratio. For other parameters than `n_clusters`, "ratio" does not prefer
+    clusters of equal sizes.
+
+    If `random_state` of the estimator, or of a step in it, is None, every clone gets a seed of its
+    own; an integer is kept. A fit uses one thread, so that the score does not depend on `n_jobs`.
+    If a clone cannot be fitted, the score and every detail are NaN, and a warning says why.
+
+    A search turns any error into a score of NaN and a warning, even if the scorer was used wrongly.
+    Use ``error_score="raise"`` to see errors. Among equal scores a search selects the first.
+
+    References
+    ----------
+    .. [1] T. Lange, J. M. Buhmann. Fusion of similarity data in clustering. NIPS 18, 2005.
+    .. [2] T. Lange, M. L. Braun, V. Roth, J. M. Buhmann. Stability-based model selection.
+       NIPS 15, 2003.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
+    >>> X, _ = make_blobs(200, centers=4, random_state=1)
+    >>> search = GridSearchCV(
+    ...     KMeans(n_init=3, random_state=0),
+    ...     {"n_clusters": [2, 3, 4, 5, 6]},
+    ...     scoring=StabilityScorer(),
+    ...     cv=FullSampleSplit(),
+    ...     error_score="raise",
+    ... )
+    >>> search.fit(X).best_params_
+    {'n_clusters': 4}
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_subsamples": [Interval(Integral, 3, None, closed="left")],
+        "subsample_size": [FRACTION, Interval(Integral, 2, None, closed="left")],
+        "adjust": [StrOptions({"difference", "ratio"})],
+        **REFIT_PARAMETERS,
+    }
+    _details = (
+        "stability",
+        "stability_se",
+        "disagreement",
+        "disagreement_se",
+        "chance",
+        "largest_share",
+        "smallest_share",
+        "n_clusters",
+    )
+
+    def __init__(
+        self,
+        n_subsamples: int = 20,
+        *,
+        subsample_size: float | int = 0.2,
+        adjust: str = "difference",
+        details: bool = False,
+        fit_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.n_subsamples = n_subsamples
+        self.subsample_size = subsample_size
+        self.adjust = adjust
+        self.details = details
+        self.fit_params = fit_params
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _score(self, estimator, samples: Samples) -> list[float]:
+        _warn_of_lost_constraints(type(self).__name__, estimator, samples.fit_params)
+        n_samples = count_entries(samples.X)
+        size = self.subsample_size
+        count = int(size) if isinstance(size, Integral) else round(size * n_samples)
+        if not 2 <= count < n_samples:
+            raise ValueError(
+                f"subsample_size={size} takes {count} of {n_samples} samples; it must take "
+                "at least 2, and fewer than all."
+            )
+        fits = self._run_refits(
+            labels_by_refit,
+            common=(samples, count, None, estimator),
+            calls=[()] * self.n_subsamples,
+            noun="subsample",
+            suffix=f", with {count} of {n_samples} samples",
+        )
+        labellings = np.stack([labels for labels, _ in fits])
+        rng = np.random.default_rng(int(self.random_state))
+        shuffled = np.stack([rng.permutation(labels) for labels in labellings])
+        D = disagreements(labellings)
+        C = disagreements(shuffled)
+        stability, stability_se = jackknife(self._adjusted, D, C)
+
+        # shares of the samples in each cluster
+        shares = [np.bincount(labels[labels >= 0]) / n_samples for labels in labellings]
+        largest = float(np.mean([sizes.max(initial=0) for sizes in shares]))
+        smallest = [sizes.min() if len(sizes) else 0 for sizes in shares]
+        if largest > _MAX_LARGEST_SHARE:
+            stability = min(stability, 0.0)
+            stability_se = 0.0
+        return [
+            stability,
+            stability_se,
+            *jackknife(mean_of_pairs, D),
+            mean_of_pairs(C),
+            largest,
+            float(np.mean(smallest)),
+            float(np.mean([len(sizes) for sizes in shares])),
+        ]
+
+    def _adjusted(self, D, C) -> float:
+        """Return the score by the disagreements of all pairs of clones, and by chance."""
+        d = mean_of_pairs(D)
+        c = mean_of_pairs(C)
+        return c - d if self.adjust == "difference" or c == 0 else 1 - d / c
+
+
+def _warn_of_lost_constraints(name: str, estimator, fit_params) -> None:
+    """Warn if the estimator was fitted under constraints that its clones are not passed."""
+    pairs = getattr(last_step(estimator)[1], "constraints_", None)
+    if not isinstance(pairs, PairwiseConstraints) or not pairs.n_pairs:
+        return
+    if not any(key.endswith("constraints") for key in fit_params):
+        warn(
+            f"{name} scores copies without the constraints that the estimator was fitted "
+            "under: give them as fit_params={'constraints': pairs}, or enable metadata "
+            "routing."
+        )
+
+
+class HeldOutPairsScorer(RefitScorer):
+    r"""Score a clusterer by the constraints that are held out from its fit.
+
+    For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. The pairs are split
+    into folds. For each fold a clone of the estimator is fitted to all samples under the pairs of
+    the other folds, and its clusters are tested on the pairs of this fold. The score is
+
+    .. math:: \tfrac12 \left( \frac{\sum_{p \in M} w_p s_p}{\sum_{p \in M} w_p}
+        + \frac{\sum_{p \in C} w_p s_p}{\sum_{p \in C} w_p} \right) ,
+
+    with the must-links M, the cannot-links C, their weights w, and s the share of the folds that
+    hold a pair out in which it is satisfied. Both kinds have equal weight, as with many clusters
+    most cannot-links are satisfied by chance. It selects `alpha`, `beta`, `n_neighbors` or an
+    affinity without true labels, by fits to all samples.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, 2 at least: a fit keeps a share of 1 - 1 / `n_splits` of the pairs, and
+        fewer of those of a group that must-links join, as the notes say. With more folds the score
+        depends less on chance.
+    details : bool, default=False
+        Whether to return a dict of the score and its details, for searches with
+        ``refit="satisfaction"``.
+    fit_params : dict, default=None
+        Arguments of `fit` besides `X` and `y`, with one entry for each sample. Not for arguments
+        that metadata routing passes.
+    n_jobs : int, default=None
+        Number of parallel fits. Use this or `n_jobs` of the search, not both.
+    random_state : int, default=0
+        Determines the folds. It has to be an integer, so that all candidates of a search are scored
+        on the same folds.
+
+    See Also
+    --------
+    FullSampleSplit : The split for it.
+    ConstraintScorer : Holds out samples, and so scores predictions for new ones.
+    nmfcluster.constraints.PairwiseConstraints : The constraints.
+
+    Notes
+    -----
+    The scorer needs the constraints. With metadata routing enabled they are passed as
+    ``constraints=``. Without, pass them a second time as `y`,
+    ``search.fit(X, pairs, constraints=pairs)``, or as ``fit_params={"constraints": pairs}``. Such a
+    `y` is not passed to `fit`, and is not used if constraints are also passed by name.
+
+    A pair that the kept pairs imply would always be satisfied if must-links are hard, and would not
+    be informative. Pairs are therefore held out together with all pairs that imply them. For a
+    group that must-links connect, a fold cuts some links of a random spanning tree, keeps no
+    must-link between two pieces, and tests whether the pieces are in one cluster again.
+
+    Constraints whose samples have names are put into the order of `X`, as by `fit`.
+
+    With `details` the score is a dict of "satisfaction", the score, and "satisfaction_se", its
+    standard error as if pairs were drawn one by one; of the shares "must_link" and "cannot_link" of
+    satisfied pairs, NaN if there are none; and of "n_pairs", the number of pairs that were held
+    out. If there are pairs of one kind only, the score is their share.
+
+    A candidate costs `n_splits` fits, and that of the search itself. If `random_state` of the
+    estimator is None, every clone gets a seed of its own. A fit uses one thread, so that the score
+    does not depend on `n_jobs`. If a clone cannot be fitted, the score and every detail are NaN,
+    and a warning says why.
+
+    Among equal scores a search selects the first: put your default first in the grid.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from nmfcluster import PairwiseConstraints, SSNMFClusterer
+    >>> from nmfcluster.model_selection import FullSampleSplit, HeldOutPairsScorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pairs = PairwiseConstraints.from_labels(y, n_pairs=100, random_state=0)
+    >>> search = GridSearchCV(
+    ...     SSNMFClusterer(n_clusters=3, random_state=0),
+    ...     {"affinity": ["nearest_neighbors", "rbf"]},
+    ...     scoring=HeldOutPairsScorer(),
+    ...     cv=FullSampleSplit(),
+    ... )
+    >>> search.fit(X, pairs, constraints=pairs).best_params_
+    {'affinity': 'nearest_neighbors'}
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_splits": [Interval(Integral, 2, None, closed="left")],
+        **REFIT_PARAMETERS,
+    }
+    _details = (
+        "satisfaction",
+        "satisfaction_se",
+        "must_link",
+        "cannot_link",
+        "n_pairs",
+    )
+
+    def __init__(
+        self,
+        n_splits: int = 5,
+        *,
+        details: bool = False,
+        fit_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.n_splits = n_splits
+        self.details = details
+        self.fit_params = fit_params
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _score(self, estimator, samples: Samples) -> list[float]:
+        name, pairs, samples = _without_constraints(estimator, samples)
+        if not pairs.n_pairs:
+            raise ValueError("constraints must hold at least one pair, got none.")
+        pairs = reorder_samples(row_names(samples.X), pairs, _NAME)
+        rng = np.random.default_rng(int(self.random_state))
+        folds = list(split_pairs(pairs, int(self.n_splits), rng))
+        satisfied = self._run_refits(
+            _satisfied_by_refit,
+            common=(estimator, samples, name, pairs),
+            calls=[(kept,) for kept, _ in folds],
+            noun="fold",
+        )
+
+        # the share of the weight of held-out pairs that is satisfied, for each kind
+        shares = np.full(2, np.nan)
+        variances = np.zeros(2)
+        n_pairs = 0
+        kinds = (pairs.must_link_weights, pairs.cannot_link_weights)
+        for kind, weights in enumerate(kinds):
+            is_held_out = np.stack([held_out[kind] for _, held_out in folds])
+            is_satisfied = np.stack([by_fold[kind] for by_fold in satisfied])
+            times = is_held_out.sum(axis=0)
+            is_known = times > 0  # other pairs may imply a pair in every fold
+            if is_known.any():
+                rate = (is_held_out & is_satisfied).sum(axis=0)[is_known] / times[
+                    is_known
+                ]
+                weights = weights[is_known]
+                share = np.average(rate, weights=weights)
+                shares[kind] = share
+                # as if pairs were drawn one by one
+                variances[kind] = weights**2 @ (rate - share) ** 2 / weights.sum() ** 2
+                n_pairs += len(rate)
+        return [
+            float(np.nanmean(shares)),  # both kinds have equal weight
+            float(np.sqrt(variances.sum())) / np.isfinite(shares).sum(),
+            *shares.tolist(),
+            float(n_pairs),
+        ]
+
+
+def _satisfied_by_refit(
+    estimator,
+    samples: Samples,
+    name: str,
+    pairs: PairwiseConstraints,
+    kept: PairwiseConstraints,
+    rng: np.random.Generator,
+):
+    """Return which of all pairs a clone satisfies that is fitted under the kept pairs."""
+    fit_params = {**samples.fit_params, name: kept}
+    model = refit(estimator, samples.X, samples.y, fit_params, rng)
+    return pairs.satisfied(training_labels(model, samples.X))
+
+
+def _without_constraints(
+    estimator, samples: Samples
+) -> tuple[str, PairwiseConstraints, Samples]:
+    """Return the name that `fit` takes constraints by, these, and samples without them."""
+    y = samples.y
+    constraints = {
+        name: value
+        for name, value in samples.fit_params.items()
+        if isinstance(value, PairwiseConstraints)
+    }
+    fit_params = {
+        name: value
+        for name, value in samples.fit_params.items()
+        if name not in constraints
+    }
+    if isinstance(y, PairwiseConstraints):
+        constraints = constraints or {_NAME: y}
+    if len(constraints) != 1:
+        names = " and ".join(sorted(constraints))
+        got = f"those of {names}" if constraints else "none"
+        raise TypeError(f"HeldOutPairsScorer {_HOW_TO_PASS}, once; got {got}.")
+    [(name, pairs)] = constraints.items()
+    if isinstance(y, PairwiseConstraints):
+        if y != pairs:
+            raise ValueError(
+                f"y and {name} must be the same constraints where both are given, got "
+                f"{y} and {pairs}: give one of them alone."
+            )
+        y = None
+    prefix, step = last_step(estimator)
+    if name == _NAME and not get_config()["enable_metadata_routing"]:
+        name = prefix + _NAME  # as a pipeline takes it
+    if name in (_NAME, prefix + _NAME) and not accepts_fit_param(step, _NAME):
+        raise TypeError(
+            "estimator must have a method fit that takes constraints; that of "
+            f"{type(step).__name__} does not."
+        )
+    return name, pairs, samples._replace(y=y, fit_params=fit_params)
