@@ -29,8 +29,12 @@ from nmfcluster._utils.validation import (
     read_matrix,
 )
 from nmfcluster.similarity import Explicit, Factored, Similarity
-from nmfcluster.similarity.landmarks import Landmarks
-from nmfcluster.similarity.neighbors import NeighborGraph, are_few, few_enough
+from nmfcluster.similarity.neighbors import (
+    Landmarks,
+    NeighborGraph,
+    has_small_clusters,
+    suits_neighbor_graph,
+)
 from nmfcluster.similarity.operators import N_SAMPLED_ENTRIES
 
 __all__ = ["make_affinity", "path_kernel"]
@@ -284,7 +288,7 @@ def make_affinity(
     X = read_matrix(columns_in_row_order(X, "X") if affinity == "precomputed" else X)
     name = affinity if isinstance(affinity, str) else "callable"
     if name == "auto":
-        name = "nearest_neighbors" if few_enough(X) else "landmarks"
+        name = "nearest_neighbors" if suits_neighbor_graph(X) else "landmarks"
     # divide features whose powers cannot be held
     exponent = None
     if name in _MAX_POWERS:
@@ -370,7 +374,7 @@ def _is_to_normalize(name: str, X, W: Similarity, n_clusters: int | None) -> boo
     """Return whether no similarity is negative, and one row cannot be a cluster of a kernel."""
     if name == "landmarks":
         return False  # rows sum to 1
-    if name != "nearest_neighbors" and are_few(X.shape[0], n_clusters):
+    if name != "nearest_neighbors" and has_small_clusters(X.shape[0], n_clusters):
         return False
     if isinstance(W, Explicit):
         return W.is_nonnegative()

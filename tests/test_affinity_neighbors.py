@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from nmfcluster import affinity
 from nmfcluster.affinity import make_affinity
 from nmfcluster.similarity import NeighborGraph, neighbors
-from nmfcluster.similarity.neighbors import few_enough
+from nmfcluster.similarity.neighbors import suits_neighbor_graph
 
 
 @pytest.mark.parametrize("k", [1, 5, 24, 400])
@@ -90,11 +90,11 @@ def test_samples_that_coincide_are_like_themselves():
 def test_many_copies_of_rows_have_some_partners_and_as_large_sums(monkeypatch):
     X = np.repeat(whole_numbers(12), 30, axis=0)[:-7]
     whole = NeighborGraph(X, 4).array
-    monkeypatch.setattr(neighbors, "_ENTRIES", 1_000)
+    monkeypatch.setattr(neighbors, "_MAX_ENTRIES", 1_000)
     for most in (30, 1_000):  # partners: all
-        monkeypatch.setattr(neighbors, "_PARTNERS", most)
+        monkeypatch.setattr(neighbors, "_N_PARTNERS", most)
         assert_allclose(NeighborGraph(X, 4).array.toarray(), whole.toarray())
-    monkeypatch.setattr(neighbors, "_PARTNERS", 3)
+    monkeypatch.setattr(neighbors, "_N_PARTNERS", 3)
     some = NeighborGraph(X, 4).array
     assert some.nnz < whole.nnz / 4
     assert_array_equal((some - some.T).toarray(), 0)
@@ -154,10 +154,13 @@ def test_an_outlier_keeps_its_neighbours(dtype):
 
 def test_the_default_is_a_graph_of_few_samples_and_landmarks_of_many(monkeypatch):
     for limit, make in ((3_000, np.empty), (10_000, sp.csr_array)):
-        assert [few_enough(make((limit + more, 1))) for more in (0, 1)] == [True, False]
+        assert [suits_neighbor_graph(make((limit + more, 1))) for more in (0, 1)] == [
+            True,
+            False,
+        ]
     X = samples()
     for few, name in ((True, "nearest_neighbors"), (False, "landmarks")):
-        monkeypatch.setattr(affinity, "few_enough", lambda X, few=few: few)
+        monkeypatch.setattr(affinity, "suits_neighbor_graph", lambda X, few=few: few)
         found, same = make_affinity(X), make_affinity(X, name)
         assert found.name == same.name == name
         assert_array_equal(found.similarity.toarray(), same.similarity.toarray())

@@ -25,8 +25,7 @@ from nmfcluster._utils.storage import (
 )
 from nmfcluster._utils.validation import make_rng
 from nmfcluster.similarity import Explicit
-from nmfcluster.similarity.landmarks import Landmarks
-from nmfcluster.similarity.neighbors import FEWEST, of_a_cluster
+from nmfcluster.similarity.neighbors import Landmarks, default_n_neighbors
 
 # share of the samples in the graph of a run, so that the graphs of two runs differ
 _GRAPH_SHARE = 0.7
@@ -313,7 +312,7 @@ class GraphSpectral(_Spectral):
         drawn = np.sort(rng.permutation(n_distinct)[:size])
         points = X[order.distinct[drawn]]
         # join each to its nearest: fewer where clusters, or all samples, are few
-        usual = min(max(of_a_cluster(size, self.n_clusters), FEWEST), size // 3)
+        usual = min(default_n_neighbors(size, self.n_clusters), size // 3)
         n_neighbors = min(self.n_neighbors, usual) if size > self.n_clusters else 0
         search = NearestNeighbors(n_neighbors=n_neighbors + 1)  # with the sample itself
         nearest = search.fit(points).kneighbors_graph(points)

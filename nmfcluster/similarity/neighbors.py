@@ -1,88 +1,109 @@
-"""Similarities between near samples alone: a sparse graph, and links between its parts."""
+"""Similarities of neighbours: a sparse graph of them, and walks by way of nearest landmarks."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import NearestNeighbors
 
 from nmfcluster._utils import storage
+from nmfcluster._utils.linalg import map_blocks
 from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.parallel import one_thread
-from nmfcluster._utils.validation import warn
+from nmfcluster._utils.validation import make_rng, warn
+from nmfcluster.similarity.operators import Factored
 
-_SOME = 10  # neighbours of a row where there are rows enough
-FEWEST = 3  # neighbours: with two, rows of one cluster often fall into chains
-_OF_A_CLUSTER = (
-    0.75  # of its mean size: those of a row in a small cluster are not all others
-)
-_MOST_TIED = 4  # times as many neighbours, where several are as far as the last
-_TIED = 1 + 1e-6  # times as far is as far: more than what distances are rounded by
-_LEAST_SCALE = 0.3  # of the mean: best mean of 31 sets, .1 to .6 hardly change it
-_FARTHEST = 60.0  # exponent of a neighbour's weight: beyond, it would be 0 in float32
-_APART = 30.0  # exponent from which on neighbours are no more joined than parts are
-_ISLANDS, _MANY = (
-    5,
-    50,
-)  # parts, a cluster and at all: 31 sets have one more than clusters at most
-_ENTRIES = (
-    2**24
-)  # of a graph of samples: 200 MB, from which on those of equal rows are thinned
-_PARTNERS = (
-    10  # copies of a row that one of another is joined to, where all are too many
-)
+# neighbours of a row, by default
+_N_NEIGHBORS = 10
+# the fewest neighbours by default: with two, rows of one cluster often form chains
+_MIN_NEIGHBORS = 3
+# neighbours as a share of the mean size of small clusters, so that other clusters are left out
+_CLUSTER_SHARE = 0.75
+# times K neighbours are searched at most, where several are as far as the K-th
+_MAX_TIE_FACTOR = 4
+# relative distance up to which neighbours are as far as the K-th: above rounding
+_TIE_RATIO = 1 + 1e-6
+# smallest scale relative to the mean: best mean of 31 data sets; 0.1 to 0.6 hardly change it
+_MIN_SCALE = 0.3
+# largest exponent of a neighbour's weight: above, the weight would be 0 in float32
+_MAX_EXPONENT = 60.0
+# exponent above which neighbours are not connected when components are counted
+_CONNECTED_EXPONENT = 30.0
+# a warning is given above so many components, a cluster and in all: on 31 data sets there was at
+# most one component more than clusters
+_MANY_PARTS_PER_CLUSTER = 5
+_MANY_PARTS = 50
+# entries of a graph of samples (200 MB), above which those of equal rows are thinned
+_MAX_ENTRIES = 2**24
+# copies of a row that one of another row is joined to when entries are thinned
+_N_PARTNERS = 10
+# samples of a component whose neighbours are searched for a link: more find hardly nearer ones
+_N_LINK_CANDIDATES = 100
+# steps of k-means: landmarks need not have converged
+_N_KMEANS_STEPS = 5
+# samples farther from their nearest landmark than this multiple of the median do not count in the
+# common width
+_MAX_DISTANCE_RATIO = 50.0
+# samples whose distances determine the common width: a mean of 10,000 distances
+_N_WIDTH_SAMPLES = 2_000
 
 
-def few_enough(X: Any) -> bool:
+def suits_neighbor_graph(X) -> bool:
     """Return whether a graph of neighbours of samples is likely to be connected, and found soon.
 
-    Of more samples in few dimensions it mostly falls into parts. Of more that are sparse, such as
-    texts, the search takes too long: O(n^2).
+    Graphs of more samples in few dimensions mostly fall into parts. With more sparse samples, such
+    as texts, the search takes too long: O(n^2).
     """
     return X.shape[0] <= (10_000 if storage.is_sparse(X) else 3_000)
 
 
-def of_a_cluster(n_rows: int, n_clusters: int) -> int:
-    """Return three quarters of the rows of a cluster, on average, and at most 10."""
-    return min(int(_OF_A_CLUSTER * n_rows / n_clusters), _SOME)
+def default_n_neighbors(n_rows: int, n_clusters: int) -> int:
+    """Return three quarters of the mean number of rows of a cluster, from 3 to 10."""
+    share = int(_CLUSTER_SHARE * n_rows / n_clusters)
+    return max(min(share, _N_NEIGHBORS), _MIN_NEIGHBORS)
 
 
-def are_few(n_rows: int, n_clusters: int | None) -> bool:
-    """Return whether clusters have fewer than 14 rows, so that one row may be one."""
-    return n_clusters is not None and of_a_cluster(n_rows, n_clusters) < _SOME
+def has_small_clusters(n_rows: int, n_clusters: int | None) -> bool:
+    """Return whether clusters have fewer than 14 rows on average, so that one row may be one."""
+    if n_clusters is None:
+        return False
+    return default_n_neighbors(n_rows, n_clusters) < _N_NEIGHBORS
 
 
 class NeighborGraph:
     r"""A graph of the nearest neighbours of samples, with weights by local scales.
 
-    Neighbours are looked for among the rows that differ. Where one of i and j is among the K
-    nearest of the other, or as near as the last of these, their similarity is
+    Neighbours are searched among the distinct rows. Where one of i and j is among the K nearest of
+    the other, or as near as the last of these, their similarity is
     :math:`\exp(-\|x_i - x_j\|^2 / (s_i s_j))`, or exp(-60) if that is larger; elsewhere it is 0.
     :math:`s_i` is the distance from i to the K-th of its neighbours [1]_. Equal rows have the
-    similarity 1, and so has a sample to itself: it can be a cluster.
+    similarity 1, and so has a sample with itself, so that it can be a cluster.
 
     Parameters
     ----------
     X : {ndarray, sparse matrix} of shape (n_samples, n_features)
     n_neighbors : int, default=None
-        K, of at most all others. None: 10, or of fewer than 14 different rows a cluster three
+        K, at most all other rows. None: 10, or with fewer than 14 distinct rows a cluster three
         quarters of their number, but at least 3.
     n_jobs : int, default=None
-        Number of jobs that look for neighbours.
+        Number of jobs that search neighbours.
     max_parts : int, default=None
-        How many clusters are wanted, or into how many parts that nothing connects the graph may
-        fall. Where there are more, the smaller ones are linked to the samples nearest to them, so
-        that none is left alone; a similarity below exp(-30) connects nothing then. Of fewer than 14
-        different rows a part, no :math:`s_i` is above the longest step that so many clusters of
-        single linkage have inside: what is far for all is then far for a row with few others near.
-        None: any number.
+        Number of clusters wanted: the largest number of connected components that the graph may
+        have. If there are more, the smaller ones are linked to the samples nearest to them, so
+        that none is isolated; a similarity below exp(-30) then connects nothing. With fewer than 14
+        distinct rows a component, no :math:`s_i` is above the longest step inside of so many
+        clusters of single linkage, so that rows with few others near them are not joined to rows
+        that are far by the measure of all others. None: any number.
 
     Attributes
     ----------
     array : csr_array of shape (n_samples, n_samples)
-        The similarities. With many copies of rows, so that more than 2^24 would be stored, a copy
-        is joined to some of those of another row, in proportion more.
+        The similarities. Where rows have so many copies that more than 2^24 entries would be
+        stored, a copy is joined to some of those of another row, with larger weights in proportion.
 
     References
     ----------
@@ -113,92 +134,92 @@ class NeighborGraph:
         max_parts: int | None = None,
     ) -> None:
         order = canonical_order(X)
-        n, self._n_parts = (
-            len(order.distinct),
-            None if max_parts is None else int(max_parts),
-        )
-        #: the rows that differ, and which of them every sample has
-        self._X, self._row = X, np.arange(n)
+        n = len(order.distinct)
+        if max_parts is not None:
+            max_parts = int(max_parts)
+        #: the distinct rows, and the row of every sample
+        self._X = X
+        self._row = np.arange(n)
         if n < X.shape[0]:
-            self._X, self._row = X[order.distinct], order.distinct_inverse
+            self._X = X[order.distinct]
+            self._row = order.distinct_inverse
         if n_neighbors is None:
-            n_neighbors = (
-                _SOME if max_parts is None else max(of_a_cluster(n, max_parts), FEWEST)
-            )
+            n_neighbors = _N_NEIGHBORS
+            if max_parts is not None:
+                n_neighbors = default_n_neighbors(n, max_parts)
         self._K = min(int(n_neighbors), n - 1)
-        self._search = NearestNeighbors(n_neighbors=max(self._K, 1), n_jobs=n_jobs).fit(
-            self._X
-        )
+        self._search = NearestNeighbors(n_neighbors=max(self._K, 1), n_jobs=n_jobs)
+        self._search.fit(self._X)
         W = storage.identity(n, X.dtype)
         if self._K:
-            W = W + self._joined(are_few(n, self._n_parts))
-            if self._n_parts is not None:
-                W = self._linked(W, self._n_parts)
-        self.array = sp.csr_array(W) if n == X.shape[0] else _of_copies(W, self._row)
+            W = W + self._connect_neighbors(max_parts)
+            if max_parts is not None:
+                W = self._link_parts(W, max_parts)
+        self.array = sp.csr_array(W) if n == X.shape[0] else _repeat_rows(W, self._row)
 
-    def _joined(self, by_steps: bool) -> sp.csr_array:
-        """Return the similarities of rows that differ, the diagonal left out, and set scales."""
-        n, K = self._X.shape[0], self._K
-        # more than K where several are as far as the last, or long steps are looked for
-        distances, nearest = self._asked(
-            None, _MOST_TIED * _SOME if by_steps else K + 1
-        )
-        most = min(_MOST_TIED * K, n - 1)
-        tied = np.flatnonzero(distances[:, -1] <= distances[:, K - 1] * _TIED)
-        if len(tied) and most > distances.shape[1]:
-            farther = self._asked(tied, most)
-            distances = _replaced(distances, farther[0], tied)
-            nearest = _replaced(nearest, farther[1], tied)
-        self._scales, self._longest = distances[:, K - 1], np.inf
-        if by_steps and self._n_parts is not None:
-            self._longest = longest_step(
-                storage.csr_of_equal_rows(distances, nearest, n), self._n_parts
-            )
-            self._scales = np.minimum(self._scales, self._longest)
-        self._least = (
-            _LEAST_SCALE * float(self._scales.mean()) or 1.0
-        )  # of rows next to equal
-        self._scales = np.maximum(self._scales, self._least)
-        near = distances <= distances[:, K - 1 : K] * _TIED
-        W = storage.knn_weights(
-            distances, nearest, self._scales, self._scales, _FARTHEST
-        )
-        if self._n_parts is not None:
-            near &= W.data.reshape(near.shape) > np.exp(-_APART)
-        W = storage.with_nonzero_data(
-            W, np.where(near.ravel(), W.data, 0).astype(self._X.dtype)
-        )
+    def _connect_neighbors(self, max_parts) -> sp.csr_array:
+        """Return the similarities of distinct rows, without the diagonal; set their scales."""
+        n = self._X.shape[0]
+        K = self._K
+        is_small = has_small_clusters(n, max_parts)
+        # search K neighbours and one more, or more where long steps count
+        n_searched = _MAX_TIE_FACTOR * _N_NEIGHBORS if is_small else K + 1
+        distances, nearest = self._find_neighbors(None, n_searched)
+        # where the last is as far as the K-th, search more; other rows repeat their last
+        most = min(_MAX_TIE_FACTOR * K, n - 1)
+        n_missing = most - distances.shape[1]
+        tied = np.flatnonzero(distances[:, -1] <= distances[:, K - 1] * _TIE_RATIO)
+        if len(tied) and n_missing > 0:
+            widths = ((0, 0), (0, n_missing))
+            distances = np.pad(distances, widths, mode="edge")
+            nearest = np.pad(nearest, widths, mode="edge")
+            distances[tied], nearest[tied] = self._find_neighbors(tied, most)
+        # scales are the distances to the K-th, within bounds
+        self._scales = distances[:, K - 1]
+        self._max_scale = np.inf
+        if is_small:
+            steps = storage.csr_of_equal_rows(distances, nearest, n)
+            self._max_scale = find_longest_step(steps, max_parts)
+            self._scales = np.minimum(self._scales, self._max_scale)
+        self._min_scale = _MIN_SCALE * float(self._scales.mean()) or 1.0
+        self._scales = np.maximum(self._scales, self._min_scale)
+        # keep the weights of neighbours
+        W = self._weigh(distances, nearest, self._scales)
+        is_neighbor = distances <= distances[:, K - 1 : K] * _TIE_RATIO
+        if max_parts is not None:
+            is_neighbor &= W.data.reshape(nearest.shape) > np.exp(-_CONNECTED_EXPONENT)
+        weights = np.where(is_neighbor.ravel(), W.data, 0).astype(self._X.dtype)
+        W = storage.with_nonzero_data(W, weights)
         return sp.csr_array(W.maximum(W.T))
 
-    def _asked(
-        self, rows: np.ndarray | None, most: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distances of some rows, or all, to others, and which these are."""
+    def _find_neighbors(self, rows, most: int):
+        """Return the distances of some rows, or all, to other rows, and which these are."""
         most = min(most, self._X.shape[0] - 1)
         with one_thread():  # ties are broken by the number of threads
             if rows is None:
                 return self._search.kneighbors(n_neighbors=most)
             distances, nearest = self._search.kneighbors(self._X[rows], most + 1)
-        others = (
-            nearest != rows[:, None]
-        )  # one of them is the row itself, or left out for it
+        # leave out the row itself, or the last where equal ones came before it
+        others = nearest != rows[:, None]
         others[others.all(axis=1), -1] = False
         return distances[others].reshape(-1, most), nearest[others].reshape(-1, most)
 
-    def _linked(self, W: sp.csr_array, max_parts: int) -> sp.csr_array:
-        """Return the graph with links of parts that are too many; warn if these are very many."""
+    def _weigh(self, distances, nearest, scales) -> sp.csr_array:
+        return storage.knn_weights(
+            distances, nearest, scales, self._scales, _MAX_EXPONENT
+        )
+
+    def _link_parts(self, W: sp.csr_array, max_parts: int) -> sp.csr_array:
+        """Return the graph with links between surplus components; warn if these are very many."""
         n_parts, part = connected_components(W, directed=False)
-        if n_parts > max(_ISLANDS * max_parts, _MANY):
-            told = f"The graph of the {self._K} nearest neighbours falls into {n_parts:,} parts"
-            why = f"far more than n_clusters={max_parts}, as where rows nearly coincide"
-            cure = (
-                "so that they coincide, or give a larger n_neighbors, or affinity='rbf'"
+        if n_parts > max(_MANY_PARTS_PER_CLUSTER * max_parts, _MANY_PARTS):
+            warn(
+                f"The graph of the {self._K} nearest neighbours falls into {n_parts:,} parts, far "
+                f"more than n_clusters={max_parts}, as where rows nearly coincide: round them, so "
+                "that they coincide, or give a larger n_neighbors, or affinity='rbf'."
             )
-            warn(f"{told}, {why}: round them, {cure}.")
         while n_parts > max_parts:
-            rows, columns = nearest_outside(
-                self._X, part, self._search, part, max_parts
-            )
+            rows, columns = _find_links(self._X, part, self._search, part, max_parts)
             # as heavy as a neighbour at the local scales
             weights = np.full(len(rows), np.exp(-1), W.dtype)
             links = sp.csr_array((weights, (rows, columns)), W.shape)
@@ -217,26 +238,21 @@ class NeighborGraph:
         -------
         csr_array of shape (n_new, n_samples)
         """
-        X = storage.match_storage(
-            X, self._X
-        )  # the trees of the search want dense arrays
+        # the trees of the search need dense arrays
+        X = storage.match_storage(X, self._X)
+        dtype = self._X.dtype
         if not self._K:
-            return sp.csr_array(np.ones((X.shape[0], len(self._row)), self._X.dtype))
+            return sp.csr_array(np.ones((X.shape[0], len(self._row)), dtype))
         with one_thread():
             distances, nearest = self._search.kneighbors(X)
-        scales = np.maximum(np.minimum(distances[:, -1], self._longest), self._least)
-        W = storage.knn_weights(distances, nearest, scales, self._scales, _FARTHEST)
-        return sp.csr_array(W.astype(self._X.dtype)[:, self._row])
+        scales = np.maximum(
+            np.minimum(distances[:, -1], self._max_scale), self._min_scale
+        )
+        W = self._weigh(distances, nearest, scales).astype(dtype)
+        return sp.csr_array(W[:, self._row])
 
 
-def _replaced(array: np.ndarray, rows: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return an array with longer rows at some places; others are filled up with their last."""
-    array = np.pad(array, ((0, 0), (0, rows.shape[1] - array.shape[1])), mode="edge")
-    array[places] = rows
-    return array
-
-
-def longest_step(distances: sp.csr_array, n_clusters: int) -> float:
+def find_longest_step(distances: sp.csr_array, n_clusters: int) -> float:
     """Return the longest step inside of the clusters that single linkage finds.
 
     Parameters
@@ -248,24 +264,21 @@ def longest_step(distances: sp.csr_array, n_clusters: int) -> float:
     Returns
     -------
     float
-        Infinite where neighbours alone form more parts. Where no cluster has a step it is a quarter
-        of the shortest one: next to nothing is similar at that scale.
+        Infinite where neighbours alone form more components. Where no cluster has a step, a quarter
+        of the shortest one: hardly any rows are similar at that scale.
     """
-    ends = distances.maximum(distances.T)
-    ends.data = np.maximum(
-        ends.data, np.finfo(float).tiny
-    )  # a stored 0 would be no step
-    steps = np.sort(minimum_spanning_tree(ends).data)[::-1]
-    n_cut = n_clusters - (
-        ends.shape[0] - len(steps)
-    )  # steps between clusters, the longest ones
-    if n_cut >= len(steps):
-        return float(steps[-1]) / 4
-    return float(steps[n_cut]) if n_cut >= 0 else np.inf
+    steps = distances.maximum(distances.T)
+    steps.data = np.maximum(steps.data, np.finfo(float).tiny)  # a stored 0 is no step
+    in_tree = np.sort(minimum_spanning_tree(steps).data)[::-1]
+    # the longest steps lead from cluster to cluster
+    n_between = n_clusters - (steps.shape[0] - len(in_tree))
+    if n_between >= len(in_tree):
+        return float(in_tree[-1]) / 4
+    return float(in_tree[n_between]) if n_between >= 0 else np.inf
 
 
-def _of_copies(W: sp.csr_array, row: np.ndarray) -> sp.csr_array:
-    """Return the similarities of samples, by those of the rows that differ.
+def _repeat_rows(W: sp.csr_array, row: np.ndarray) -> sp.csr_array:
+    """Return the similarities of samples, from those of the distinct rows.
 
     Parameters
     ----------
@@ -274,72 +287,263 @@ def _of_copies(W: sp.csr_array, row: np.ndarray) -> sp.csr_array:
     row : ndarray of shape (n,), int
         Row of every sample.
     """
-    counts, stored = np.bincount(row), W.tocoo()
-    if (counts[stored.row] * counts[stored.col]).sum() <= _ENTRIES:
+    counts = np.bincount(row)
+    stored = W.tocoo()
+    if (counts[stored.row] * counts[stored.col]).sum() <= _MAX_ENTRIES:
         return sp.csr_array(W[row][:, row])
-    # the samples of every row, one row after the other, and every pair of rows once
-    samples, starts = np.argsort(row, kind="stable"), np.cumsum(counts) - counts
+    # the samples of every row, one row after the other
+    samples = np.argsort(row, kind="stable")
+    starts = np.cumsum(counts) - counts
+    # every pair of rows once: u, with more copies, and v
     pairs = sp.triu(W).tocoo()
-    turned = counts[pairs.row] < counts[pairs.col]
-    u, v = np.where(turned, [pairs.col, pairs.row], [pairs.row, pairs.col])
-    more, fewer = counts[u], counts[v]
-    weights = pairs.data * np.maximum(fewer / _PARTNERS, 1) / np.where(u == v, 2, 1)
-    # turn by turn, each copy gets a partner in the row with fewer: the next one, or one by chance
-    graph, rng = (
-        sp.csr_array((len(row), len(row)), dtype=W.dtype),
-        np.random.default_rng(0),
-    )
-    for turn in range(_PARTNERS):
-        ahead = np.where(fewer > _PARTNERS, rng.integers(fewer), turn)
+    is_turned = counts[pairs.row] < counts[pairs.col]
+    u = np.where(is_turned, pairs.col, pairs.row)
+    v = np.where(is_turned, pairs.row, pairs.col)
+    more = counts[u]
+    fewer = counts[v]
+    weights = pairs.data * np.maximum(fewer / _N_PARTNERS, 1) / np.where(u == v, 2, 1)
+    # in every turn, each copy of u gets a partner among those of v: the next, or one at random
+    graph = sp.csr_array((len(row), len(row)), dtype=W.dtype)
+    rng = np.random.default_rng(0)
+    for turn in range(_N_PARTNERS):
+        shift = np.where(fewer > _N_PARTNERS, rng.integers(fewer), turn)
         pair = np.repeat(np.arange(len(u)), np.where(turn < fewer, more, 0))
         copy = np.arange(len(pair)) - np.searchsorted(pair, pair)
         one = samples[starts[u[pair]] + copy]
-        other = samples[starts[v[pair]] + (copy + ahead[pair]) % fewer[pair]]
-        joined = sp.coo_array(
-            (weights[pair].astype(W.dtype), (one, other)), graph.shape
-        )
-        graph = graph + joined.tocsr()
+        other = samples[starts[v[pair]] + (copy + shift[pair]) % fewer[pair]]
+        values = weights[pair].astype(W.dtype)
+        graph = graph + sp.coo_array((values, (one, other)), graph.shape).tocsr()
     return sp.csr_array(graph + graph.T)
 
 
-def nearest_outside(
-    X: Any,
-    part: np.ndarray,
-    search: NearestNeighbors,
-    part_of_point: np.ndarray,
-    max_parts: int,
+class Landmarks:
+    r"""A similarity by way of landmarks: never formed, and connected where landmarks overlap.
+
+    A sample has a weight for each of its K nearest landmarks,
+    :math:`b_{ij} \propto \exp(-d_{ij}^2 / d_{iK}^2)`, which sum to 1: the farthest of these
+    landmarks sets the width. The similarity of samples is :math:`B \Lambda^{-1} B'` with the sums
+    :math:`\Lambda` of the columns of B [1]_: the probability that a walk from one sample to a
+    landmark and back ends at the other. Its rows sum to 1, and no eigenvalue is negative. Distances are
+    Euclidean: between rows of length 1, as those of tf-idf are, they are in the order of cosines.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+    n_landmarks : int
+        Centres of a few steps of k-means on ten times as many samples, fewer where those coincide;
+        or all samples, if there are not more.
+    n_neighbors : int
+        K; at most all landmarks.
+    random_state : int, RandomState, Generator or None, default=0
+        Determines the landmarks, where not all samples are.
+    max_parts : int, default=None
+        The largest number of connected components. If there are more, a sample of each smaller one
+        is given the nearest landmark of another one, with the weight of its farthest; None: any
+        number.
+    common_width : bool, default=False
+        Whether all samples have one width [2]_, the root of 2 times the mean distance of a sample
+        to its landmarks, instead of the distance to its own farthest one. Samples whose nearest
+        landmark is far more distant than usual do not count in the mean.
+    counts : ndarray of shape (n_samples,), int, default=None
+        How many samples each row represents in the sums; 1 by default.
+
+    Attributes
+    ----------
+    points : {ndarray, sparse matrix} of shape (n_landmarks, n_features)
+        The landmarks.
+    similarity : Factored
+        The similarity of the samples.
+    rows : callable
+        ``rows(X_new)`` returns the weights of samples, csr_array of shape (n_new, n_landmarks).
+
+    References
+    ----------
+    .. [1] W. Liu, J. He, S.-F. Chang. Large graph construction for scalable semi-supervised
+       learning. ICML 2010.
+    .. [2] D. Huang, C.-D. Wang, J.-S. Wu, J.-H. Lai, C.-K. Kwoh. Ultra-scalable spectral clustering
+       and ensemble clustering. IEEE Transactions on Knowledge and Data Engineering 32, 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nmfcluster.similarity.neighbors import Landmarks
+    >>> landmarks = Landmarks(np.array([[0.0], [1.0], [5.0], [6.0]]), 100, 2)
+    >>> landmarks.similarity.toarray().round(2)
+    array([[0.61, 0.39, 0.  , 0.  ],
+           [0.39, 0.61, 0.  , 0.  ],
+           [0.  , 0.  , 0.61, 0.39],
+           [0.  , 0.  , 0.39, 0.61]])
+    >>> landmarks.between(np.array([[4.0]])).round(2)
+    array([[0.  , 0.  , 0.58, 0.42]])
+    """
+
+    def __init__(
+        self,
+        X,
+        n_landmarks: int,
+        n_neighbors: int,
+        random_state: Any = 0,
+        max_parts: int | None = None,
+        common_width: bool = False,
+        counts: np.ndarray | None = None,
+    ) -> None:
+        # Python's integers: numpy's small ones wrap around
+        drawn, self.points = _choose_landmarks(X, int(n_landmarks), random_state)
+        n_neighbors = min(int(n_neighbors), self.points.shape[0])
+        search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute")
+        search.fit(self.points)
+        width = None
+        if common_width:
+            with one_thread():
+                every = -(-drawn.shape[0] // _N_WIDTH_SAMPLES)
+                distances, _ = search.kneighbors(drawn[::every])
+            nearest = distances[:, 0]
+            farthest = _MAX_DISTANCE_RATIO * float(np.median(nearest))
+            is_usual = nearest <= max(farthest, float(nearest.min()))
+            width = float(distances[is_usual].mean()) * 2**0.5
+        self.rows = partial(_weigh_landmarks, search, X.dtype, width)
+        B = self.rows(X)
+        if max_parts is not None:
+            B = _link_landmarks(B, X, search, int(max_parts))
+        ones = np.ones(X.shape[0]) if counts is None else counts
+        self._B = B
+        self._weights = storage.safe_inverse(B.T @ ones.astype(X.dtype))
+        self.similarity = Factored(B, self._weights)
+
+    def onto(self, P: np.ndarray) -> Callable[[Any], np.ndarray]:
+        """Return a function of new samples: their similarities to those of the fit, times P.
+
+        Parameters
+        ----------
+        P : ndarray of shape (n_samples, r)
+
+        Returns
+        -------
+        callable
+            It keeps the landmarks and r numbers for each of them.
+        """
+        return partial(_multiply, self.rows, self._weights[:, None] * (self._B.T @ P))
+
+    def between(self, X) -> np.ndarray:
+        """Return the similarities of new samples to those of the fit; hardly any is 0.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_new, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_samples)
+        """
+        weighted = storage.scaled_columns(self.rows(X), self._weights)
+        return storage.as_dense(weighted @ self._B.T)
+
+
+def _multiply(rows: Callable, C: np.ndarray, X) -> np.ndarray:
+    return np.asarray(rows(X) @ C)
+
+
+def _weigh_landmarks(search: NearestNeighbors, dtype, width, X) -> sp.csr_array:
+    """Return the weights of the nearest landmarks of samples, (n_samples, n_landmarks).
+
+    The width is None if the distance to the farthest of them is taken.
+    """
+
+    def weigh(block: slice) -> sp.csr_array:
+        with one_thread():  # ties are broken by the number of threads
+            distances, nearest = search.kneighbors(X[block])
+        # a width may be 0: the smallest is that of rounding of the nearest
+        info = np.finfo(dtype)
+        rounding = distances.min(axis=1, keepdims=True) * info.eps
+        least = np.maximum(info.tiny**0.5, rounding)
+        widths = np.maximum(distances[:, -1:] if width is None else width, least)
+        with np.errstate(over="ignore"):
+            squares = (distances / widths) ** 2
+        weights = np.exp(squares.min(axis=1, keepdims=True) - squares)  # not all 0
+        weights /= weights.sum(axis=1, keepdims=True)
+        n_landmarks = search.n_samples_fit_
+        return storage.csr_of_equal_rows(weights.astype(dtype), nearest, n_landmarks)
+
+    blocks = list(map_blocks(weigh, X.shape[0]))
+    return sp.csr_array(sp.vstack(blocks, format="csr"))
+
+
+def _link_landmarks(
+    B: sp.csr_array, X, search: NearestNeighbors, max_parts: int
+) -> sp.csr_array:
+    """Return the weights of landmarks with links, until there are few enough components."""
+    while True:
+        # the component of every sample, and of every landmark; -1: no sample uses it. The first
+        # landmark of a sample is joined to its others.
+        first = B.indices[B.indptr[:-1]]
+        ends = (np.repeat(first, np.diff(B.indptr)), B.indices)
+        joined = sp.coo_array((np.ones(B.nnz, dtype=bool), ends), (B.shape[1],) * 2)
+        _, component = connected_components(joined.tocsr(), directed=False)
+        is_used = np.bincount(B.indices, minlength=B.shape[1]) > 0
+        names, part = np.unique(component[first], return_inverse=True)
+        part_of_point = np.where(is_used, np.searchsorted(names, component), -1)
+        rows, columns = _find_links(X, part, search, part_of_point, max_parts)
+        if not len(rows):
+            return B
+        # a link has the smallest weight of the sample; the sum of all becomes 1 again
+        rows, position = np.unique(rows, return_index=True)
+        weights = np.minimum.reduceat(B.data, B.indptr[:-1])[rows]
+        links = sp.csr_array((weights, (rows, columns[position])), B.shape)
+        B = sp.csr_array(B + links)
+        B = storage.scaled_rows(B, 1 / storage.row_sums(B))
+
+
+def _choose_landmarks(X, n_landmarks: int, random_state):
+    """Return samples, and the landmarks: all of them, or centres of a few steps of k-means."""
+    if X.shape[0] <= n_landmarks:
+        return X, X
+    order = make_rng(random_state).permutation(X.shape[0])
+    drawn = X[np.sort(order[: 10 * n_landmarks])]  # more hardly move the landmarks
+    points = X[np.sort(order[:n_landmarks])]
+    for _ in range(_N_KMEANS_STEPS):
+        with one_thread():
+            nearest = pairwise_distances_argmin(drawn, points)
+        # points without samples are dropped: of those that coincide one is used
+        _, own = np.unique(nearest, return_inverse=True)
+        E = storage.group_indicator(own, X.dtype)
+        points = storage.scaled_rows(E.T @ drawn, 1 / np.sqrt(np.bincount(own)))
+    return drawn, points
+
+
+def _find_links(
+    X, part: np.ndarray, search: NearestNeighbors, part_of_point, max_parts: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a link of every part that is too many, the smallest ones, to what is nearest to it.
+    """Return a link from every surplus component, the smallest ones, to the point nearest to it.
 
     Parameters
     ----------
     X : {ndarray, sparse matrix} of shape (n_samples, n_features)
     part : ndarray of shape (n_samples,), int
-        Part of every sample, from 0.
+        Component of every sample, from 0.
     search : NearestNeighbors
         Fitted to points: samples or landmarks.
     part_of_point : ndarray of shape (n_points,), int
-        -1 for a point that is no use to link to.
+        -1 for a point that nothing may be linked to.
     max_parts : int
-        How many parts there may be; at least half of the others will be gone.
+        Largest number of components; at least half of the others are linked.
 
     Returns
     -------
     samples, points : ndarray of shape (n_links,), int
-        Empty where there are few enough parts.
+        Empty where there are few enough components.
     """
     sizes = np.bincount(part)
     smallest = np.argsort(sizes, kind="stable")[: max(len(sizes) - max_parts, 0)]
     links = np.empty((len(smallest), 2), dtype=np.intp)
     for link, own in zip(links, smallest, strict=True):
         members = np.flatnonzero(part == own)
-        asked = members[
-            :: -(-len(members) // 100)
-        ]  # more would find hardly nearer ones
-        useless = (part_of_point == own) | (part_of_point < 0)
+        candidates = members[:: -(-len(members) // _N_LINK_CANDIDATES)]
+        is_excluded = (part_of_point == own) | (part_of_point < 0)
+        n_neighbors = int(is_excluded.sum()) + 1
         with one_thread():  # ties are broken by the number of threads
-            distances, nearest = search.kneighbors(X[asked], int(useless.sum()) + 1)
-        distances = np.where(useless[nearest], np.inf, distances)
+            distances, nearest = search.kneighbors(X[candidates], n_neighbors)
+        distances = np.where(is_excluded[nearest], np.inf, distances)
         sample, column = np.unravel_index(distances.argmin(), distances.shape)
-        link[:] = asked[sample], nearest[sample, column]
+        link[0] = candidates[sample]
+        link[1] = nearest[sample, column]
     return links[:, 0], links[:, 1]

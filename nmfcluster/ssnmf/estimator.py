@@ -31,7 +31,7 @@ from nmfcluster.affinity import (
     normalize_similarity,
 )
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.similarity.neighbors import are_few
+from nmfcluster.similarity.neighbors import has_small_clusters
 from nmfcluster.similarity.propagation import propagate_constraints
 from nmfcluster.ssnmf.assignment import assign_unplaced
 from nmfcluster.ssnmf.constrained import (
@@ -460,7 +460,7 @@ class SSNMFClusterer(NMFClusterer):
             )
             if self.normalize is not False:
                 # of few rows the diagonal counts, or what pairs raise counts for more
-                few = are_few(len(pairs), self.n_clusters)
+                few = has_small_clusters(len(pairs), self.n_clusters)
                 W, _ = normalize_similarity(W, affinity.counts, few)
         return replace(affinity, similarity=W), float(width)
 

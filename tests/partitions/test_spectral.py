@@ -17,7 +17,7 @@ from sklearn.utils import estimator_checks, get_tags
 from nmfcluster import NMFConsensus
 from nmfcluster._utils.order import canonical_order
 from nmfcluster.partitions import LandmarkSpectral, base_partitions
-from nmfcluster.similarity.landmarks import Landmarks
+from nmfcluster.similarity.neighbors import Landmarks
 
 BLOBS, OF_BLOBS = make_blobs(300, n_features=3, centers=5, random_state=1)
 

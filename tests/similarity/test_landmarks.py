@@ -17,8 +17,8 @@ from nmfcluster import PairwiseConstraints, SSNMFClusterer
 from nmfcluster._optim.initialization import leading_eigenpairs
 from nmfcluster.affinity import make_affinity
 from nmfcluster.similarity import Factored
-from nmfcluster.similarity import landmarks as module
-from nmfcluster.similarity.landmarks import Landmarks
+from nmfcluster.similarity import neighbors as module
+from nmfcluster.similarity.neighbors import Landmarks
 from nmfcluster.ssnmf import estimator
 
 
@@ -79,7 +79,7 @@ def test_the_width_of_many_samples_is_that_of_some(monkeypatch):
     X, _ = make_blobs(900, centers=3, random_state=0)
     every_third, all_of_them = [], []
     for measured, rows in ((300, every_third), (10**6, all_of_them)):
-        monkeypatch.setattr(module, "_MEASURED", measured)
+        monkeypatch.setattr(module, "_N_WIDTH_SAMPLES", measured)
         found = Landmarks(X, 90, 4, common_width=True)
         rows.append(found.rows(X).toarray())
     distances = np.sqrt(((X[:, None] - found.points) ** 2).sum(axis=2))
@@ -115,7 +115,7 @@ def test_samples_far_from_all_landmarks_are_near_their_nearest(far, dtype):
 @pytest.mark.parametrize("n_others", [0, 1])
 def test_a_common_width_of_zero(n_others, dtype, monkeypatch):
     """Every sample that is measured is where its landmarks are; new ones are not."""
-    monkeypatch.setattr(module, "_MEASURED", 1)
+    monkeypatch.setattr(module, "_N_WIDTH_SAMPLES", 1)
     X = np.concatenate([np.zeros((30, 2)), np.full((n_others, 2), 3)]).astype(dtype)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -218,7 +218,7 @@ def test_landmarks_of_sparse_samples_are_sparse():
 
 def test_landmarks_are_means_of_the_samples_that_are_nearest_to_them(monkeypatch):
     """After many steps of k-means."""
-    monkeypatch.setattr(module, "_STEPS", 100)
+    monkeypatch.setattr(module, "_N_KMEANS_STEPS", 100)
     X, _ = make_blobs(80, centers=8, random_state=0)
     points = Landmarks(X, 8, 1).points
     nearest = ((X[:, None] - points) ** 2).sum(axis=2).argmin(axis=1)
