@@ -37,11 +37,9 @@ from nmfcluster.partitions.inputs import (
     BASE_PARAMETERS,
     LabelTable,
     Memberships,
-    PartitionsOfFeatures,
     PrecomputedSimilarity,
     is_soft,
     make_partitions,
-    make_partitions_of_some,
 )
 from nmfcluster.similarity.balance import warn_of_split
 
@@ -353,34 +351,31 @@ class NMFConsensus(NMFClusterer):
             return PrecomputedSimilarity(X)
 
         names = row_names(X)
-        table: LabelTable
         if self.affinity == "partitions":
             if soft:
                 return Memberships(X, "X")
             X = read_label_table(self, X)
-            table = LabelTable(X, "X", np.dtype(np.float64), names)
+            table = LabelTable(X, "X", names)
             self._check_orientation(len(table), len(table.n_clusters))
         elif partitions is not None:
             partitions = reorder_samples(names, partitions, "partitions")
             X = read_features(self, X)
             if soft:
                 return Memberships(partitions, "partitions", X)
-            table = PartitionsOfFeatures(partitions, X, names)
+            table = LabelTable(partitions, "partitions", names, X)
         else:
             X, pairs = read_base_input(X, base_clusterers(self.estimator), self)
             n_samples = X.shape[0]
             weights = read_weights(sample_weight, names, self.n_clusters, n_samples)
             n_counting = n_samples
-            make: Any = make_partitions
-            if weights is not None and not weights.all():
+            if weights is not None:
                 n_counting = int(np.count_nonzero(weights))
-                make = make_partitions_of_some
             self._check_not_alone(n_counting)
             self._check_n_clusters(n_counting)
             options = {name: getattr(self, name) for name in BASE_PARAMETERS}
             options |= {"n_clusters": self.n_clusters, "n_jobs": self.n_jobs}
-            found = make(X, pairs, rng, weights, **options)
-            table = PartitionsOfFeatures(found, X, names)
+            found = make_partitions(X, pairs, rng, weights, **options)
+            table = LabelTable(found, "partitions", names, X)
             table.sample_weight = weights
             return table
         table.warn_of_single()

@@ -366,7 +366,6 @@ class CountedRows(LabelTable):
         self.categories = table.known
         self.n_clusters = table.n_clusters
         self.name = "X"
-        self.dtype = np.dtype(np.float64)
 
     def __len__(self) -> int:
         return int(self.counts.sum())

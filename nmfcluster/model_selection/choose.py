@@ -279,7 +279,7 @@ def _choose_by_eigengap(
     else:
         labels = vote.draw_samples(X, np.random.default_rng(seed))
         labels = labels if hasattr(labels, "columns") else np.asarray(labels)
-        table = LabelTable(labels, "X", np.dtype(np.float64))
+        table = LabelTable(labels, "X")
     problem = table.problem(getattr(estimator, "weights", None), True)
     figures = {
         "eigengap": relative_gaps(problem.objective.A, numbers),

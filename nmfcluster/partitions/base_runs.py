@@ -120,31 +120,26 @@ def read_base_input(X, bases, estimator=None):
             X = validation.columns_in_row_order(X, "X")
         else:
             passthrough = _only_clusterers_can_read(X)
-    options = check_options(bases, pairs, passthrough)
-    return read_checked(X, options, estimator=estimator), pairs
+    return _read_input(X, bases, pairs, passthrough, estimator=estimator), pairs
 
 
-def check_options(bases, pairs: str | None, passthrough: bool):
-    """Return the options of scikit-learn's checks of X; None: it is passed on unconverted."""
-    if passthrough:
-        return None
-    strict = pairs is not None or all(map(is_builtin, bases))
-    return {"ensure_all_finite": True if strict else "allow-nan"}
-
-
-def read_checked(
+def _read_input(
     X,
-    options,
+    bases,
+    pairs: str | None,
+    passthrough: bool,
     name: str = "X",
     estimator=None,
     reset: bool = True,
 ):
-    """Return X as floats, or unconverted without options, see `check_options`."""
-    if options is None:
+    """Return X as floats, or unconverted where only clusterers can read it."""
+    if passthrough:
         return read_unconverted(X, name, estimator, reset)
+    strict = pairs is not None or all(map(is_builtin, bases))
+    finite = True if strict else "allow-nan"
     if estimator is None:
-        return validation.read_matrix(X, name, **options)
-    return read_features(estimator, X, reset, **options)
+        return validation.read_matrix(X, name, ensure_all_finite=finite)
+    return read_features(estimator, X, reset, ensure_all_finite=finite)
 
 
 def read_unconverted(
@@ -345,10 +340,12 @@ class BasePartitions:
         predicting = all(hasattr(estimator, "predict") for estimator in self.estimators)
         return not predicting and self.pairs is None
 
-    @property
-    def checks(self) -> dict[str, Any] | None:
-        """The options of scikit-learn's checks of X, see the function `check_options`."""
-        return check_options(self.estimators, self.pairs, self.dtype is None)
+    def _read(self, X, name: str = "X", estimator=None):
+        """Return new samples, or those of the fit, as the clusterers read them."""
+        passthrough = self.dtype is None
+        return _read_input(
+            X, self.estimators, self.pairs, passthrough, name, estimator, reset=False
+        )
 
     def predict(self, X: Any, X_train: Any = None) -> np.ndarray:
         """Label new samples by every partition.
@@ -372,10 +369,10 @@ class BasePartitions:
         ValueError
             If one holds infinity, or has other columns, or `X_train` other rows, than in the fit.
         """
-        X = read_checked(X, self.checks)
+        X = self._read(X)
         validation.check_shape(X, "X", self.n_features)
         if self.needs_training_data:
-            X_train = read_checked(X_train, self.checks, "X_train")
+            X_train = self._read(X_train, "X_train")
             n_samples = len(self.labels)
             validation.check_shape(X_train, "X_train", self.n_features, n_samples)
             X_train = storage.divide_by_power(X_train, self.exponent)
@@ -689,7 +686,7 @@ def range_of_clusters(value, name: str) -> tuple[int, int]:
     is_range = isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1
     bounds: list[Any] = list(value) if is_range else [value, value]
     # Python, or numpy, counts these among the integers
-    excluded = bool | np.bool_ | np.timedelta64
+    excluded = bool | np.timedelta64
     whole = all(
         isinstance(bound, Integral) and not isinstance(bound, excluded)
         for bound in bounds

@@ -102,15 +102,8 @@ class PrecomputedProblem(SimilarityProblem):
     # weight of the partitions that saw each sample, of those that any saw
     coverage: Any = 1.0
 
-    def __init__(
-        self,
-        source: PrecomputedSimilarity,
-        A: Similarity,
-        mass=None,
-    ) -> None:
-        self._similarity = source.similarity
-        self._diagonal = source.diagonal
-        self._first = source.order.first
+    def __init__(self, source: PrecomputedSimilarity, A: Similarity, mass=None) -> None:
+        self._source = source
         self.groups = source.order.ranks
         self.normalize = mass is not None
         super().__init__(A, mass=mass)
@@ -123,16 +116,17 @@ class PrecomputedProblem(SimilarityProblem):
         """Return mean similarities to every cluster if normalised, else the shares; a profile."""
         mass = np.maximum(shares.sum(axis=0), np.finfo(shares.dtype).tiny)
         profile = shares / mass
-        P = membership(self._similarity @ profile) if self.normalize else shares
-        return P[self._first], profile
+        P = membership(self._source.similarity @ profile) if self.normalize else shares
+        return P[self._source.order.first], profile
 
     def evaluate(self, labels, n_clusters: int):
         """Return every sample's mean similarity to the others of its cluster; 1 if alone."""
-        E = one_hot(labels, n_clusters, self._similarity.dtype)
-        sums = (self._similarity @ E)[np.arange(len(labels)), labels] - self._diagonal
+        similarity = self._source.similarity
+        E = one_hot(labels, n_clusters, similarity.dtype)
+        sums = (similarity @ E)[np.arange(len(labels)), labels] - self._source.diagonal
         n_others = E.sum(axis=0)[labels] - 1
         means = np.where(n_others > 0, sums / np.maximum(n_others, 1), 1.0)
-        return means[self._first[self.groups]], None
+        return means[self._source.order.first[self.groups]], None
 
 
 def is_soft(partitions) -> bool:
@@ -284,7 +278,7 @@ def make_partitions(
     n_jobs: int | None,
     **sizes,
 ) -> base_runs.BasePartitions:
-    """Make base partitions of samples in canonical order.
+    """Make base partitions of samples in canonical order; label those of weight 0 as new ones.
 
     Parameters
     ----------
@@ -296,6 +290,13 @@ def make_partitions(
     base_n_clusters, estimator, n_estimators, n_jobs, **sizes
         Parameters of an estimator, see `BASE_PARAMETERS`.
     """
+    all_samples = X
+    counting = None
+    if sample_weight is not None and not sample_weight.all():
+        counting = np.flatnonzero(sample_weight)
+        others = np.flatnonzero(sample_weight == 0)
+        X = base_runs.take_part(X, counting, None, pairs, None)
+        sample_weight = sample_weight[counting]
     if pairs:
         order = canonical_order(similarities=[X])
         ordered = order.permute(X)
@@ -325,45 +326,35 @@ def make_partitions(
     for column in found.labels.T:
         column[order.samples] = order.largest(column)
     samples = [s if s is None else np.sort(order.samples[s]) for s in found.samples]
-    return replace(found, samples=samples)
-
-
-def make_partitions_of_some(
-    X,
-    pairs: str | None,
-    rng: np.random.RandomState,
-    sample_weight,
-    **parameters,
-) -> base_runs.BasePartitions:
-    """Do what `make_partitions` does, and label samples of weight 0 as new ones."""
-    counting = np.flatnonzero(sample_weight)
-    others = np.flatnonzero(sample_weight == 0)
-    part = base_runs.take_part(X, counting, None, pairs, None)
-    found = make_partitions(part, pairs, rng, sample_weight[counting], **parameters)
-    labels = np.full((X.shape[0], found.labels.shape[1]), -1)
+    if counting is None:
+        return replace(found, samples=samples)
+    # put them among those of all samples, and label the others
+    labels = np.full((all_samples.shape[0], found.labels.shape[1]), -1)
     labels[counting] = found.labels
     found = replace(
         found,
         labels=labels,
-        samples=[None if s is None else counting[s] for s in found.samples],
-        n_features=base_runs.n_features_of(X),
+        samples=[None if s is None else counting[s] for s in samples],
+        n_features=base_runs.n_features_of(all_samples),
     )
-    labels[others] = found.predict(take_samples(X, others), X)
+    labels[others] = found.predict(take_samples(all_samples, others), all_samples)
     return found
 
 
 class LabelTable:
-    """Labels of the samples of a fit by base partitions, and those of new samples.
+    """Labels of the samples of a fit by partitions, and those of new samples.
 
     Parameters
     ----------
-    labels : array-like of shape (n_samples, n_partitions), DataFrame or list of label vectors
+    labels : BasePartitions, array-like of shape (n_samples, n_partitions), DataFrame or list of \
+            label vectors
     name : str
         What to call them in an error message.
-    dtype : dtype
-        To compute in.
     names : pandas Index, default=None
         Names of the samples, for warnings.
+    X : {ndarray, csr_array} of shape (n_samples, n_features), or as clusterers read it, or None
+        Features, by which new samples are labelled: by the clusterers that made base partitions,
+        or as the nearest sample. By default, labels of new samples are given, too.
 
     Attributes
     ----------
@@ -372,22 +363,35 @@ class LabelTable:
     categories : list of ndarray
         The labels of every partition that codes stand for.
     n_clusters : ndarray of shape (n_partitions,), int
+    dtype : dtype
+        To compute in.
     estimators : list of estimator or None
         Fitted base clusterers, if there are any.
     sample_weight : ndarray of shape (n_samples,) or None
         How many samples each counts as; one by default.
     """
 
+    dtype = np.dtype(np.float64)
     estimators: list[Any] | None = None
     sample_weight: np.ndarray | None = None
-    names: Any = None
+    names = None
+    _base: base_runs.BasePartitions | None = None
+    _X = None
 
-    def __init__(self, labels, name: str, dtype: np.dtype, names=None) -> None:
+    def __init__(self, labels, name: str, names=None, X=None) -> None:
+        if isinstance(labels, base_runs.BasePartitions):
+            self._base = labels
+            self.estimators = labels.estimators
+            labels = labels.labels
         self.codes, self.categories = encode_labels(labels, name)
         self.n_clusters = cluster_counts(self.codes)
         self.name = name
-        self.dtype = dtype
         self.names = names
+        if X is not None:
+            check_length(self.codes, X)
+            self.dtype = base_runs.float_type(X) or self.dtype
+            if self._base is None or self._base.needs_training_data:
+                self._X = take_samples(X, np.arange(X.shape[0]))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -404,13 +408,15 @@ class LabelTable:
 
     def problem(self, weights, normalize: bool) -> EnsembleProblem:
         """Return the factorization of the co-association under weights of the partitions."""
-        ensemble, groups = self._distinct_rows(self._normalised_weights(weights))
+        n_partitions = len(self.n_clusters)
+        if weights is not None and self._base is not None:
+            if np.shape(weights) != (n_partitions,):  # one for every base run
+                kept = self._base.kept
+                weights = normalize_weights(weights, len(kept))[kept]
+        weights = normalize_weights(weights, n_partitions)
+        ensemble, groups = self._distinct_rows(weights)
         log_line(f"{len(ensemble)} distinct label rows of {len(self)} samples")
         return EnsembleProblem(ensemble, groups, self.dtype, normalize)
-
-    def _normalised_weights(self, weights):
-        """Return weights that sum to 1, one a partition."""
-        return normalize_weights(weights, self.codes.shape[1])
 
     def _distinct_rows(self, weights) -> tuple[Ensemble, np.ndarray]:
         """Return the labelled distinct rows, and the row of every sample; -1: none."""
@@ -423,7 +429,8 @@ class LabelTable:
         ensemble, groups = Ensemble.from_table(self.codes, weights)
         unlabelled = np.flatnonzero(ensemble.coverage[groups] <= 0)
         if len(unlabelled):
-            self._warn_of_unlabelled(unlabelled)
+            self._require_drawn(unlabelled)
+            warn_of_unlabelled(unlabelled, self.names)
         if self.sample_weight is not None:
             # float32 has to hold the inverse of the weights
             exponent = storage.scaling_exponent(self.sample_weight[:, None], 10)
@@ -433,84 +440,40 @@ class LabelTable:
             ensemble = replace(ensemble, counts=counts, self_weight=self_weight)
         return ensemble.labelled_rows(groups)
 
-    def _warn_of_unlabelled(self, samples) -> None:
-        """Warn of samples that no partition labels."""
-        warn_of_unlabelled(samples, self.names)
+    def _require_drawn(self, samples) -> None:
+        """Raise if no base run drew some of the samples that have no label."""
+        drawn: list[Any] = [None] if self._base is None else self._base.samples
+        if any(of_run is None for of_run in drawn):
+            return
+        undrawn = np.setdiff1d(samples, np.concatenate(drawn))
+        if len(undrawn):
+            raise ValueError(
+                "max_samples must be such that base runs draw every sample, but none drew "
+                f"{format_count(len(undrawn), 'sample')}: {list_samples(undrawn, self.names)}. "
+                "predict_unseen=True labels them; or raise n_estimators or max_samples."
+            )
 
     def matrix(self, indices, weights):
         """Return the co-association of some samples as an array."""
         return consensus_matrix(self.codes[indices], weights)
-
-    def encode_new(self, estimator, X) -> tuple[np.ndarray, np.dtype]:
-        """Return the encoded labels of new samples, and the type to compute in."""
-        X = base_runs.read_label_table(estimator, X, reset=False)
-        return encode_labels(X, self.name, self.categories)[0], self.dtype
 
     def extended(self, estimator, X, profile):
         """Return the similarity of new samples to every cluster.
 
         `profile` has that to the members of every base cluster, see `Ensemble.cluster_profile`.
         """
-        codes, dtype = self.encode_new(estimator, X)
+        dtype = self.dtype
+        if self._base is not None:
+            X = self._base._read(X, estimator=estimator)
+            dtype = base_runs.float_type(X) or dtype
+            labels = self._base.predict(X, self._X)
+            codes, _ = encode_labels(labels, "estimator's labels", self.categories)
+        elif self._X is not None:
+            X = read_features(estimator, X, reset=False)
+            dtype = X.dtype
+            codes = self.codes[base_runs.nearest_samples(self._X, X)]
+        else:
+            X = base_runs.read_label_table(estimator, X, reset=False)
+            codes, _ = encode_labels(X, self.name, self.categories)
         rows = indicator(codes, self.n_clusters) @ profile
         return np.asarray(rows.astype(dtype, copy=False))
-
-
-class PartitionsOfFeatures(LabelTable):
-    """Partitions of samples with features, by which new samples are labelled.
-
-    Parameters
-    ----------
-    partitions : BasePartitions, or as the labels of a `LabelTable`
-        The clusterers that made base partitions label new samples. With precomputed labels, a
-        new sample has those of the nearest sample.
-    X : {ndarray, csr_array} of shape (n_samples, n_features), or as clusterers read it
-    names : pandas Index, default=None
-        Names of the samples, for warnings.
-    """
-
-    def __init__(self, partitions, X, names=None) -> None:
-        dtype = base_runs.float_type(X) or np.dtype(np.float64)
-        self._base = None
-        labels = partitions
-        if isinstance(partitions, base_runs.BasePartitions):
-            self._base = partitions
-            self.estimators = partitions.estimators
-            labels = partitions.labels
-        super().__init__(labels, "partitions", dtype, names)
-        check_length(self.codes, X)
-        self._X = None
-        if self._base is None or self._base.needs_training_data:
-            self._X = take_samples(X, np.arange(X.shape[0]))
-
-    def _normalised_weights(self, weights):
-        """Return weights that sum to 1, of the base runs that were kept."""
-        if weights is not None and self._base is not None:
-            if np.shape(weights) != self.n_clusters.shape:  # one for every base run
-                kept = self._base.kept
-                weights = normalize_weights(weights, len(kept))[kept]
-        return super()._normalised_weights(weights)
-
-    def _warn_of_unlabelled(self, samples) -> None:
-        """Warn of samples that are noise in all base runs; raise if there are others."""
-        found = self._base
-        if found is not None and all(drawn is not None for drawn in found.samples):
-            undrawn = np.setdiff1d(samples, np.concatenate(list(found.samples)))
-            if len(undrawn):
-                raise ValueError(
-                    "max_samples must be such that base runs draw every sample, but none drew "
-                    f"{format_count(len(undrawn), 'sample')}: {list_samples(undrawn, self.names)}. "
-                    "predict_unseen=True labels them; or raise n_estimators or max_samples."
-                )
-        super()._warn_of_unlabelled(samples)
-
-    def encode_new(self, estimator, X) -> tuple[np.ndarray, np.dtype]:
-        """Return the encoded labels of new samples, and the type of X."""
-        if self._base is None:
-            X = read_features(estimator, X, reset=False)
-            return self.codes[base_runs.nearest_samples(self._X, X)], X.dtype
-        options = self._base.checks
-        X = base_runs.read_checked(X, options, estimator=estimator, reset=False)
-        labels = self._base.predict(X, self._X)
-        codes, _ = encode_labels(labels, "estimator's labels", self.categories)
-        return codes, base_runs.float_type(X) or self.dtype

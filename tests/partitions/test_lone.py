@@ -81,7 +81,7 @@ def test_samples_are_lone_by_their_cluster_and_most_partitions_that_saw_them(see
     )
     table[rng.random(table.shape) < 0.2] = -1
     table[:, 0] = np.maximum(table[:, 0], 0)
-    problem = LabelTable(table, "X", np.dtype(np.float64)).problem(None, True)
+    problem = LabelTable(table, "X").problem(None, True)
     alone = rng.choice(60, size=3, replace=False)
     alone[0] = 0
     clusters = np.full(60, 3)
@@ -102,7 +102,7 @@ def test_samples_are_lone_by_their_cluster_and_most_partitions_that_saw_them(see
 
 def test_many_samples_are_counted():
     table = np.r_[np.zeros(200, dtype=int), np.arange(1, 8)][:, None]
-    problem = LabelTable(table, "X", np.dtype(np.float64)).problem(None, True)
+    problem = LabelTable(table, "X").problem(None, True)
     with pytest.warns(
         UserWarning, match="7 clusters .*200, 201, 202, 203, 204 and 2 more"
     ):
