@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,11 @@ from nmfcluster._compat import array_functions, to_host
 from nmfcluster._utils.storage import row_blocks
 
 _LIBRARIES = ("torch", "cupy", "array_api_strict")
-_GATHERED = (
-    2**20
-)  # numbers of the factors' rows that are gathered at a time: a cache of 4 MiB
-_ON_DEVICES = (
-    2**26
-)  # entries that are formed at a time where there is no such cache: 256 MiB
+
+# Entries of gathered rows of factors that are multiplied at a time: a cache of 4 MiB.
+_CPU_ENTRIES = 2**20
+# Entries that are formed at a time where there is no such cache: 256 MiB.
+_DEVICE_ENTRIES = 2**26
 
 
 def library_of(array) -> str:
@@ -39,22 +39,23 @@ def namespace(array) -> Any:
 
 def to_numpy(array) -> Any:
     """Return an array as numpy's, a sparse one of torch as CSR; anything else as it is."""
-    if not library_of(array):
+    library = library_of(array)
+    if not library:
         return array
     try:
-        array = (
-            array.detach() if hasattr(array, "detach") else array
-        )  # torch's, of its gradient
+        if hasattr(array, "detach"):  # from torch's computation of gradients
+            array = array.detach()
         if "sparse" not in str(getattr(array, "layout", "")):
-            return to_host(array, library_of(array))
+            return to_host(array, library)
         stored = array.to_sparse_csr()
         parts = (stored.values(), stored.col_indices(), stored.crow_indices())
-        return sp.csr_array(
-            tuple(to_host(p, "torch") for p in parts), shape=tuple(array.shape)
-        )
+        arrays = tuple(to_host(part, library) for part in parts)
+        return sp.csr_array(arrays, shape=tuple(array.shape))
     except (TypeError, RuntimeError) as error:
-        told = f"An array of {library_of(array)} cannot be read, {error}; give float32 or float64"
-        raise TypeError(f"{told}, dense or sparse with two dimensions.") from error
+        raise TypeError(
+            f"An array of {library} cannot be read, {error}; give float32 or float64, dense or "
+            "sparse with two dimensions."
+        ) from error
 
 
 def with_numpy_arrays(model) -> Any:
@@ -115,18 +116,15 @@ def asarray_like(values: np.ndarray, F, dtype=None) -> Any:
 
 def chunk_size(F, in_cache: int) -> int:
     """Return how many entries are formed at a time where F is: as a cache holds, or many."""
-    return (
-        in_cache
-        if isinstance(F, np.ndarray) or "cpu" in str(F.device).lower()
-        else _ON_DEVICES
-    )
+    is_on_cpu = isinstance(F, np.ndarray) or "cpu" in str(F.device).lower()
+    return in_cache if is_on_cpu else _DEVICE_ENTRIES
 
 
 def call_with_out(out, function: Callable[..., Any], *arrays) -> Any:
     """Return a function of arrays, which numpy writes into one of them."""
-    return (
-        function(*arrays, out=out) if isinstance(out, np.ndarray) else function(*arrays)
-    )
+    if isinstance(out, np.ndarray):
+        function = partial(function, out=out)
+    return function(*arrays)
 
 
 def take_starts(F, mask: np.ndarray) -> Any:
@@ -170,7 +168,7 @@ def einsum_inner_products(X, Y) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SparseTensor:
-    """A sparse table of torch, which knows its entries in the order of rows and of columns.
+    """A sparse matrix of torch, which knows its entries in the order of rows and of columns.
 
     Attributes
     ----------
@@ -183,7 +181,7 @@ class SparseTensor:
         Where the entries of every row, and of every column, begin and end.
     by_column : tensor of shape (n_stored,)
         Positions of the entries in the order of columns.
-    turned : bool
+    is_transposed : bool
         Whether this is the transpose.
     """
 
@@ -192,40 +190,54 @@ class SparseTensor:
     places: tuple[Any, Any]
     ends: tuple[Any, Any]
     by_column: Any
-    turned: bool = False
+    is_transposed: bool = False
 
     @classmethod
-    def of(cls, X, there: Device) -> SparseTensor:
-        """Return a CSR matrix as a table of torch."""
-        if there.library != "torch":
-            told = f"X must be dense and hold no NaN where it is an array of {there.library}"
-            raise TypeError(f"{told}: torch has sparse ones.")
-        numbers = type(X)(
-            (np.arange(X.nnz), X.indices, X.indptr), shape=X.shape
-        ).tocsc()
+    def of(cls, X, device: Device) -> SparseTensor:
+        """Return a CSR matrix as one of torch."""
+        if device.library != "torch":
+            raise TypeError(
+                f"X must be dense and hold no NaN where it is an array of {device.library}: "
+                "torch has sparse ones."
+            )
+        numbers = type(X)((np.arange(X.nnz), X.indices, X.indptr), shape=X.shape)
+        by_column = numbers.tocsc()
         rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        parts = (X.data, rows, X.indices, X.indptr, numbers.indptr, numbers.data)
-        data, rows, columns, *ends, by_column = map(there.moved, parts)
-        return cls(X.shape, data, (rows, columns), tuple(ends), by_column)
+        move = device.moved
+        return cls(
+            shape=X.shape,
+            data=move(X.data),
+            places=(move(rows), move(X.indices)),
+            ends=(move(X.indptr), move(by_column.indptr)),
+            by_column=move(by_column.data),
+        )
 
     @property
     def T(self) -> SparseTensor:  # noqa: N802 - as arrays have it
         """The transpose."""
-        return replace(self, shape=self.shape[::-1], turned=not self.turned)
+        return replace(
+            self, shape=self.shape[::-1], is_transposed=not self.is_transposed
+        )
 
     def __matmul__(self, F) -> Any:
         """Return the product with F of shape (p, k)."""
-        data = self.data[self.by_column] if self.turned else self.data
-        columns = self.places[0][self.by_column] if self.turned else self.places[1]
-        parts = (self.ends[self.turned], columns, data, self.shape)
-        matrix = namespace(F).sparse_csr_tensor(*parts, check_invariants=False)
+        data = self.data
+        columns = self.places[1]
+        if self.is_transposed:
+            data = data[self.by_column]
+            columns = self.places[0][self.by_column]
+        ends = self.ends[self.is_transposed]
+        matrix = namespace(F).sparse_csr_tensor(
+            ends, columns, data, self.shape, check_invariants=False
+        )
         return matrix @ F
 
-    def products_at(self, W, H) -> Iterator[tuple[slice, Any]]:
-        """Yield the entries of WH where this stores one, some at a time, see `places`."""
+    def iter_products(self, W, H) -> Iterator[tuple[slice, Any]]:
+        """Yield the entries of WH where this stores one, as `sparse_products.iter_products`."""
         rows, columns = self.places
-        across, W = H.T.contiguous(), W.contiguous()
-        for stored in row_blocks(
-            len(rows), max(1, chunk_size(W, _GATHERED) // H.shape[0])
-        ):
-            yield stored, (W[rows[stored]] * across[columns[stored]]).sum(axis=1)
+        W = W.contiguous()
+        transposed_H = H.T.contiguous()
+        size = max(1, chunk_size(W, _CPU_ENTRIES) // H.shape[0])
+        for stored in row_blocks(len(rows), size):
+            products = W[rows[stored]] * transposed_H[columns[stored]]
+            yield stored, products.sum(axis=1)

@@ -10,9 +10,8 @@ from nmfcluster._utils.array_api import to_numpy
 from nmfcluster._utils.storage import csr_of_equal_rows, index_dtype, row_blocks
 from nmfcluster._utils.validation import check_container, format_count
 
-MIN_SEEN_WEIGHT = (
-    1e-12  # weight of partitions below which a pair was seen by none: rounding
-)
+# Weight of partitions below which a pair was seen by none: rounding.
+MIN_SEEN_WEIGHT = 1e-12
 _DECODE_ERRORS = "backslashreplace"  # what becomes of bytes that are not UTF-8
 LABEL_BLOCK_ROWS = 16_384  # rows of a block: a block of a wide table stays in cache
 

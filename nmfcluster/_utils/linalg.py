@@ -262,9 +262,8 @@ class RowBlocks:
 # Entries of F and N, of starts that are swept side by side: a cache of 2 MiB.
 _SWEPT_ENTRIES = 2**18
 _SOLVED_ENTRIES = 2**20  # entries of small systems that are solved at a time: 8 MiB
-_SLOPE_TOL = (
-    1e-12  # relative to the largest |b| of a row: a lower slope may be rounding
-)
+# Slope, relative to the largest |b| of a row, below which it may be rounding.
+_SLOPE_TOL = 1e-12
 _PATIENCE = 3  # rounds in which the entries on the wrong side need not become fewer
 
 

@@ -20,9 +20,8 @@ from nmfcluster._utils.storage import (
     without_diagonal,
 )
 
-_HASHED_ENTRIES = (
-    2**15
-)  # of a table that are mixed at a time: 256 KiB, which stay in cache
+# Entries of a matrix that are hashed at a time: 256 KiB, which stay in cache.
+_HASHED_ENTRIES = 2**15
 
 
 def _mix(keys: np.ndarray) -> np.ndarray:
@@ -35,39 +34,40 @@ def _mix(keys: np.ndarray) -> np.ndarray:
 
 
 def _canonical_bits(values: np.ndarray) -> np.ndarray:
-    """Return what float64 stores of numbers: a copy, alike for all that are NaN, and for 0, -0."""
+    """Return a copy of numbers as the bits of float64, the same for every NaN, and for 0 and -0."""
     numbers = values.astype(np.float64) + 0.0
     numbers[np.isnan(numbers)] = np.nan
     return numbers.view(np.uint64)
 
 
-def _hash_entries(values: np.ndarray, of_columns: np.ndarray) -> np.ndarray:
+def _hash_entries(values: np.ndarray, column_keys: np.ndarray) -> np.ndarray:
     """Return a key of every entry, 0 where it is 0."""
-    keys = _mix(_canonical_bits(values) ^ of_columns)
+    keys = _mix(_canonical_bits(values) ^ column_keys)
     keys[values == 0] = 0
     return keys
 
 
-def _sum_hashes(table, of_columns: np.ndarray) -> np.ndarray:
+def _sum_hashes(X, column_keys: np.ndarray) -> np.ndarray:
     """Return a key of every row: the sum of those of its nonzero entries, modulo 2^64."""
-    keys = np.empty(table.shape[0], dtype=np.uint64)
-    stored = len(table.data) if is_sparse(table) else table.size
-    width = -(-stored // max(len(keys), 1))  # of a row on average
-    for block in row_blocks(len(keys), max(1, _HASHED_ENTRIES // max(width, 1))):
-        rows = rows_of(table, block)
+    n = X.shape[0]
+    keys = np.empty(n, dtype=np.uint64)
+    n_stored = len(X.data) if is_sparse(X) else X.size
+    mean_width = max(-(-n_stored // max(n, 1)), 1)
+    for block in row_blocks(n, max(1, _HASHED_ENTRIES // mean_width)):
+        rows = rows_of(X, block)
         if is_sparse(rows):
-            ends = np.zeros(len(rows.data) + 1, dtype=np.uint64)
-            np.cumsum(_hash_entries(rows.data, of_columns[rows.indices]), out=ends[1:])
-            keys[block] = np.diff(ends[rows.indptr])
+            sums = np.zeros(len(rows.data) + 1, dtype=np.uint64)
+            np.cumsum(_hash_entries(rows.data, column_keys[rows.indices]), out=sums[1:])
+            keys[block] = np.diff(sums[rows.indptr])
         else:
-            keys[block] = _hash_entries(rows, of_columns).sum(axis=1)
+            keys[block] = _hash_entries(rows, column_keys).sum(axis=1)
     return keys
 
 
 def hash_rows(X) -> np.ndarray:
     """Return a key of every row, which depends on the numbers it holds and their columns.
 
-    It is the same for dense and sparse tables of these numbers, in float32 and float64.
+    It is the same for dense and sparse matrices of these numbers, in float32 and float64.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def hash_rows(X) -> np.ndarray:
     return _sum_hashes(X, _mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64)))
 
 
-def refine_hashes(keys: np.ndarray, *matrices) -> np.ndarray:
+def refine_hashes(keys: np.ndarray, matrices: Sequence[Any]) -> np.ndarray:
     """Return keys that also depend on the entries of samples in symmetric matrices.
 
     Two samples keep one key where their entries are the same in some order, and so are the entries
@@ -91,25 +91,26 @@ def refine_hashes(keys: np.ndarray, *matrices) -> np.ndarray:
     Parameters
     ----------
     keys : ndarray of shape (n,), uint64
-        Zeros, if nothing else tells samples apart.
-    *matrices : ndarray or csr_array of shape (n, n)
+        Zeros, if nothing else distinguishes samples.
+    matrices : sequence of {ndarray, csr_array} of shape (n, n)
         Similarities, or weights of links.
 
     Returns
     -------
     ndarray of shape (n,), uint64
     """
-    n_distinct = len(np.unique(keys)) if matrices else len(keys)
+    if not matrices:
+        return keys
+    n_distinct = len(np.unique(keys))
     for _ in range(5):
         if n_distinct == len(keys):
             break
         refined = keys.copy()
         for number, matrix in enumerate(matrices, start=1):
-            of_columns = _mix(keys + np.uint64(number))
-            refined = _mix(refined ^ _canonical_bits(matrix.diagonal())) + _sum_hashes(
-                matrix, of_columns
-            )
-        n_before, n_distinct = n_distinct, len(np.unique(refined))
+            sums = _sum_hashes(matrix, _mix(keys + np.uint64(number)))
+            refined = _mix(refined ^ _canonical_bits(matrix.diagonal())) + sums
+        n_before = n_distinct
+        n_distinct = len(np.unique(refined))
         if n_distinct == n_before:
             break
         keys = refined
@@ -118,16 +119,16 @@ def refine_hashes(keys: np.ndarray, *matrices) -> np.ndarray:
 
 @dataclass(frozen=True)
 class CanonicalOrder:
-    """Where samples go for a fit, and where its results come from.
+    """An order of samples for a fit, and where results of samples come from.
 
     Attributes
     ----------
     samples : ndarray of shape (n,), int
         ``X[samples]`` is in canonical order.
     first : ndarray of shape (n,), int
-        Of every place in that order, the first place that holds an equal sample. Equal ones stand
-        there as they were handed in, so that a result is theirs alike only if it is that of one:
-        ``results[first]``.
+        For every place in that order, the first place that holds an equal sample. Equal samples
+        stand there in the user's order, so that their results are the same only if they take that
+        of one of them: ``results[first]``.
     """
 
     samples: np.ndarray
@@ -140,9 +141,7 @@ class CanonicalOrder:
         Results in canonical order are ``results[ranks]`` in the user's.
         """
         ranks = np.empty_like(self.samples)
-        ranks[self.samples] = np.arange(
-            len(ranks)
-        )  # an argsort takes ten times as long
+        ranks[self.samples] = np.arange(len(ranks))  # ten times as fast as argsort
         return ranks
 
     @cached_property
@@ -160,20 +159,20 @@ class CanonicalOrder:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """How many samples each of the distinct ones stands for."""
-        return np.bincount(self._group)
+        """Number of samples that are equal to each of the distinct ones."""
+        return np.bincount(self._groups)
 
     @cached_property
     def distinct_inverse(self) -> np.ndarray:
         """Which of the distinct ones every sample equals, (n,), in the user's order."""
-        return self._group[self.ranks]
+        return self._groups[self.ranks]
 
     @cached_property
     def _firsts(self) -> np.ndarray:
         return np.unique(self.first)
 
     @cached_property
-    def _group(self) -> np.ndarray:
+    def _groups(self) -> np.ndarray:
         return np.searchsorted(self._firsts, self.first)
 
     def largest(self, values: np.ndarray) -> np.ndarray:
@@ -181,8 +180,8 @@ class CanonicalOrder:
         if len(self._firsts) == len(values):
             return values
         out = values[self._firsts]
-        np.maximum.at(out, self._group, values)
-        return out[self._group]
+        np.maximum.at(out, self._groups, values)
+        return out[self._groups]
 
     def permute(self, S) -> Any:
         """Return a matrix with its rows and its columns, the same samples, in canonical order."""
@@ -195,109 +194,116 @@ def canonical_order(
     links: Sequence[Any] = (),
     weights: np.ndarray | None = None,
 ) -> CanonicalOrder:
-    """Return the order of samples by their rows in tables, or by how they are related.
+    """Return the order of samples by their rows in data matrices, or by how they are related.
 
     They are sorted by the extremes of their rows in the first of these, which stay in order where
-    it is multiplied by a number or rounded, and those of which these are equal by their keys. What
-    is sorted is then shuffled, always in the same way, so that the first samples are like all
+    it is multiplied by a number or rounded, and those of which these are equal by their keys. The
+    sorted samples are then shuffled, always in the same way, so that the first samples are like all
     others. Equal ones stay together.
 
     Parameters
     ----------
     *tables : ndarray or csr_array of shape (n, p)
-        Of several all count, in any order.
+        If there are several, all count, in any order.
     similarities : sequence of {ndarray, csr_array} of shape (n, n), default=()
-        Samples are equal if their rows are. Of several all count, in any order.
+        Samples are equal if their rows are. If there are several, all count, in any order.
     links : sequence of csr_array of shape (n, n), default=()
-        Weights of pairs, which tell equal rows apart: a sample in a pair is equal to no other.
+        Weights of pairs, which distinguish equal rows: a sample in a pair is equal to no other.
     weights : ndarray of shape (n,), default=None
-        These tell equal rows apart, too; what counts 0 times changes the order of no other.
+        They distinguish equal rows, too; a weight of 0 changes the order of no other sample.
     """
-    n = (*tables, *similarities)[0].shape[0]
-    tables, by_table = _sort_arrays(tables, off_diagonal=False)
+    # Sort by the extremes of rows. Those of most measured data differ.
+    ordered_tables, by = _sort_arrays(tables, off_diagonal=False)
     similarities, by_similarity = _sort_arrays(similarities, off_diagonal=True)
-    by = by_similarity if similarities else by_table
+    if similarities:
+        by = by_similarity
+    n = len(by[0])
     by_size = np.lexsort(by[::-1])
     differ = np.any([np.diff(extreme[by_size]) != 0 for extreme in by], axis=0)
-    if weights is None and differ.all():  # as of most that is measured
+    if weights is None and differ.all():
         return CanonicalOrder(by_size[_fixed_permutation(n)], np.arange(n))
+    # Sort the others by hashes of their rows, of all that they are related to, and of links.
     keys = np.zeros(n, dtype=np.uint64)
-    for table in tables:
+    for table in ordered_tables:
         keys = _mix(keys) + hash_rows(table)
-    by.append(refine_hashes(keys, *similarities))
-    linked = sum((np.diff(matrix.indptr) for matrix in links), np.zeros(n))
-    if linked.any():
-        by.append(refine_hashes(by[-1], *links))
-    by += map(hash_rows, similarities)
+    keys = refine_hashes(keys, similarities)
+    by.append(keys)
+    n_links = sum((np.diff(matrix.indptr) for matrix in links), np.zeros(n))
+    if n_links.any():
+        by.append(refine_hashes(keys, links))
+    by += [hash_rows(S) for S in similarities]
     if weights is not None:
         by = [weights == 0, *by, weights]
-    in_order = np.lexsort(by[::-1])
-    new = linked[in_order] > 0
-    new[1:] |= np.any([key[in_order[1:]] != key[in_order[:-1]] for key in by], axis=0)
-    group = np.cumsum(new) - new[0]
+    order = np.lexsort(by[::-1])
+    # Samples of one group are equal in all of these, and in no pair.
+    is_new = n_links[order] > 0
+    is_new[1:] |= np.any([key[order[1:]] != key[order[:-1]] for key in by], axis=0)
+    group = np.cumsum(is_new) - is_new[0]
+    # Shuffle the groups.
     place = np.argsort(_fixed_permutation(int(group[-1]) + 1))[group]
     by_place = np.argsort(place, kind="stable")
     _, first, group = np.unique(place[by_place], return_index=True, return_inverse=True)
-    return CanonicalOrder(in_order[by_place], first[group])
+    return CanonicalOrder(order[by_place], first[group])
 
 
 def _sort_arrays(
     arrays: Sequence[Any], off_diagonal: bool
-) -> tuple[tuple[Any, ...], list[np.ndarray]]:
+) -> tuple[Sequence[Any], list[np.ndarray]]:
     """Return arrays in an order of their own, and the extremes of the rows of the first.
 
     They are sorted by their largest entry and their smallest; where these are the same, as those of
     cosines are, by sums, modulo 2^64, over the extremes and how many entries of a row are stored.
     """
-    if len(arrays) <= 1:
-        return tuple(arrays), _extremes(arrays[0], off_diagonal) if arrays else []
-    keys: list[tuple[float, ...]] = [
-        (float(array.max()), float(array.min())) if min(array.shape) else ()
-        for array in arrays
-    ]
-    if len(set(keys)) < len(keys):
-        for number, array in enumerate(arrays):
-            stored = np.diff(array.indptr) if is_sparse(array) else np.zeros(1)
-            of_rows = (*_extremes(array, off_diagonal), stored)
-            keys[number] += tuple(
-                int(_mix(_canonical_bits(part)).sum()) for part in of_rows
-            )
-    order = sorted(range(len(arrays)), key=keys.__getitem__)
-    return tuple(arrays[i] for i in order), _extremes(arrays[order[0]], off_diagonal)
+    if not arrays:
+        return arrays, []
+    if len(arrays) > 1:
+        keys: list[tuple[float, ...]] = []
+        for X in arrays:
+            keys.append((float(X.max()), float(X.min())) if min(X.shape) else ())
+        if len(set(keys)) < len(keys):
+            for number, X in enumerate(arrays):
+                n_stored = np.diff(X.indptr) if is_sparse(X) else np.zeros(1)
+                for values in (*_extremes(X, off_diagonal), n_stored):
+                    keys[number] += (int(_mix(_canonical_bits(values)).sum()),)
+        order = sorted(range(len(arrays)), key=keys.__getitem__)
+        arrays = [arrays[i] for i in order]
+    return arrays, _extremes(arrays[0], off_diagonal)
 
 
 def _fixed_permutation(n: int) -> np.ndarray:
     return np.random.default_rng(0).permutation(n)
 
 
-def _extremes(array, off_diagonal: bool = False) -> list[np.ndarray]:
+def _extremes(array, off_diagonal: bool) -> list[np.ndarray]:
     """Return the largest and the smallest entry of every row; 0 where that is NaN.
 
     Off the diagonal of a similarity, on which most have 0 or 1, zeros do not count, and of two
     entries that should be equal the larger one is that of both.
     """
     n, width = array.shape
-    found, extremes = np.zeros((2, n)), (np.maximum, np.minimum)
+    largest = np.zeros(n)
+    smallest = np.zeros(n)
+    extremes = ((largest, np.maximum, -np.inf), (smallest, np.minimum, np.inf))
     if is_sparse(array):
         if off_diagonal:
             array = without_diagonal(array)
             array = array.maximum(array.T).tocsr()
             array.eliminate_zeros()
         n_stored = np.diff(array.indptr)
-        some, all_but_some = (
-            np.flatnonzero(n_stored),
-            not off_diagonal and (n_stored < width),
-        )
-        for row, extreme in zip(found, extremes, strict=True):
-            row[some] = extreme.reduceat(array.data, array.indptr[some])
-            row[all_but_some] = extreme(row, 0)[all_but_some]
-        return list(np.nan_to_num(found))
+        is_filled = np.flatnonzero(n_stored)
+        for found, extreme, _ in extremes:
+            found[is_filled] = extreme.reduceat(array.data, array.indptr[is_filled])
+            if not off_diagonal:  # entries that are not stored are 0
+                found[n_stored < width] = extreme(found, 0)[n_stored < width]
+        return list(map(np.nan_to_num, (largest, smallest)))
     for block in row_blocks(n, max(1, _HASHED_ENTRIES // max(width, 1))):
         rows = array[block]
         if off_diagonal:
             rows = np.maximum(rows, array[:, block].T)
             rows[np.arange(len(rows)), np.arange(block.start, block.stop)] = 0
-        for row, extreme, zero in zip(found, extremes, (-np.inf, np.inf), strict=True):
-            counting = np.where(rows == 0, zero, rows) if off_diagonal else rows
-            row[block] = extreme.reduce(counting, axis=1, initial=None if width else 0)
-    return list(np.nan_to_num(found, posinf=0, neginf=0))
+        for found, extreme, neutral in extremes:
+            counting = np.where(rows == 0, neutral, rows) if off_diagonal else rows
+            initial = None if width else 0
+            found[block] = extreme.reduce(counting, axis=1, initial=initial)
+    largest = np.nan_to_num(largest, posinf=0, neginf=0)
+    return [largest, np.nan_to_num(smallest, posinf=0, neginf=0)]

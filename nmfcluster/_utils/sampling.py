@@ -1,6 +1,6 @@
-"""Positions drawn at random; counts drawn anew, or shared out, dense or sparse.
+"""Random positions, random counts, and counts split into parts, dense or sparse.
 
-By how much counts vary more than Poisson numbers with given means.
+And the overdispersion of counts: by how much they vary more than Poisson numbers.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from nmfcluster._utils.storage import (
     with_nonzero_data,
 )
 
-_DRAWN_ENTRIES = 2**20  # of a table that are drawn at a time: 8 MiB of counts
+_DRAWN_ENTRIES = 2**20  # entries that are drawn at a time: 8 MiB of counts
 
 
 def draw_positions(size: int, most: int, rng: np.random.Generator) -> np.ndarray:
@@ -67,7 +67,7 @@ def poisson_counts(X, rng: np.random.Generator) -> Any:
 def thin_counts(
     X, n_parts: int, rng: np.random.Generator, dispersion: float = 0.0
 ) -> list[Any]:
-    r"""Return tables of counts that sum to X; each has the same share of every count, on average.
+    r"""Return matrices of counts that sum to X; each has the same share of a count, on average.
 
     Parts of Poisson numbers are independent [1]_. Counts that vary more, as negative binomial
     numbers do, of variance :math:`\mu + \phi \mu^2`, have independent parts if the shares are
@@ -96,17 +96,16 @@ def thin_counts(
        for single-cell RNA sequencing data. arXiv:2307.12985, 2023.
     """
     values = X.data if is_sparse(X) else X.ravel()
-    shared = [np.zeros_like(values) for _ in range(n_parts)]
-    places = np.flatnonzero(values)  # a sparse table may store zeros
-    for block in row_blocks(len(places), _DRAWN_ENTRIES):
-        where = places[block]
-        counts = _split_counts(values[where], n_parts, rng, dispersion)
-        for part, share in zip(shared, counts, strict=True):
-            part[where] = share
-    return [
-        with_nonzero_data(X, part) if is_sparse(X) else part.reshape(X.shape)
-        for part in shared
-    ]
+    parts = [np.zeros_like(values) for _ in range(n_parts)]
+    nonzero = np.flatnonzero(values)  # a sparse matrix may store zeros
+    for block in row_blocks(len(nonzero), _DRAWN_ENTRIES):
+        places = nonzero[block]
+        counts = _split_counts(values[places], n_parts, rng, dispersion)
+        for part, share in zip(parts, counts, strict=True):
+            part[places] = share
+    if is_sparse(X):
+        return [with_nonzero_data(X, part) for part in parts]
+    return [part.reshape(X.shape) for part in parts]
 
 
 def _split_counts(
@@ -133,9 +132,8 @@ def count_non_integers(X) -> int:
     return int(np.count_nonzero(values != np.rint(values)))
 
 
-_MAX_SIDE = (
-    1000  # rows, and columns, of a large table that are looked at: a million entries
-)
+# Rows, and columns, of a large matrix from which the dispersion is estimated: a million entries.
+_MAX_SIDE = 1000
 
 
 def overdispersion(X, W: np.ndarray, H: np.ndarray, rng: np.random.Generator) -> float:
@@ -148,7 +146,7 @@ def overdispersion(X, W: np.ndarray, H: np.ndarray, rng: np.random.Generator) ->
     Parameters
     ----------
     X : ndarray or csr_array of shape (n, p)
-        Counts. Of a large one some rows and columns are looked at.
+        Counts. A large one is represented by some of its rows and columns.
     W : ndarray of shape (n, k)
     H : ndarray of shape (k, p)
         Fitted to X, with as many components as it has, or a few more: what they leave out counts as
@@ -160,19 +158,22 @@ def overdispersion(X, W: np.ndarray, H: np.ndarray, rng: np.random.Generator) ->
     float
         0 where counts vary no more than Poisson numbers.
     """
-    rows, columns = (draw_positions(size, _MAX_SIDE, rng) for size in X.shape)
-    part = as_float64(as_dense(X[rows][:, columns]))
-    W_part, H_part = as_float64(W)[rows], as_float64(H)[:, columns]
-    means = W_part @ H_part
+    n, p = X.shape
+    rows = draw_positions(n, _MAX_SIDE, rng)
+    columns = draw_positions(p, _MAX_SIDE, rng)
+    counts = as_float64(as_dense(X[rows][:, columns]))
+    W = as_float64(W)[rows]
+    H = as_float64(H)[:, columns]
+    means = W @ H
     # their inverses count: those below 1e-9 of the average are rounded up to it
     means = np.maximum(means, max(1e-9 * means.mean(), np.finfo(float).tiny))
     # information of a row is that of all columns, and the other way round
-    leverage = _leverage(means, H_part.T, X.shape[1] / len(columns))
-    leverage += _leverage(means.T, W_part, X.shape[0] / len(rows)).T
-    # an entry of leverage 1 is fitted alone, and tells nothing of its variance
-    squares = (part - means) ** 2 / (1 - np.minimum(leverage, 0.9))
+    leverage = _leverage(means, H.T, p / len(columns))
+    leverage += _leverage(means.T, W, n / len(rows)).T
+    # an entry of leverage 1 is fitted alone, and has no information on its variance
+    squares = (counts - means) ** 2 / (1 - np.minimum(leverage, 0.9))
     phi = 0.0
-    for _ in range(20):  # weights and phi in turn: two rounds settle most tables
+    for _ in range(20):  # weights and phi in turn: most matrices need two rounds
         weights = (1 + phi * means) ** -2
         excess = float(np.vdot(weights, squares - means))
         if excess <= 0:

@@ -11,23 +11,20 @@ import scipy.sparse as sp
 from nmfcluster._utils.array_api import SparseTensor, namespace
 from nmfcluster._utils.storage import is_sparse, row_blocks, with_nonzero_data
 
-_FORMED_ENTRIES = (
-    2**18
-)  # of a product that are formed at a time: they stay in a cache of 2 MiB
-_GATHERED_ENTRIES = (
-    2**13
-)  # stored entries whose rows and columns of the factors are multiplied at a time
+# Entries of a product that are formed at a time: a cache of 2 MiB.
+_FORMED_ENTRIES = 2**18
+_GATHERED_ENTRIES = 2**13  # stored entries whose rows of factors are gathered at a time
 _BLAS_FROM = 0.02  # share of stored entries from which all of a block is formed faster
 
 
 def iter_products(
-    places, W: np.ndarray, H: np.ndarray
+    pattern, W: np.ndarray, H: np.ndarray
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield the entries of WH where a CSR matrix stores one, some rows at a time.
 
     Parameters
     ----------
-    places : csr_array of shape (n, p)
+    pattern : csr_array of shape (n, p)
     W : ndarray of shape (n, k)
     H : ndarray of shape (k, p)
 
@@ -35,54 +32,56 @@ def iter_products(
     ------
     stored : slice
         Which of the stored entries.
-    means : ndarray
-        What WH has there.
+    products : ndarray
+        The entries of WH there.
     """
-    if isinstance(places, SparseTensor):
-        yield from places.products_at(W, H)
+    if isinstance(pattern, SparseTensor):
+        yield from pattern.iter_products(W, H)
         return
-    whole = places.nnz >= _BLAS_FROM * places.shape[0] * places.shape[1]
-    across = None if whole else np.ascontiguousarray(H.T)
-    for block in _blocks(places, whole):
-        stored = slice(places.indptr[block.start], places.indptr[block.stop])
-        columns = places.indices[stored]
-        counts = np.diff(places.indptr[block.start : block.stop + 1])
-        if across is None:
+    n, p = pattern.shape
+    ends = pattern.indptr
+    # Where many entries are stored, form all of a few rows.
+    if pattern.nnz >= _BLAS_FROM * n * p:
+        for block in row_blocks(n, max(1, _FORMED_ENTRIES // max(1, p))):
+            stored = slice(ends[block.start], ends[block.stop])
+            counts = np.diff(ends[block.start : block.stop + 1])
             P = W[block] @ H
-            firsts = np.arange(0, P.size, P.shape[1])
-            yield stored, P.ravel().take(np.repeat(firsts, counts) + columns)
-        else:
-            own = np.repeat(W[block], counts, axis=0)
-            yield stored, np.einsum("ek,ek->e", own, across.take(columns, axis=0))
+            firsts = np.arange(0, P.size, p)
+            places = np.repeat(firsts, counts) + pattern.indices[stored]
+            yield stored, P.ravel().take(places)
+        return
+    # Elsewhere, multiply rows of the factors, of whole rows with about as many entries.
+    starts = np.arange(0, pattern.nnz, _GATHERED_ENTRIES)
+    cuts = np.searchsorted(ends, starts, side="right") - 1
+    cuts = np.unique([0, *cuts, n]).tolist()
+    transposed_H = np.ascontiguousarray(H.T)
+    for start, stop in pairwise(cuts):
+        stored = slice(ends[start], ends[stop])
+        rows = np.repeat(np.arange(start, stop), np.diff(ends[start : stop + 1]))
+        yield stored, multiply_rows(W, transposed_H, rows, pattern.indices[stored])
 
 
-def _blocks(places, whole: bool) -> Iterator[slice]:
-    """Return blocks of rows of a CSR matrix, with about as many entries, all or stored, each."""
-    n, p = places.shape
-    if whole:
-        return row_blocks(n, max(1, _FORMED_ENTRIES // max(1, p)))
-    wanted = (
-        np.searchsorted(
-            places.indptr, np.arange(0, places.nnz, _GATHERED_ENTRIES), side="right"
-        )
-        - 1
-    )
-    return (slice(*ends) for ends in pairwise(np.unique([0, *wanted, n]).tolist()))
+def multiply_rows(
+    W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
+    """Return entries of ``WH'``, for W and H of shape (n, k) and (p, k), by rows of both."""
+    return np.einsum("ek,ek->e", W.take(rows, axis=0), H.take(columns, axis=0))
 
 
-def product_at(places, W: np.ndarray, H: np.ndarray) -> Any:
+def product_at(pattern, W: np.ndarray, H: np.ndarray) -> Any:
     """Return the entries of WH where a CSR matrix stores one, as such a matrix."""
-    values = namespace(W).empty_like(places.data, dtype=W.dtype)
-    for stored, means in iter_products(places, W, H):
-        values[stored] = means
-    return with_data(places, values)
+    values = namespace(W).empty_like(pattern.data, dtype=W.dtype)
+    for stored, products in iter_products(pattern, W, H):
+        values[stored] = products
+    return with_data(pattern, values)
 
 
-def with_data(places, values: np.ndarray) -> Any:
-    """Return a CSR matrix with other values in the same places, zeros among them."""
-    if isinstance(places, SparseTensor):
-        return replace(places, data=values)
-    return type(places)((values, places.indices, places.indptr), shape=places.shape)
+def with_data(pattern, values: np.ndarray) -> Any:
+    """Return a CSR matrix with other values for the stored entries, which may be zeros."""
+    if isinstance(pattern, SparseTensor):
+        return replace(pattern, data=values)
+    parts = (values, pattern.indices, pattern.indptr)
+    return type(pattern)(parts, shape=pattern.shape)
 
 
 def sparse_if_few(array, share: float) -> Any:
@@ -99,10 +98,9 @@ def astype(array, dtype) -> Any:
 
 
 def scale_rows_columns(array, rows: np.ndarray, columns: np.ndarray) -> Any:
-    """Return an array, or a CSR matrix in the same places, times factors of rows and columns."""
-    rows, columns = (
-        np.asarray(factors, dtype=array.dtype) for factors in (rows, columns)
-    )
+    """Return an array, or a CSR matrix of the same pattern, times factors of rows and columns."""
+    rows = np.asarray(rows, dtype=array.dtype)
+    columns = np.asarray(columns, dtype=array.dtype)
     if not sp.issparse(array):
         return array * columns * rows[:, None]
     values = columns.take(array.indices)
@@ -112,9 +110,9 @@ def scale_rows_columns(array, rows: np.ndarray, columns: np.ndarray) -> Any:
 
 
 def center_columns(X) -> tuple[Any, np.ndarray]:
-    """Return a table to take products of, and the means of its columns that it still has.
+    """Return a matrix to take products of, and the means of its columns that it still has.
 
-    A dense one has none left: products of what is far from 0 would lose digits. A sparse one stays.
+    A dense one is centred: products of what is far from 0 would lose digits. A sparse one stays.
     """
     mean = np.asarray(X.mean(axis=0)).ravel()
     return (X, mean) if sp.issparse(X) else (X - mean, np.zeros_like(mean))
@@ -149,11 +147,10 @@ def split_missing(X) -> tuple[Any, Any]:
     """
     if not np.isnan(X.sum()):
         return X, None
+    values = X.data if sp.issparse(X) else X
+    is_missing = np.isnan(values)
+    known = np.where(is_missing, 0, values).astype(X.dtype, copy=False)
     if sp.issparse(X):
-        unknown = np.isnan(X.data)
-        return with_nonzero_data(X, np.where(unknown, 0, X.data)), with_nonzero_data(
-            X, unknown.astype(X.dtype)
-        )
-    unknown = np.isnan(X)
-    known = np.where(unknown, 0, X).astype(X.dtype, copy=False)
-    return known, sp.csr_array(unknown, dtype=X.dtype)
+        missing = with_nonzero_data(X, is_missing.astype(X.dtype))
+        return with_nonzero_data(X, known), missing
+    return known, sp.csr_array(is_missing, dtype=X.dtype)

@@ -274,9 +274,8 @@ def normalize_weights(weights, n_partitions: int) -> np.ndarray:
     return array / array.sum()
 
 
-_MAX_DASK_BYTES = (
-    2**30
-)  # bytes of a Dask collection that are gathered with a warning: as most hold
+# Bytes of a Dask collection that are gathered with a warning: as most hold.
+_MAX_DASK_BYTES = 2**30
 _NUMERIC_KINDS = "biuf"  # kinds of numpy's types
 _SEVERAL_TABLES = (
     "Several tables of the same samples are put side by side with numpy.hstack, or are views of "
