@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 
 from nmfcluster._base import read_features, read_similarity
 from nmfcluster._utils import storage
@@ -18,16 +19,15 @@ from nmfcluster._utils.validation import (
 )
 from nmfcluster.affinity import make_affinity
 from nmfcluster.constraints.container import PairwiseConstraints
-from nmfcluster.constraints.graph import components
+from nmfcluster.constraints.graph import components, make_adjacency
 from nmfcluster.constraints.parsing import read_pairs
 from nmfcluster.similarity.propagation import MAX_DENSE_SAMPLES, normalize_by_degrees
 
 _CONTINUATION = 0.95  # probability of a further step of a walk
-_LEAST_WEIGHT = (
-    0.05  # of a sample that seems certain: its cluster may still be the wrong one
-)
+# weight of a sample that seems certain: its cluster may still be the wrong one
+_LEAST_WEIGHT = 0.05
 _FLOOR = 1e-9  # of a probability or a centrality: ranked last, above exact zeros
-_LEAST_VARIANCE = 1e-12  # what is known has variance 0, and rounding may put it below
+_LEAST_VARIANCE = 1e-12  # known samples have variance 0, which rounding may put below
 
 
 class _Groups(NamedTuple):
@@ -35,14 +35,8 @@ class _Groups(NamedTuple):
 
     of: np.ndarray  # number of the group of every sample
     size: np.ndarray
-    apart: list[set[int]]  # the groups that cannot be linked to each
+    apart: sp.csr_array  # bool, symmetric: pairs of groups that cannot be linked
     known: np.ndarray  # bool: some pair holds one of its samples
-
-    def set_apart(self, pairs) -> None:
-        """Note that the groups of pairs of samples cannot be linked."""
-        for one, other in self.of[pairs].tolist():
-            self.apart[one].add(other)
-            self.apart[other].add(one)
 
 
 def next_pairs(
@@ -129,7 +123,6 @@ def next_pairs(
     15
     """
     check_count(n_pairs, "n_pairs", 1)
-    n_pairs = int(n_pairs)
     rng = make_rng(random_state)
     known, X = _read(model, X)
     excluded = read_pairs(exclude, "exclude", range(len(known))).pairs
@@ -140,10 +133,8 @@ def next_pairs(
     C = compute_covariance(_compute_similarity(model, X, drawn))
     centrality = _compute_centrality(C, model.labels_, drawn, P)
     anchors = _find_anchors(groups, P, model.labels_, centrality)
-    # from here on, and not before: excluded pairs do not tell clusters apart
-    groups.set_apart(excluded)
     # how uncertain groups are, given what is known
-    p = _compute_probabilities(groups, P, anchors)
+    p = _compute_probabilities(groups, P, anchors, excluded)
     best = p.max(axis=1, initial=0)
     entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1)
     entropy /= np.log(max(len(anchors), 2))
@@ -158,9 +149,8 @@ def next_pairs(
     C = condition_covariance(C, np.flatnonzero(groups.known[group]))
     weights = np.where(best > 0, _LEAST_WEIGHT + entropy, 0)[group]
     candidates = (best > 0) & ~unassigned
-    chosen += choose_most_informative(
-        C, weights, group, candidates, n_pairs - len(chosen)
-    )
+    n_more = int(n_pairs) - len(chosen)
+    chosen += choose_most_informative(C, weights, group, candidates, n_more)
     chosen = chosen[:n_pairs]
     # the first sample of each group with that of its most probable anchor
     first = np.unique(groups.of, return_index=True)[1]
@@ -178,9 +168,8 @@ def _read(model, X) -> tuple[PairwiseConstraints, Any]:
     fit_names = row_names(known)
     names = row_names(X)
     if model.affinity_ == "precomputed":
-        X = read_similarity(
-            copy.copy(model), X, signed=True
-        )  # the copy notes what X is
+        model = copy.copy(model)  # it notes what X is
+        X = read_similarity(model, X, signed=True)
     else:
         X = read_features(model, X, reset=False)
     if X.shape[0] != len(known):
@@ -199,18 +188,14 @@ def _read(model, X) -> tuple[PairwiseConstraints, Any]:
 def _make_groups(pairs: PairwiseConstraints) -> _Groups:
     group = components(len(pairs), pairs.must_link)  # soft ones were answered, too
     size = np.bincount(group)
-    known = size > 1
-    known[group[pairs.cannot_link]] = True
-    groups = _Groups(group, size, [set() for _ in size], known)
-    groups.set_apart(pairs.cannot_link)
-    return groups
+    apart = make_adjacency(len(size), group[pairs.cannot_link])
+    return _Groups(group, size, apart, (size > 1) | (np.diff(apart.indptr) > 0))
 
 
 def _compute_similarity(model, X, drawn):
     """Return how similar the drawn samples are, at least 0, by the affinity of the model."""
     affinity = model.affinity_
-    if len(drawn) < X.shape[0]:
-        X = X[drawn][:, drawn] if affinity == "precomputed" else X[drawn]
+    X = storage.submatrix(X, drawn, drawn if affinity == "precomputed" else None)
     if affinity == "callable":
         affinity = model.affinity
     elif affinity == "landmarks":  # those of so few samples are the samples
@@ -259,11 +244,13 @@ def _compute_centrality(C, labels, drawn, P):
 def _find_anchors(groups: _Groups, P, labels, centrality) -> list[int]:
     """Return groups that represent clusters: ones that exclude each other, and middles."""
     anchors: list[int] = []
-    n_apart = np.array([len(others) for others in groups.apart])
+    n_excluding = np.zeros(len(groups.size))  # number of anchors apart from each group
+    n_apart = np.diff(groups.apart.indptr)
     order = np.lexsort((-np.bincount(groups.of, centrality), -n_apart, -groups.size))
     for group in order[groups.known[order]].tolist():
-        if groups.apart[group].issuperset(anchors):
+        if n_excluding[group] == len(anchors):
             anchors.append(group)
+            n_excluding += groups.apart[[group]].toarray()[0]
     # the samples in the middle of clusters that none of these is in
     represented = {P[groups.of == group].sum(axis=0).argmax() for group in anchors}
     for cluster in range(P.shape[1]):
@@ -273,24 +260,22 @@ def _find_anchors(groups: _Groups, P, labels, centrality) -> list[int]:
     return anchors
 
 
-def _compute_probabilities(groups: _Groups, P, anchors: list[int]):
-    """Return the probabilities that groups are one with each anchor, 0 where this is known."""
+def _compute_probabilities(groups: _Groups, P, anchors: list[int], excluded):
+    """Return the probabilities that groups are one with each anchor.
+
+    They are 0 where this is known, or the pair is excluded.
+    """
+    apart = groups.apart + make_adjacency(len(groups.size), groups.of[excluded])
     sums = np.stack([np.bincount(groups.of, column) for column in P.T], axis=1)
     Q = sums / groups.size[:, None]
     p = Q @ Q[anchors].T + _FLOOR  # an anchor of another cluster comes last
+    p[apart[:, anchors].toarray()] = 0
     for j, anchor in enumerate(anchors):
-        p[list(groups.apart[anchor]), j] = 0
         p[anchor, j:] = 0  # of two anchors the later is paired with the earlier
     return p * storage.safe_inverse(p.sum(axis=1))[:, None]
 
 
-def choose_most_informative(
-    C,
-    weights,
-    group,
-    candidates,
-    count: int,
-) -> list[int]:
+def choose_most_informative(C, weights, group, candidates, count: int) -> list[int]:
     r"""Return the groups with the samples whose answers lower uncertainty most, one after another.
 
     A sample x that becomes known lowers :math:`\sum_i w_i C_{ii}` by

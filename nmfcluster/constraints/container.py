@@ -3,6 +3,7 @@
 It is made of lists of pairs, of labels, of ids, of a table of both kinds, or of groups.
 """
 
+from collections.abc import Sequence
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -15,14 +16,16 @@ from nmfcluster._utils.validation import (
     row_names,
 )
 from nmfcluster.constraints.graph import (
-    MustAndCannot,
+    NO_LINKS,
+    Links,
     check_pairs,
-    close_links,
     components,
+    copy_pairs,
+    link_all_members,
     make_adjacency,
+    make_links,
     make_links_of_groups,
     make_links_of_labels,
-    select_links,
 )
 from nmfcluster.constraints.parsing import (
     read_groups,
@@ -82,7 +85,7 @@ class PairwiseConstraints:
     """
 
     _n_samples: int
-    _links: MustAndCannot
+    _links: Sequence[Links]  # must-links, cannot-links
     index: Any = None  # names of the samples, an Index, an array or None
 
     def __init__(
@@ -95,7 +98,7 @@ class PairwiseConstraints:
         self.__setstate__({"_n_samples": len(samples), "_links": (must, cannot)})
 
     @classmethod
-    def _of_links(cls, n_samples: int, links: MustAndCannot, names=None) -> Self:
+    def _of_links(cls, n_samples: int, links: Sequence[Links], names=None) -> Self:
         """Return constraints of pairs that are in their form."""
         new = cls.__new__(cls)
         new.__setstate__({"_n_samples": n_samples, "_links": links, "index": names})
@@ -300,7 +303,10 @@ class PairwiseConstraints:
         """
         samples, names = read_ids(n_samples, ids)
         codes = read_groups(groups, samples, apart)
-        links = make_links_of_groups(codes, bool(apart))
+        if apart:
+            links = make_links_of_labels(codes)
+        else:
+            links = make_links_of_groups(codes), NO_LINKS
         return cls._of_links(len(codes), links, names)
 
     @property
@@ -364,8 +370,11 @@ class PairwiseConstraints:
         )
 
     def __getitem__(self, key: Any) -> Self:
-        samples = axis_positions(key, self.n_samples, "sample", "PairwiseConstraints")
-        links = select_links(samples, self._links)
+        samples = axis_positions(key, len(self), "sample", "PairwiseConstraints")
+        links = []
+        for pairs, weights, hard in self._links:
+            copies, source = copy_pairs(pairs, samples)
+            links.append(make_links(copies, weights[source], hard[source]))
         names = None if self.index is None else self.index[samples]
         return self._of_links(len(samples), links, names)
 
@@ -454,8 +463,13 @@ class PairwiseConstraints:
         array([0.33333333, 0.33333333, 0.33333333])
         """
         self.check()
-        links = close_links(self._links, self.components())
-        return self._of_links(self.n_samples, links, self.index)
+        must, cannot = self._links
+        group = self.components()
+        one, other = group[cannot.pairs].T
+        # a soft cannot-link inside a group cannot be satisfied
+        between = cannot.where(one != other)
+        links = link_all_members(must, group), link_all_members(between, group)
+        return self._of_links(len(self), links, self.index)
 
     def check(self, n_clusters: int | None = None) -> str:
         """Raise if no clustering can satisfy all hard pairs, as far as that is easily proved.
@@ -495,11 +509,7 @@ class PairwiseConstraints:
             check_count(n_clusters, "n_clusters", 1)
         if not self.cannot_link_hard.any():
             return "feasible"
-        must_link = self.must_link[self.must_link_hard]
-        cannot_link = self.cannot_link[self.cannot_link_hard]
-        return check_pairs(
-            len(self), must_link, cannot_link, n_clusters, names=self.index
-        )
+        return check_pairs(self, n_clusters)
 
     def satisfied(self, labels: Any) -> tuple[np.ndarray, np.ndarray]:
         """Tell which pairs a clustering satisfies.
@@ -587,9 +597,8 @@ class PairwiseConstraints:
                 f"dtype must be a float dtype, such as np.float64, got {dtype!r}."
             )
         # weights that become infinite are refused with the similarities
+        must, cannot = self._links
         with np.errstate(over="ignore"):
-            must, cannot = (
-                make_adjacency(len(self), links.pairs, links.weights.astype(dtype))
-                for links in self._links
-            )
-        return must, cannot
+            A = make_adjacency(len(self), must.pairs, must.weights.astype(dtype))
+            B = make_adjacency(len(self), cannot.pairs, cannot.weights.astype(dtype))
+        return A, B

@@ -4,7 +4,6 @@ Lists of pairs are brought into one form, copied, closed, and made of labels and
 graph, they have a matrix, connected groups, contradictions, and folds that keep no contradiction.
 """
 
-from collections import defaultdict
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +27,6 @@ class Links(NamedTuple):
         """Return some of the pairs, by a mask or by their positions."""
         return Links(self.pairs[mask], self.weights[mask], self.hard[mask])
 
-
-MustAndCannot = tuple[Links, Links]  # must-links, cannot-links
 
 NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty(0), np.empty(0, dtype=bool))
 
@@ -60,7 +57,7 @@ def make_links(pairs, weights=1.0, hard=True) -> Links:
 
 
 def copy_pairs(pairs, origin):
-    """Return the pairs of copies: all (a, b) with ``(origin[a], origin[b])`` a pair.
+    """Return the pairs of copies: all (a, b), a < b, that are copies of the ends of a pair.
 
     Parameters
     ----------
@@ -74,68 +71,27 @@ def copy_pairs(pairs, origin):
     source : ndarray of shape (n_copied_pairs,), int
         ``pairs[source]`` are the pairs that they are copies of.
     """
-    # the copies of sample i are by_origin[starts[i]:starts[i] + counts[i]]
-    highest = max(pairs.max(initial=-1), origin.max(initial=-1))
-    counts = np.bincount(origin, minlength=highest + 1)
-    starts = np.cumsum(counts) - counts
-    by_origin = np.argsort(origin, kind="stable")
-    # a pair has as many copies as there are copies of its first sample, times of its second
-    n_first, n_second = counts[pairs].T
-    n_copies = n_first * n_second
-    source = np.repeat(np.arange(len(pairs)), n_copies)
-    first_copy = np.repeat(np.cumsum(n_copies) - n_copies, n_copies)
-    position = np.arange(len(source)) - first_copy
-    within = np.column_stack(np.divmod(position, n_second[source]))
-    return by_origin[starts[pairs[source]] + within], source
+    # the numbers of pairs, from 1, in a matrix, whose rows and columns are then copied
+    n_samples = max(pairs.max(initial=-1), origin.max(initial=-1)) + 1
+    parts = np.arange(1, len(pairs) + 1), tuple(pairs.T)
+    numbers = sp.csr_array(parts, shape=(n_samples, n_samples))
+    numbers = numbers.maximum(numbers.T)
+    copied = sp.triu(numbers[origin][:, origin], k=1, format="coo")
+    return np.column_stack(copied.coords).astype(np.intp), copied.data - 1
 
 
-def select_links(samples, links: MustAndCannot) -> MustAndCannot:
-    """Return the pairs with both ends among some samples, by the positions of these.
+def link_all_members(links: Links, group) -> Links:
+    """Return all pairs of samples in groups that links connect.
+
+    They share the weights of the links between two groups, or inside of one, evenly, and are hard
+    where one of these links is.
 
     Parameters
     ----------
-    samples : ndarray of shape (n_taken,), int
-        A sample that occurs several times has its pairs at every position.
-    links : MustAndCannot
-
-    Returns
-    -------
-    MustAndCannot
-    """
-    among = []
-    for pairs, weights, hard in links:
-        copies, source = copy_pairs(pairs, samples)
-        among.append(make_links(copies, weights[source], hard[source]))
-    return among[0], among[1]
-
-
-def close_links(links: MustAndCannot, group) -> MustAndCannot:
-    """Return all pairs that follow from pairs, hard ones of which do not contradict each other.
-
-    Parameters
-    ----------
-    links : MustAndCannot
+    links : Links
     group : ndarray of shape (n_samples,), int
-        Numbers from 0 of the groups of samples that hard must-link pairs join.
-
-    Returns
-    -------
-    must : Links
-        All pairs within a group, which are hard, and all between two groups that a soft must-link
-        pair connects. They share the weights of the known pairs there evenly.
-    cannot : Links
-        All pairs between two groups that a cannot-link pair connects, with its weight so shared.
+        Number of the group of every sample, from 0.
     """
-    must, cannot = links
-    one, other = group[cannot.pairs].T
-    between = cannot.where(
-        one != other
-    )  # a soft one inside a group cannot be satisfied
-    return _link_all_members(must, group), _link_all_members(between, group)
-
-
-def _link_all_members(links: Links, group) -> Links:
-    """Return all pairs of samples in groups that links connect, which share their weights."""
     sizes = np.bincount(group)
     ends = np.sort(group[links.pairs], axis=1)
     ends, number = np.unique(ends, axis=0, return_inverse=True)
@@ -147,14 +103,12 @@ def _link_all_members(links: Links, group) -> Links:
     shares = np.bincount(number, links.weights, minlength=len(ends)) / n_pairs
     hard = np.bincount(number, links.hard, minlength=len(ends)) > 0
     pairs, source = copy_pairs(ends, group)
-    once = (pairs[:, 0] < pairs[:, 1]) | ~inside[source]
-    source = source[once]
-    return make_links(pairs[once], shares[source], hard[source])
+    return make_links(pairs, shares[source], hard[source])
 
 
 def make_links_of_labels(
-    codes, n_pairs: int | None, random_state: Seed
-) -> MustAndCannot:
+    codes, n_pairs: int | None = None, random_state: Seed = None
+) -> tuple[Links, Links]:
     """Return pairs of samples whose class is known, of weight 1: of equal classes, of others.
 
     Parameters
@@ -188,27 +142,18 @@ def make_links_of_labels(
     return make_links(pairs[same]), make_links(pairs[~same])
 
 
-def make_links_of_groups(codes, apart: bool) -> MustAndCannot:
-    """Return all pairs within groups, and where they are `apart` all pairs between them.
+def make_links_of_groups(codes) -> Links:
+    """Return all pairs within groups, of weight 1.
 
     Parameters
     ----------
     codes : ndarray of shape (n_samples,), int
         Number of the group of every sample, from 0; -1: in none.
-    apart : bool
-
-    Returns
-    -------
-    must, cannot : Links
-        All pairs of weight 1.
     """
-    if apart:
-        return make_links_of_labels(codes, None, None)
     members = np.flatnonzero(codes >= 0)
     numbers = np.unique(codes[members])
     pairs, _ = copy_pairs(np.column_stack([numbers, numbers]), codes[members])
-    pairs = pairs[pairs[:, 0] < pairs[:, 1]]
-    return make_links(members[pairs]), NO_LINKS
+    return make_links(members[pairs])
 
 
 def _draw_distinct_numbers(rng: np.random.RandomState, total: int, n_drawn: int):
@@ -271,42 +216,36 @@ def components(n_samples: int, pairs):
     return np.asarray(labels, dtype=np.intp)
 
 
-def check_pairs(
-    n_samples: int,
-    must_link,
-    cannot_link,
-    n_clusters: int | None,
-    names=None,
-) -> str:
-    """Raise if it turns out that no clustering can satisfy all of some pairs.
+def check_pairs(pairs, n_clusters: int | None) -> str:
+    """Raise if it turns out that no clustering can satisfy all hard pairs.
 
     Parameters
     ----------
-    n_samples : int
-    must_link, cannot_link : ndarray of shape (n_pairs, 2), int
+    pairs : PairwiseConstraints
     n_clusters : int or None
         Largest number of clusters allowed, 1 at least; None: any number.
-    names : sequence, default=None
-        What messages call the samples; their positions by default.
 
     Returns
     -------
     {"feasible", "undecided"}
-        "feasible" if there is a clustering that satisfies all pairs.
+        "feasible" if there is a clustering that satisfies all hard pairs.
     """
-    shown = range(n_samples) if names is None else names
-    group = components(n_samples, must_link)
+    n_samples = len(pairs)
+    shown = range(n_samples) if pairs.index is None else pairs.index
+    cannot_link = pairs.cannot_link[pairs.cannot_link_hard]
+    group = pairs.components()
     first = np.unique(group, return_index=True)[1]
     apart = group[cannot_link]
     joined = cannot_link[apart[:, 0] == apart[:, 1]]
     if len(joined):
         start, end = joined[0]
+        must_link = pairs.must_link[pairs.must_link_hard]
         _, before = _search_breadth_first(n_samples, must_link, [start])
         chain = [shown[i] for i in reversed(_trace_to_root(before, end))]
-        ends = f"samples {chain[0]} and {chain[-1]}"
+        between = "-" if pairs.index is None else " - "
         raise ValueError(
-            f"{ends} cannot be linked, but must-link pairs join them: "
-            f"{_enumerate_names(chain, '-' if names is None else ' - ')}."
+            f"samples {chain[0]} and {chain[-1]} cannot be linked, but must-link pairs join them: "
+            f"{_enumerate_names(chain, between)}."
         )
     if n_clusters is None or n_clusters >= len(first):
         return "feasible"
@@ -320,9 +259,7 @@ def check_pairs(
             )
         return "feasible"
     # a group with fewer than n_clusters others apart from it can be placed after all of them
-    apart = np.column_stack(
-        sp.triu(make_adjacency(len(first), apart)).nonzero()
-    )  # once
+    apart = np.unique(np.sort(apart, axis=1), axis=0)
     n_left = None
     while n_left != len(apart):
         n_left = len(apart)
@@ -381,19 +318,19 @@ def _find_clique(edges, size: int) -> list[int]:
     From every node a clique grows by those of its neighbours that fit, the ones with the most
     neighbours first.
     """
-    neighbors: dict[int, set[int]] = defaultdict(set)
-    for one, other in edges.tolist():
+    # number the nodes by decreasing number of neighbours
+    nodes = np.argsort(-np.bincount(edges.ravel()), kind="stable")
+    neighbors: list[set[int]] = [set() for _ in nodes]
+    for one, other in np.argsort(nodes)[edges].tolist():
         neighbors[one].add(other)
         neighbors[other].add(one)
-    nodes = sorted(neighbors, key=lambda node: (-len(neighbors[node]), node))
-    rank = {node: number for number, node in enumerate(nodes)}
-    for start in nodes:
+    for start, others in enumerate(neighbors):
         clique = [start]
-        for other in sorted(neighbors[start], key=rank.__getitem__):
+        for other in sorted(others):
             if neighbors[other].issuperset(clique):
                 clique.append(other)
         if len(clique) >= size:
-            return sorted(clique[:size])
+            return sorted(nodes[clique[:size]].tolist())
     return []
 
 

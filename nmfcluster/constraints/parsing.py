@@ -1,6 +1,6 @@
 """Pairs of samples, ids, groups and labels that users pass: read and checked."""
 
-from collections.abc import Hashable, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from itertools import zip_longest
 from numbers import Real
@@ -17,7 +17,7 @@ from nmfcluster._utils.validation import (
     format_value,
     row_names,
 )
-from nmfcluster.constraints.graph import NO_LINKS, Links, MustAndCannot, make_links
+from nmfcluster.constraints.graph import NO_LINKS, Links, make_links
 
 _HINT_OF_NAMES = (
     " PairwiseConstraints.from_table and from_ids read names of samples, with "
@@ -61,7 +61,7 @@ def read_pairs(value, name: str, samples: Samples) -> Links:
     return _normalize_links(Links(pairs, weights, _find_hard(weights)), name, samples)
 
 
-def read_signed_pairs(value, samples: Samples, hard) -> MustAndCannot:
+def read_signed_pairs(value, samples: Samples, hard) -> tuple[Links, Links]:
     """Return the must-links and the cannot-links of one table, checked and in one form.
 
     Parameters
@@ -180,20 +180,20 @@ def _read_positions(names, name: str, samples: Samples):
 
 
 def _look_up_ids(ids, name: str, samples: dict[Any, int]):
-    try:
-        return np.array([samples[one] for one in ids], dtype=np.intp)
-    except KeyError as error:
-        unknown = (
-            f"{error.args[0]!r} is not among the {format_count(len(samples), 'id')}"
-        )
-        raise ValueError(
-            f"{name} must name samples by their ids, but {unknown}."
-        ) from None
-    except TypeError:
-        odd = next((one for one in ids if not isinstance(one, Hashable)), ids[0])
-        raise TypeError(
-            f"{name} must hold hashable ids, got {format_value(odd)}."
-        ) from None
+    positions = []
+    for one in ids:
+        try:
+            positions.append(samples[one])
+        except KeyError:
+            known = format_count(len(samples), "id")
+            raise ValueError(
+                f"{name} must name samples by their ids, but {one!r} is not among the {known}."
+            ) from None
+        except TypeError:
+            raise TypeError(
+                f"{name} must hold hashable ids, got {format_value(one)}."
+            ) from None
+    return np.array(positions, dtype=np.intp)
 
 
 def _as_numbers(column, name: str, hint: str = ""):
