@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nmfcluster.metrics.matching import members
+from nmfcluster.metrics.matching import find_members
 
 
 def overlap_match(a: np.ndarray, b: np.ndarray, *, threshold: float) -> float:
@@ -23,7 +23,7 @@ def overlap_match(a: np.ndarray, b: np.ndarray, *, threshold: float) -> float:
 
     Memberships are at least 0, of shapes (n_clusters_a, n_objects) and (n_clusters_b, n_objects).
     """
-    return _mean_match(*(members(one, threshold) for one in (a, b)))
+    return _mean_match(*(find_members(one, threshold) for one in (a, b)))
 
 
 def biclusters_match(
@@ -38,7 +38,7 @@ def biclusters_match(
     in a bicluster if its row and its column are.
     """
     rows, columns = (
-        [members(one[side], threshold) for one in (a, b)] for side in (0, 1)
+        [find_members(one[side], threshold) for one in (a, b)] for side in (0, 1)
     )
     cells = [x[:, :, None] & y[:, None] for x, y in zip(rows, columns, strict=True)]
     return _mean_match(*(one.reshape(len(one), -1) for one in cells))

@@ -56,7 +56,7 @@ from nmfcluster.meta.solvers import (
 )
 from nmfcluster.meta.squares import MatrixObjective, least_squares_rows, unit_rows
 from nmfcluster.metrics.co_occurrence import confidence
-from nmfcluster.metrics.matching import members
+from nmfcluster.metrics.matching import find_members
 
 # Share of the loss of zero factors: optima that differ by less count as one.
 _SAME_OPTIMUM = 1e-4
@@ -352,8 +352,8 @@ class NMFMetaCluster(Programs):
             self.factor_ = W[ranks]
             self.labels_ = labels[ranks]
             self.membership_ = membership(self.factor_)
-            self.rows_ = members(self.factor_.T, self.threshold)
-            self.columns_ = members(H, self.threshold)
+            self.rows_ = find_members(self.factor_.T, self.threshold)
+            self.columns_ = find_members(H, self.threshold)
             if group_fits is None:
                 correspondence = metaclusters.correspondence[:, order]
                 found = runs.summary(correspondence, weighted.T, H)

@@ -1,4 +1,4 @@
-"""How far labellings of the same samples agree, and how far they would by chance."""
+"""Agreement of labellings of the same samples, and its standard error."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from nmfcluster._utils.labels import adjusted_rand
 
 
-def matched(table: np.ndarray) -> int:
+def count_matched(table: np.ndarray) -> int:
     """Return the number of samples in matched cells under the best matching of rows to columns.
 
     Parameters
@@ -30,18 +30,20 @@ def differing_share(a: np.ndarray, b: np.ndarray) -> float:
         Labels from 0; a sample with -1 in either of them is placed differently.
     """
     both = (a >= 0) & (b >= 0)
-    return (len(a) - matched(shared_counts(a[both], b[both]))) / len(a)
+    n_matched = count_matched(contingency_table(a[both], b[both]))
+    return (len(a) - n_matched) / len(a)
 
 
-def shared_counts(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return how many samples clusters share, from labels from 0."""
-    shape = int(a.max(initial=0)) + 1, int(b.max(initial=0)) + 1
-    cells = a.astype(np.int64) * shape[1] + b
-    return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+def contingency_table(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the number of samples in every two clusters of two labellings, from 0."""
+    n_rows = int(a.max(initial=0)) + 1
+    n_columns = int(b.max(initial=0)) + 1
+    cells = a.astype(np.int64) * n_columns + b
+    return np.bincount(cells, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
 
 
 def disagreements(codes: np.ndarray) -> np.ndarray:
-    """Return the share of samples that each two labellings place differently, (B, B).
+    """Return the share of samples that every two labellings place differently, (B, B).
 
     Parameters
     ----------
@@ -55,7 +57,7 @@ def disagreements(codes: np.ndarray) -> np.ndarray:
 
 
 def rand_indices(codes: np.ndarray) -> np.ndarray:
-    """Return the adjusted Rand index of each two labellings, (B, B); 0 of one with itself.
+    """Return the adjusted Rand index of every two labellings, (B, B); the diagonal is 0.
 
     Parameters
     ----------
@@ -63,17 +65,18 @@ def rand_indices(codes: np.ndarray) -> np.ndarray:
         Labels from -1; samples with -1 count as one cluster.
     """
     B, n = codes.shape
-    pairs = [_together(np.bincount(labels + 1)) for labels in codes]
+    n_pairs = max(n * (n - 1) // 2, 1)
+    joined = [_count_pairs(np.bincount(labels + 1)) for labels in codes]
     indices = np.zeros((B, B))
     for i, j in combinations(range(B), 2):
-        both = _together(shared_counts(codes[i] + 1, codes[j] + 1))
-        index = adjusted_rand(both, pairs[i], pairs[j], max(n * (n - 1) // 2, 1))
+        both = _count_pairs(contingency_table(codes[i] + 1, codes[j] + 1))
+        index = adjusted_rand(both, joined[i], joined[j], n_pairs)
         indices[i, j] = indices[j, i] = index
     return indices
 
 
-def _together(sizes: np.ndarray) -> int:
-    """Return the number of pairs that clusters of these sizes hold together."""
+def _count_pairs(sizes: np.ndarray) -> int:
+    """Return the number of pairs inside of clusters of these sizes."""
     return int((sizes * (sizes - 1) // 2).sum())
 
 
@@ -83,26 +86,28 @@ def mean_of_pairs(D: np.ndarray) -> float:
 
 
 def jackknife(
-    statistic: Callable[..., float], *tables: np.ndarray
+    statistic: Callable[[np.ndarray], float], tables: np.ndarray
 ) -> tuple[float, float]:
     """Return a statistic of tables of pairs, and its standard error.
 
-    Pairs that share a labelling are not independent, so labellings are left out, one at a time,
-    and not pairs.
+    Pairs that share a labelling are not independent. Therefore labellings are left out, one at a
+    time, and not pairs.
 
     Parameters
     ----------
     statistic : callable
-        Takes all tables.
-    *tables : ndarray of shape (B, B)
+        Takes the table, or the stack of tables.
+    tables : ndarray of shape (B, B) or (n_tables, B, B)
         B is 3 or more.
 
     Returns
     -------
     value, error : float
     """
-    B = len(tables[0])
-    kept = [np.delete(np.arange(B), i) for i in range(B)]
-    values = np.array([statistic(*(D[np.ix_(k, k)] for D in tables)) for k in kept])
+    B = tables.shape[-1]
+    values = np.empty(B)
+    for i in range(B):
+        left = np.delete(np.delete(tables, i, axis=-1), i, axis=-2)
+        values[i] = statistic(left)
     spread = float(np.sum((values - values.mean()) ** 2))
-    return statistic(*tables), float(np.sqrt((B - 1) / B * spread))
+    return statistic(tables), float(np.sqrt((B - 1) / B * spread))

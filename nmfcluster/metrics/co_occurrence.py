@@ -1,4 +1,4 @@
-"""How often partitions hold samples together: two of them, or one and those of a cluster."""
+"""Co-occurrence of samples in the clusters of partitions, by pairs and by clusters."""
 
 from typing import Any
 
@@ -33,10 +33,12 @@ def consensus_matrix(
         NaN where no partition saw a pair together.
     """
     n_clusters = cluster_counts(codes)
-    Z, seen = indicator(codes, n_clusters), (codes >= 0).astype(np.float64)
+    Z = indicator(codes, n_clusters)
+    seen = (codes >= 0).astype(np.float64)
     if groups is not None:
         E = indicator(groups[:, None], cluster_counts(groups[:, None])).T.tocsr()
-        Z, seen = E @ Z, E @ seen
+        Z = E @ Z
+        seen = E @ seen
     together = ((Z * np.repeat(weights, n_clusters)) @ Z.T).toarray()
     return share_of_seen(together, (seen * weights) @ seen.T)
 
@@ -44,29 +46,31 @@ def consensus_matrix(
 def confidence(
     codes: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return how often a sample is with the others of its cluster in partitions, (n,).
+    """Return how often partitions join a sample with the others of its cluster, (n,).
 
     It is 1 for a sample that is alone, and 0 for one in no cluster, whose label is -1.
     """
-    shares = np.full(codes.shape[1], 1 / codes.shape[1]) if weights is None else weights
-    together, seen, E = _pairs_with_clusters(codes, labels, shares)
-    shares = _mean_over_pairs((together * E).sum(axis=1), (seen * E).sum(axis=1))
-    return np.where(labels >= 0, np.where(np.isnan(shares), 1, shares), 0)
+    if weights is None:
+        weights = np.full(codes.shape[1], 1 / codes.shape[1])
+    together, seen, E = _sum_pairs(codes, labels, weights)
+    shares = _mean_of_seen((together * E).sum(axis=1), (seen * E).sum(axis=1))
+    shares[np.isnan(shares)] = 1
+    return np.where(labels >= 0, shares, 0)
 
 
 def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.ndarray:
-    """Return how often partitions hold a sample together with the members of every cluster.
+    """Return how often partitions join a sample with the members of every cluster.
 
     It is the mean co-association of the sample and the other members of a cluster [1]_, over the
-    pairs that a partition saw. A sample that is as near to a second cluster as to its own lies
-    between the two. No matrix of all pairs is formed: time and memory are linear in the samples.
+    pairs that a partition saw. A sample with about equal values for two clusters lies between them.
+    No matrix of all pairs is formed: time and memory are linear in the number of samples.
 
     Parameters
     ----------
     partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
-        As `NMFConsensus.fit` takes them; a negative number, NaN or None: not seen.
+        As `NMFConsensus.fit` takes them; a negative number, NaN or None means not seen.
     labels : array-like of shape (n_samples,)
-        Cluster of every sample: integers or strings; a negative number: in none.
+        Cluster of every sample, integers or strings; a negative number means in no cluster.
     weights : array-like of shape (n_partitions,), default=None
         Nonnegative weights of the partitions; equal by default.
 
@@ -102,24 +106,24 @@ def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.n
            [0.25, 1.  ],
            [0.25, 1.  ]])
     """
-    together, seen, _ = _pairs_with_clusters(*_read(partitions, labels, weights))
-    return _mean_over_pairs(together, seen)
+    together, seen, _ = _read_pairs(partitions, labels, weights)
+    return _mean_of_seen(together, seen)
 
 
 def cluster_consensus(
     partitions: Any, labels: Any, *, weights: Any = None
 ) -> np.ndarray:
-    """Return how often partitions hold two members of a cluster together, for every cluster.
+    """Return how often partitions join two members of a cluster, for every cluster.
 
     It is the mean co-association of the pairs of different samples in a cluster [1]_, over the
-    pairs that a partition saw: low for a cluster that the partitions do not agree upon.
+    pairs that a partition saw. It is low for clusters that the partitions do not agree on.
 
     Parameters
     ----------
     partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
-        As `NMFConsensus.fit` takes them; a negative number, NaN or None: not seen.
+        As `NMFConsensus.fit` takes them; a negative number, NaN or None means not seen.
     labels : array-like of shape (n_samples,)
-        Cluster of every sample: integers or strings; a negative number: in none.
+        Cluster of every sample, integers or strings; a negative number means in no cluster.
     weights : array-like of shape (n_partitions,), default=None
         Nonnegative weights of the partitions; equal by default.
 
@@ -151,19 +155,17 @@ def cluster_consensus(
     >>> cluster_consensus([[0, 0, 1, 1], [0, 1, 1, 1]], labels=["a", "a", "b", "b"])
     array([0.5, 1. ])
     """
-    together, seen, E = _pairs_with_clusters(*_read(partitions, labels, weights))
-    return _mean_over_pairs((together * E).sum(axis=0), (seen * E).sum(axis=0))
+    together, seen, E = _read_pairs(partitions, labels, weights)
+    return _mean_of_seen((together * E).sum(axis=0), (seen * E).sum(axis=0))
 
 
-def _mean_over_pairs(together: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Return the shares, in [0, 1]; NaN where nothing was seen, but for rounding of sums."""
+def _mean_of_seen(together: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Return the shares, in [0, 1]; NaN where nothing was seen, up to rounding of sums."""
     return np.clip(share_of_seen(together, seen, 1e-9), 0, 1)
 
 
-def _read(
-    partitions: Any, labels: Any, weights: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return codes, the clusters of the samples from 0, -1 for none, and weights that sum to 1."""
+def _read_pairs(partitions, labels, weights):
+    """Return the sums of `_sum_pairs` for the arguments of a metric."""
     codes, _ = encode_labels(partitions, "partitions")
     if np.ndim(labels) != 1:
         raise ValueError(
@@ -176,25 +178,22 @@ def _read(
         )
     if clusters.max() < 0:
         raise ValueError("labels must hold a cluster, got none.")
-    return codes, clusters, normalize_weights(weights, codes.shape[1])
+    return _sum_pairs(codes, clusters, normalize_weights(weights, codes.shape[1]))
 
 
-def _pairs_with_clusters(
-    codes: np.ndarray, clusters: np.ndarray, shares: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what every sample and the other members of every cluster share, and what was seen.
+def _sum_pairs(codes: np.ndarray, clusters: np.ndarray, weights: np.ndarray):
+    """Sum weights of partitions over the pairs of a sample and the other members of a cluster.
 
-    Both are weights of partitions, summed over the pairs, (n_samples, n_clusters); the third is the
-    indicator of the clusters, whose rows are 0 for samples in none.
+    Returned are the weights of the partitions that join the pairs, and of those that saw them,
+    both (n_samples, n_clusters), and the indicator of the clusters, whose rows are 0 for samples
+    in none.
     """
-    inside = clusters >= 0
-    E = (
-        one_hot(np.maximum(clusters, 0), max(int(clusters.max()), 0) + 1)
-        * inside[:, None]
-    )
-    n_clusters = cluster_counts(codes)
-    Z, observed = indicator(codes, n_clusters), codes >= 0
-    together = Z @ (np.repeat(shares, n_clusters)[:, None] * (Z.T @ E))
-    seen = (observed * shares) @ (observed.T @ E)
-    itself = E * (observed @ shares)[:, None]
+    n_clusters = max(int(clusters.max()), 0) + 1
+    E = one_hot(np.maximum(clusters, 0), n_clusters) * (clusters >= 0)[:, None]
+    n_base = cluster_counts(codes)
+    Z = indicator(codes, n_base)
+    observed = codes >= 0
+    together = Z @ (np.repeat(weights, n_base)[:, None] * (Z.T @ E))
+    seen = (observed * weights) @ (observed.T @ E)
+    itself = E * (observed @ weights)[:, None]
     return together - itself, seen - itself, E

@@ -1,4 +1,4 @@
-"""Which components of one set are which of another, and what belongs to a soft cluster."""
+"""Matching of components of two factorizations, and members of soft clusters."""
 
 from typing import Any
 
@@ -13,25 +13,26 @@ from nmfcluster._utils.validation import (
     warn,
 )
 
-_ROUNDING = 1e-12  # relative: sums of float64 that differ by less are equal
+# relative difference up to which sums in float64 are equal
+_ROUNDING = 1e-12
 
 
 def match_components(
     components_a: Any, components_b: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which component of b is the counterpart of every component of a.
+    """Return the counterpart among the components of b for every component of a.
 
-    Pairs are one to one, such that their cosines have the largest sum. So programs keep their
-    names from one fit to the next, and planted ones are counted as found, with a cosine of .9 at
-    least, say.
+    Components are matched one to one, such that the sum of their cosines is largest. Use it to
+    keep the names of programs from one fit to the next, or to count how many planted components a
+    fit has found, say with a cosine of at least 0.9.
 
     Parameters
     ----------
     components_a : array-like of shape (n_components_a, n_features)
         Nonnegative, as `components_` of an NMF, such as those of an earlier fit.
     components_b : array-like of shape (n_components_b, n_features)
-        Others of the same features. Of two data frames, the columns are matched by their names;
-        where one of the two has no names, they are taken by position, with a warning.
+        Others of the same features. The columns of two data frames are matched by their names;
+        if one of the two has no names, they are matched by position, with a warning.
 
     Returns
     -------
@@ -56,7 +57,8 @@ def match_components(
     >>> counterparts, cosines
     (array([1, 0]), array([0.6, 1. ]))
     """
-    own, other = column_names(components_a), column_names(components_b)
+    own = column_names(components_a)
+    other = column_names(components_b)
     if (sample_names(own) is None) != (sample_names(other) is None):
         warn(
             "One of components_a and components_b has no names: features are taken by position."
@@ -65,20 +67,20 @@ def match_components(
     a = _read_components(components_a, "components_a")
     b = _read_components(components_b, "components_b")
     if a.shape[1] != b.shape[1]:
-        got = f"{a.shape[1]} and {b.shape[1]}"
         raise ValueError(
-            f"components_a and components_b must have the same features, got {got}."
+            "components_a and components_b must have the same features, got "
+            f"{a.shape[1]} and {b.shape[1]}."
         )
-    cosines = np.minimum(a @ b.T, 1)  # it may be more by rounding
-    rows, columns = linear_sum_assignment(cosines, maximize=True)
-    counterparts, of_pairs = np.full(len(a), -1), np.zeros(len(a))
-    similar = cosines[rows, columns] > 0
-    counterparts[rows[similar]] = columns[similar]
-    of_pairs[rows] = cosines[rows, columns]
-    return counterparts, of_pairs
+    all_cosines = np.minimum(a @ b.T, 1)  # above 1 by rounding
+    rows, columns = linear_sum_assignment(all_cosines, maximize=True)
+    cosines = np.zeros(len(a))
+    cosines[rows] = all_cosines[rows, columns]
+    counterparts = np.full(len(a), -1)
+    counterparts[rows] = np.where(cosines[rows] > 0, columns, -1)
+    return counterparts, cosines
 
 
-def _read_components(components: Any, name: str) -> np.ndarray:
+def _read_components(components, name: str) -> np.ndarray:
     """Return components with rows of length 1; a row of zeros stays as it is."""
     rows = read_matrix(components, name, dtype=np.float64, accept_sparse=False)
     if rows.min() < 0:
@@ -88,11 +90,10 @@ def _read_components(components: Any, name: str) -> np.ndarray:
     return np.asarray(rows / np.where(lengths > 0, lengths, 1))
 
 
-def members(memberships: np.ndarray, threshold: float) -> np.ndarray:
-    """Return which memberships are at least a share of the largest one in the cluster, above 0."""
+def find_members(memberships: np.ndarray, threshold: float) -> np.ndarray:
+    """Return which memberships are above 0 and at least a share of the cluster's largest one."""
     memberships = memberships.astype(np.float64, copy=False)
     largest = memberships.max(axis=1, keepdims=True)
-    shares = np.divide(
-        memberships, largest, out=np.zeros_like(memberships), where=largest > 0
-    )
+    zeros = np.zeros_like(memberships)
+    shares = np.divide(memberships, largest, out=zeros, where=largest > 0)
     return (shares >= threshold * (1 - _ROUNDING)) & (shares > 0)

@@ -11,7 +11,10 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from nmfcluster._utils.array_api import to_numpy
 from nmfcluster._utils.labels import is_missing
 from nmfcluster._utils.validation import read_matrix
-from nmfcluster.metrics.agreement import matched
+from nmfcluster.metrics.agreement import count_matched
+
+# how far the entries of a mean of matrices may be outside of [0, 1] by rounding
+_ROUNDING = 1e-9
 
 
 def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
@@ -51,10 +54,11 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     labels_true = _read_labels(labels_true, "labels_true")
     labels_pred = _read_labels(labels_pred, "labels_pred")
     check_consistent_length(labels_true, labels_pred)
-    return matched(contingency_matrix(labels_true, labels_pred)) / len(labels_true)
+    table = contingency_matrix(labels_true, labels_pred)
+    return count_matched(table) / len(labels_true)
 
 
-def _read_labels(labels: Any, name: str) -> Any:
+def _read_labels(labels, name: str):
     """Return labels as a vector, none of them missing."""
     if np.ndim(labels) != 1:
         raise ValueError(
@@ -75,16 +79,16 @@ def cophenetic_correlation(consensus: Any) -> float:
 
     The correlation between the distances ``1 - consensus`` and the heights at which average
     linkage joins the samples [1]_: 1 for a perfect consensus, in which all entries are 0 or 1. To
-    choose the number of clusters, fit several, with base partitions of that number, and look where
-    it begins to fall.
+    choose the number of clusters, fit models with several, with base partitions of the same number,
+    and see where it begins to fall.
 
     Parameters
     ----------
     consensus : array-like of shape (n_samples, n_samples)
         Symmetric, entries in [0, 1], ones on the diagonal, as
-        `NMFConsensus.consensus_matrix` returns it. At least 3 samples. NaN: a pair that no
-        partition saw. Such pairs do not count in the correlation; for the tree they have the mean
-        distance of the others. A sample with NaN on the diagonal is left out.
+        `NMFConsensus.consensus_matrix` returns it. At least 3 samples. NaN stands for a
+        pair that no partition saw. Such pairs do not count in the correlation, and have the mean
+        distance of the others in the tree. A sample with NaN on the diagonal is left out.
 
     Returns
     -------
@@ -112,33 +116,38 @@ def cophenetic_correlation(consensus: Any) -> float:
         raise ValueError(
             f"consensus must have at least 3 samples, got {len(consensus)}."
         )
-    distances = squareform(
-        1 - consensus.clip(max=1), checks=False
-    )  # it may be 1 + rounding
+    # entries may be above 1 by rounding
+    distances = squareform(1 - consensus.clip(max=1), checks=False)
     seen = ~np.isnan(distances)
     if not seen.any():
         raise ValueError(
             "consensus must hold a pair of samples that was seen, got only NaN."
         )
     known = distances[seen]
-    if np.ptp(known) < 1e-12:  # equal but for rounding: there is nothing to correlate
+    if np.ptp(known) < 1e-12:  # equal up to rounding: there is nothing to correlate
         return 1.0
     heights = cophenet(average(np.where(seen, distances, known.mean())))
     return float(np.corrcoef(known, heights[seen])[0, 1])
 
 
-def _check_consensus(consensus: Any) -> np.ndarray:
+def _check_consensus(consensus) -> np.ndarray:
     """Return a consensus matrix of the samples that were seen, in float64; raise if it is none."""
-    options: dict[str, Any] = {"ensure_all_finite": "allow-nan", "accept_sparse": False}
-    consensus = read_matrix(consensus, "consensus", dtype=np.float64, **options)
+    consensus = read_matrix(
+        consensus,
+        "consensus",
+        dtype=np.float64,
+        ensure_all_finite="allow-nan",
+        accept_sparse=False,
+    )
     if consensus.shape[0] != consensus.shape[1]:
         raise ValueError(f"consensus must be square, got shape {consensus.shape}.")
     seen = ~np.isnan(consensus.diagonal())
     consensus = consensus[np.ix_(seen, seen)]
-    rounding = 1e-9  # what it may leave outside of [0, 1] in a mean
-    if (consensus < -rounding).any() or (consensus > 1 + rounding).any():
-        got = f"{np.nanmin(consensus):.3g} to {np.nanmax(consensus):.3g}"
-        raise ValueError(f"consensus must have entries in [0, 1], got {got}.")
+    if (consensus < -_ROUNDING).any() or (consensus > 1 + _ROUNDING).any():
+        raise ValueError(
+            "consensus must have entries in [0, 1], got "
+            f"{np.nanmin(consensus):.3g} to {np.nanmax(consensus):.3g}."
+        )
     if not np.allclose(consensus, consensus.T, equal_nan=True):
         raise ValueError("consensus must be symmetric.")
     if not np.allclose(consensus.diagonal(), 1):

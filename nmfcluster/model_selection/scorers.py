@@ -485,7 +485,7 @@ class StabilityScorer(RefitScorer):
         shuffled = np.stack([rng.permutation(labels) for labels in labellings])
         D = disagreements(labellings)
         C = disagreements(shuffled)
-        stability, stability_se = jackknife(self._adjusted, D, C)
+        stability, stability_se = jackknife(self._adjusted, np.stack([D, C]))
 
         # shares of the samples in each cluster
         shares = [np.bincount(labels[labels >= 0]) / n_samples for labels in labellings]
@@ -504,10 +504,10 @@ class StabilityScorer(RefitScorer):
             float(np.mean([len(sizes) for sizes in shares])),
         ]
 
-    def _adjusted(self, D, C) -> float:
+    def _adjusted(self, tables: np.ndarray) -> float:
         """Return the score by the disagreements of all pairs of clones, and by chance."""
-        d = mean_of_pairs(D)
-        c = mean_of_pairs(C)
+        d = mean_of_pairs(tables[0])
+        c = mean_of_pairs(tables[1])
         return c - d if self.adjust == "difference" or c == 0 else 1 - d / c
 
 

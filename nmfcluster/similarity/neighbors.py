@@ -323,8 +323,8 @@ class Landmarks:
     :math:`b_{ij} \propto \exp(-d_{ij}^2 / d_{iK}^2)`, which sum to 1: the farthest of these
     landmarks sets the width. The similarity of samples is :math:`B \Lambda^{-1} B'` with the sums
     :math:`\Lambda` of the columns of B [1]_: the probability that a walk from one sample to a
-    landmark and back ends at the other. Its rows sum to 1, and no eigenvalue is negative. Distances are
-    Euclidean: between rows of length 1, as those of tf-idf are, they are in the order of cosines.
+    landmark and back ends at the other. Its rows sum to 1, and no eigenvalue is negative. Distances
+    are Euclidean: between rows of length 1, such as tf-idf, they have the order of cosines.
 
     Parameters
     ----------

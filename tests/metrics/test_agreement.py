@@ -11,12 +11,12 @@ from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.metrics.agreement import (
+    contingency_table,
     differing_share,
     disagreements,
     jackknife,
     mean_of_pairs,
     rand_indices,
-    shared_counts,
 )
 
 pairs_of_labels = st.lists(
@@ -95,4 +95,4 @@ def test_shared_counts_are_those_of_every_two_clusters():
     rng = np.random.default_rng(0)
     a, b = rng.integers(3, size=40), rng.integers(4, size=40)
     expected = [[np.sum((a == i) & (b == j)) for j in range(4)] for i in range(3)]
-    assert shared_counts(a, b).tolist() == expected
+    assert contingency_table(a, b).tolist() == expected

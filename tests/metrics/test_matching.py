@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster.metrics import match_components
-from nmfcluster.metrics.matching import members
+from nmfcluster.metrics.matching import find_members
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 4))
@@ -47,7 +47,7 @@ def test_columns_of_data_frames_are_matched_by_name():
 def test_members_reach_a_share_of_the_largest_entry():
     F = np.array([[5.0, 1.0, 0.99, 0.0], [0.0, 0.0, 0.0, 0.0], [2.0, 4.0, 8.0, 1.0]])
     expected = [[True, True, False, False], [False] * 4, [True, True, True, False]]
-    assert_array_equal(members(F, 0.2), expected)
+    assert_array_equal(find_members(F, 0.2), expected)
 
 
 def test_an_entry_at_the_threshold_is_in_the_cluster():
@@ -58,9 +58,9 @@ def test_an_entry_at_the_threshold_is_in_the_cluster():
     for scale in (1, 0.1, 3, 0.7):
         single = (scale * F).astype(np.float32)
         assert_array_equal(
-            members(single, 0.2), members(single.astype(np.float64), 0.2)
+            find_members(single, 0.2), find_members(single.astype(np.float64), 0.2)
         )
-        assert_array_equal(members(scale * F, 0.2), expected)
+        assert_array_equal(find_members(scale * F, 0.2), expected)
     assert_array_equal(
-        members(np.array([[1, 0.2 - 1e-9, 0]]), 0.2), [[True, False, False]]
+        find_members(np.array([[1, 0.2 - 1e-9, 0]]), 0.2), [[True, False, False]]
     )
