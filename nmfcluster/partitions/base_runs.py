@@ -6,7 +6,7 @@ of a user get what they can read: floats, pairs of samples, data frames, text or
 
 from dataclasses import dataclass
 from inspect import signature
-from itertools import cycle
+from itertools import compress, cycle
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -558,8 +558,9 @@ def run_base_clusterers(
     common = (_run, X, pairs, is_default, order, sample_weight)
     results = run_calls(try_on_one_thread, common, calls, n_jobs, after_each)
     kept = _kept_runs(bases, results)
-    successful = np.flatnonzero(kept)
-    labels = np.column_stack([results[t][1] for t in successful]).astype(np.int64)
+    runs = list(compress(runs, kept))
+    estimators, columns = zip(*compress(results, kept), strict=True)
+    labels = np.column_stack(columns).astype(np.int64)
     if not is_default and labels.max() == 0:
         raise ValueError(
             f"estimator {estimator!r} found a single cluster in all of its runs, which say "
@@ -567,9 +568,9 @@ def run_base_clusterers(
         )
     return BasePartitions(
         labels=labels,
-        estimators=[results[t][0] for t in successful],
-        samples=[runs[t].samples for t in successful],
-        features=[runs[t].features for t in successful],
+        estimators=list(estimators),
+        samples=[run.samples for run in runs],
+        features=[run.features for run in runs],
         kept=kept,
         exponent=exponent,
         dtype=float_type(X),
@@ -646,13 +647,12 @@ def _kept_runs(bases, results):
     kept = np.zeros(len(results), dtype=bool)
     for t, result in enumerate(results):
         kept[t] = t not in failed and result[1].max() >= 0
-    if failed and not kept.any():
-        error = next(iter(failed.values()))
-        error.add_note(
-            f"{len(failed)} of {total} failed, this was the first; none is left."
-        )
-        raise error
     if not kept.any():
+        for error in failed.values():
+            error.add_note(
+                f"{len(failed)} of {total} failed, this was the first; none is left."
+            )
+            raise error
         clusterer = ", ".join(map(repr, bases))
         raise ValueError(
             f"estimator {clusterer} found only noise in all {len(results)} runs."
@@ -683,8 +683,9 @@ def range_of_clusters(value, name: str) -> tuple[int, int]:
     name : str
         What to call it in an error message.
     """
-    is_range = isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1
-    bounds: list[Any] = list(value) if is_range else [value, value]
+    bounds: Any = [value, value]
+    if isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1:
+        bounds = value
     # Python, or numpy, counts these among the integers
     excluded = bool | np.timedelta64
     whole = all(

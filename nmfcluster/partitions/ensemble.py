@@ -138,29 +138,17 @@ class Ensemble:
 
     @cached_property
     def is_complete(self) -> bool:
-        """Whether every partition saw all rows."""
+        """Whether every partition saw all rows; not asked where rows have to be independent."""
+        if self.max_tuples is not None:
+            return False
         return bool(self.table.min() >= 0 or self.codes.min() >= 0)
-
-    def seen_sums(self, per_partition):
-        """Return, for every row, the sum over the partitions that saw it, (m, k).
-
-        Parameters
-        ----------
-        per_partition : ndarray of shape (T, k)
-        """
-        return self.row_sums(np.repeat(per_partition, self.n_clusters, axis=0))
 
     @cached_property
     def coverage(self):
         """Total weight of the partitions that saw each row, (m,)."""
-        if self._sums_by_all_rows:
+        if self.is_complete:
             return np.full(len(self), self.weights.sum())
-        return self.seen_sums(self.weights[:, None])[:, 0]
-
-    @property
-    def _sums_by_all_rows(self) -> bool:
-        """Whether all partitions saw all rows, and rows need not be independent of each other."""
-        return self.max_tuples is None and self.is_complete
+        return self.row_sums(self.cluster_weights[:, None])[:, 0]
 
     @cached_property
     def sizes(self):
@@ -310,10 +298,10 @@ class Ensemble:
         at = (np.arange(len(self)), labels)
         shared = self.row_sums(self.cluster_weights[:, None] * contingency)[at]
         sizes = self.weights[:, None] * self.seen_sizes(contingency)
-        if self._sums_by_all_rows:
+        if self.is_complete:
             seen = sizes.sum(axis=0)[labels]
         else:
-            seen = self.seen_sums(sizes)[at]
+            seen = self.row_sums(np.repeat(sizes, self.n_clusters, axis=0))[at]
         # leave out the pair of a sample with itself
         with_itself = self.coverage * np.minimum(self.counts, self.self_weight)
         others = seen - with_itself
@@ -348,11 +336,7 @@ class EnsembleProblem(Problem):
     polish_min_iter = 1  # updates: partitions that agree fix the factor well
 
     def __init__(
-        self,
-        ensemble: Ensemble,
-        groups,
-        dtype: np.dtype,
-        normalize: bool,
+        self, ensemble: Ensemble, groups, dtype: np.dtype, normalize: bool
     ) -> None:
         self.ensemble = ensemble
         self.groups = groups
@@ -408,14 +392,13 @@ class EnsembleProblem(Problem):
     def _best_profile(self, shares) -> tuple[float, np.ndarray]:
         """Return the smallest hard loss over the powers of sizes, and the profile it has."""
         undivided = self.ensemble.cluster_profile(shares)
-        best = np.inf, undivided
-        for power in POWERS:
-            profile = undivided / self._sizes[:, None] ** power
+        profiles = [undivided / self._sizes[:, None] ** power for power in POWERS]
+        losses = []
+        for profile in profiles:
             labels = self.ensemble.row_sums(profile).argmax(axis=1)
-            loss = self.hard_loss(one_hot(labels, shares.shape[1]))
-            if loss < best[0]:
-                best = loss, profile
-        return best
+            losses.append(self.hard_loss(one_hot(labels, shares.shape[1])))
+        best = int(np.argmin(losses))
+        return losses[best], profiles[best]
 
     def part(self, size: int, rng: np.random.RandomState) -> EnsembleProblem:
         """Return the problem of `size` samples."""
@@ -429,8 +412,7 @@ class EnsembleProblem(Problem):
         rows = H / np.sqrt(part.counts)[:, None]
         scaled = rows / np.sqrt(part._weight)[:, None]
         profile = self._votes[:, None] * part.ensemble.contingency(scaled)
-        votes = self.ensemble.row_sums(profile)
-        votes /= np.sqrt(self._weight)[:, None]
+        votes = self.ensemble.row_sums(profile) / np.sqrt(self._weight)[:, None]
         fitted = fitted_factor(votes, (rows * part.counts[:, None]).T @ rows)
         fitted *= np.sqrt(self.counts)[:, None]
         return fitted.astype(H.dtype, copy=False)

@@ -161,15 +161,14 @@ class Memberships(PrecomputedSimilarity):
         self._categories = [
             None if is_soft([p]) else encode_labels([p], name)[1] for p in partitions
         ]
-        tables = self._tables(partitions)
-        self._widths = [table.shape[1] for table in tables]
-        self._Z = self._concatenated(tables)
+        self._widths: list[int] = []  # clusters of every partition, as read first
+        self._Z = self._read(partitions)
         if X is not None:
             check_length(self._Z, X)
         self.order = canonical_order(self._Z)
 
-    def _tables(self, partitions):
-        """Return the memberships in the clusters of every partition."""
+    def _read(self, partitions):
+        """Return the memberships in the clusters of all partitions, (n, C)."""
         number = len(self._categories)
         if not isinstance(partitions, list | tuple) or len(partitions) != number:
             raise ValueError(
@@ -184,17 +183,15 @@ class Memberships(PrecomputedSimilarity):
                 codes, _ = encode_labels([partitions[t]], self._name, categories)
                 sizes = np.array([len(categories[0])])
                 tables.append(indicator(codes, sizes).toarray())
-        return tables
-
-    def _concatenated(self, tables):
-        """Return the memberships in the clusters of all partitions, (n, C)."""
-        same_rows = len({len(table) for table in tables}) == 1
-        if not same_rows or [table.shape[1] for table in tables] != self._widths:
+        n_rows = {len(table) for table in tables}
+        widths = [table.shape[1] for table in tables]
+        if len(n_rows) != 1 or widths != (self._widths or widths):
             shapes = ", ".join(str(table.shape) for table in tables)
             raise ValueError(
                 f"{self._name} must have rows for the same samples, and as many columns each "
                 f"as in fit, got shapes {shapes}."
             )
+        self._widths = widths
         return np.hstack(tables)
 
     def problem(self, weights, normalize: bool) -> PrecomputedProblem:
@@ -228,7 +225,7 @@ class Memberships(PrecomputedSimilarity):
     def extended(self, estimator, X, profile):
         """Return the mean similarity of new samples to every cluster."""
         if self._X is None:
-            Z = self._concatenated(self._tables(X))
+            Z = self._read(X)
         else:
             X = read_features(estimator, X, reset=False)
             Z = self._Z[base_runs.nearest_samples(self._X, X)]
@@ -246,8 +243,13 @@ def check_length(rows, X) -> None:
 
 def _read_memberships(table, name: str):
     """Return memberships that sum to 1; a row of NaN, or of zeros, stands for "not seen"."""
-    options: dict[str, Any] = {"accept_sparse": False, "dtype": np.float64}
-    table = read_matrix(table, name, ensure_all_finite="allow-nan", **options)
+    table = read_matrix(
+        table,
+        name,
+        accept_sparse=False,
+        dtype=np.float64,
+        ensure_all_finite="allow-nan",
+    )
     shares = np.where(np.isnan(table).all(axis=1, keepdims=True), 0, table)
     if not (shares >= 0).all():
         raise ValueError(

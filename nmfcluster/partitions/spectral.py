@@ -36,9 +36,6 @@ _ISOLATED = 0.99
 _MIN_EIGENVALUE = 1e-3
 _NO_EIGENVECTOR = 1e-12  # eigenvalue that is 0 up to rounding: its vector is arbitrary
 
-# rows of eigenvectors to run k-means on, and a function that finds any row
-Embedding = tuple[Any, Callable[[Any], np.ndarray]]
-
 
 class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
     """K-means on rows of eigenvectors, scaled to length 1; a subclass computes these."""
@@ -49,21 +46,12 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
         "random_state": RANDOM_STATE,
     }
 
+    n_clusters: int
+    random_state: Any
     labels_: np.ndarray
-
-    def __init__(self, n_clusters: int, n_neighbors: int, random_state: Any) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.random_state = random_state
-
-    def _embedding(
-        self, X, order: CanonicalOrder, rng: np.random.RandomState
-    ) -> Embedding:
-        """Return rows of eigenvectors to run k-means on, and a function that finds any row.
-
-        The rows are those of all samples, in canonical order, or of some samples.
-        """
-        raise NotImplementedError
+    # ``_embedding(X, order, rng)`` returns rows of eigenvectors to run k-means on, and a
+    # function that finds any row: those of all samples, in canonical order, or of some samples
+    _embedding: Callable[..., Any]
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Any:
@@ -214,12 +202,12 @@ class LandmarkSpectral(_Spectral):
         n_neighbors: int = 5,
         random_state: Any = None,
     ) -> None:
-        super().__init__(n_clusters, n_neighbors, random_state)
+        self.n_clusters = n_clusters
         self.n_landmarks = n_landmarks
+        self.n_neighbors = n_neighbors
+        self.random_state = random_state
 
-    def _embedding(
-        self, X, order: CanonicalOrder, rng: np.random.RandomState
-    ) -> Embedding:
+    def _embedding(self, X, order: CanonicalOrder, rng):
         X = X[order.samples]
         if self.n_clusters > min(self.n_landmarks, X.shape[0]):
             raise ValueError(
@@ -229,12 +217,19 @@ class LandmarkSpectral(_Spectral):
         # where most samples are landmarks the graph falls apart; of few samples many are
         most = max(X.shape[0] // 4, 2 * self.n_clusters)
         n_landmarks = min(self.n_landmarks, most, X.shape[0])
-        make_graph = partial(Landmarks, max_parts=1, common_width=True)
-        graph = make_graph(X, n_landmarks, self.n_neighbors, rng)
+        make_graph = partial(
+            Landmarks,
+            n_landmarks=n_landmarks,
+            n_neighbors=self.n_neighbors,
+            random_state=rng,
+            max_parts=1,
+            common_width=True,
+        )
+        graph = make_graph(X)
         # isolated samples are left out of the graph if enough others are there
         connected = graph.similarity.diagonal() <= _ISOLATED
         if not connected.all() and n_landmarks <= connected.sum():
-            graph = make_graph(X[connected], n_landmarks, self.n_neighbors, rng)
+            graph = make_graph(X[connected])
         values, vectors = leading_eigenpairs(graph.similarity, self.n_clusters)
         used = values > _NO_EIGENVECTOR  # fewer where fewer landmarks are in use
         basis = vectors[:, used] / values[used]
@@ -300,11 +295,11 @@ class GraphSpectral(_Spectral):
     def __init__(
         self, n_clusters: int = 8, *, n_neighbors: int = 10, random_state: Any = None
     ) -> None:
-        super().__init__(n_clusters, n_neighbors, random_state)
+        self.n_clusters = n_clusters
+        self.n_neighbors = n_neighbors
+        self.random_state = random_state
 
-    def _embedding(
-        self, X, order: CanonicalOrder, rng: np.random.RandomState
-    ) -> Embedding:
+    def _embedding(self, X, order: CanonicalOrder, rng):
         # draw the samples of the graph among the distinct ones
         n_distinct = len(order.distinct)
         least = min(max(self.n_clusters, self.n_neighbors + 1), n_distinct)
