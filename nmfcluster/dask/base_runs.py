@@ -1,8 +1,10 @@
 """Base partitions of features that no machine holds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -16,34 +18,23 @@ from nmfcluster.dask.tables import by_blocks, read_rows, rows_at
 from nmfcluster.partitions import base_runs
 
 
-class Labeller(NamedTuple):
-    """Labels the rows of any block as base partitions do."""
+def _label_block(block, partitions: base_runs.BasePartitions, X_train, dtype):
+    """Return the labels of a block of rows by base partitions.
 
-    partitions: base_runs.BasePartitions
-    # the samples of the fit, where some clusterer cannot predict
-    X_train: np.ndarray | None
-    dtype: np.dtype  # of labels
-
-    def of_block(self, block):
-        """Return the labels of a block of rows."""
-        n_partitions = len(self.partitions.estimators)
-        labels = np.empty((len(block), n_partitions), dtype=self.dtype)
-        for rows in row_blocks(
-            len(block), BLOCK_ROWS
-        ):  # predicted labels take 8 bytes each
-            X = read_matrix(block[rows], accept_sparse=False)
-            predicted = self.partitions.predict(X, self.X_train)
-            largest = predicted.max()
-            if largest > np.iinfo(self.dtype).max:
-                wanted = "labels that it found in a sample"
-                raise ValueError(f"estimator must predict {wanted}, got {largest}.")
-            labels[rows] = predicted
-        return labels
-
-    def of_rows(self, X: da.Array) -> da.Array:
-        """Return the labels of a Dask array, which are not computed yet."""
-        n_partitions = len(self.partitions.estimators)
-        return by_blocks(X, self.of_block, self.dtype, (n_partitions,))
+    `X_train` holds the samples of the fit, where some clusterer cannot predict.
+    """
+    labels = np.empty((len(block), len(partitions.estimators)), dtype=dtype)
+    # labels take 8 bytes each when they are predicted
+    for rows in row_blocks(len(block), BLOCK_ROWS):
+        X = read_matrix(block[rows], accept_sparse=False)
+        predicted = partitions.predict(X, X_train)
+        largest = predicted.max()
+        if largest > np.iinfo(dtype).max:
+            raise ValueError(
+                f"estimator must predict labels that it found in a sample, got {largest}."
+            )
+        labels[rows] = predicted
+    return labels
 
 
 @dataclass(frozen=True)
@@ -60,7 +51,8 @@ class BlockPartitions:
 
     labels: da.Array
     estimators: list[Any]
-    _labeller: Labeller
+    _n_features: int
+    _label_rows: Callable[[da.Array], da.Array]
 
     def predict(self, X: da.Array) -> da.Array:
         """Label new samples by every partition.
@@ -74,8 +66,8 @@ class BlockPartitions:
         dask.array.Array of shape (n_new, n_estimators), int
         """
         X = read_rows(X)
-        check_shape(X, "X", self._labeller.partitions.n_features)
-        return self._labeller.of_rows(X)
+        check_shape(X, "X", self._n_features)
+        return self._label_rows(X)
 
 
 def base_partitions(
@@ -184,10 +176,14 @@ def base_partitions(
     largest = max(run.n_clusters - 1 for run in runs)
     largest = max(largest, int(found.labels.max()))
     dtype = np.result_type(np.int8, np.min_scalar_type(-largest - 1))
-    if found.needs_training_data or found.pairs:
-        labeller = Labeller(found, rows, dtype)
-    else:  # clusterers that predict need no labels of the fit
-        labeller = Labeller(
-            replace(found, labels=found.labels[:0], samples=[]), None, dtype
-        )
-    return BlockPartitions(labeller.of_rows(X), found.estimators, labeller)
+    if not found.needs_training_data and not found.pairs:
+        # clusterers that predict need no labels of the fit, and no samples
+        found = replace(found, labels=found.labels[:0], samples=[])
+        rows = None
+    label_rows = partial(
+        by_blocks,
+        function=partial(_label_block, partitions=found, X_train=rows, dtype=dtype),
+        dtype=dtype,
+        shape=(len(found.estimators),),
+    )
+    return BlockPartitions(label_rows(X), found.estimators, X.shape[1], label_rows)

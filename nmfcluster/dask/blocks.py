@@ -6,10 +6,10 @@ distinct ones. Nothing here depends on where the blocks are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -169,13 +169,12 @@ class TableSummary:
         )
 
 
-def _merge_rows(parts: Sequence[Counted | None], most: int) -> Counted | None:
+def _merge_rows(parts, most: int) -> Counted | None:
     """Return the distinct rows of several; None if these are more than `most`."""
-    known = [part for part in parts if part is not None and len(part.values) <= most]
-    if len(known) < len(parts):
+    if any(part is None or len(part.values) > most for part in parts):
         return None
-    merged = known[0]
-    for part in known[1:]:  # one by one: it ends as soon as they are too many
+    merged = parts[0]
+    for part in parts[1:]:  # one by one: it ends as soon as they are too many
         rows = np.concatenate([merged.values, part.values])
         counts = np.concatenate([merged.counts, part.counts])
         positions, groups, _ = distinct_rows(rows)
@@ -185,7 +184,7 @@ def _merge_rows(parts: Sequence[Counted | None], most: int) -> Counted | None:
     return merged
 
 
-def _merge_labels(parts: Sequence[Counted]) -> Counted:
+def _merge_labels(parts) -> Counted:
     """Return the labels of a partition in several parts, in increasing order."""
     values = np.concatenate([part.values for part in parts])
     counts = np.concatenate([part.counts for part in parts])
@@ -281,6 +280,7 @@ class BlockedTable:
 
     def distinct(self, block) -> Iterator[tuple[Ensemble, np.ndarray]]:
         """Yield the distinct rows of a block, some rows at a time, and the one of every row."""
+        block = np.asarray(block)
         for rows in row_blocks(len(block), LABEL_BLOCK_ROWS):
             codes = self.codes(block[rows])
             positions, groups, counts = distinct_rows(codes)
@@ -292,6 +292,13 @@ class BlockedTable:
             codes, counts, self.weights, self.n_clusters, max_tuples=_MAX_TUPLES
         )
 
+    def map_rows(self, block, function: Callable[..., Any], **options):
+        """Return a function of distinct label rows for every row of a block."""
+        parts = []
+        for rows, groups in self.distinct(block):
+            parts.append(function(rows, **options)[groups])
+        return np.concatenate(parts)
+
 
 def changed(reason: str) -> RuntimeError:
     """Return the error of a table that is read twice and does not hold the same."""
@@ -301,23 +308,21 @@ def changed(reason: str) -> RuntimeError:
 
 
 class KnownRows:
-    """Results of every distinct label row, which are looked up for the rows of any block.
+    """Results of every distinct label row, which are looked up for any rows.
 
     Parameters
     ----------
-    table : BlockedTable
     codes : ndarray of shape (n_distinct, n_partitions), int
         The distinct rows, which are found by their keys; they are not kept.
     values : dict of ndarray of shape (n_distinct, ...)
         The results by their names.
     """
 
-    def __init__(self, table: BlockedTable, codes, values) -> None:
+    def __init__(self, codes, values) -> None:
         for seed in count():  # until no two rows have one key: mostly at once
             keys, order = np.unique(hash_label_rows(codes, seed), return_index=True)
             if len(keys) == len(codes):
                 break
-        self._table = table
         self._values = values
         self._seed = seed
         self._keys = keys
@@ -336,14 +341,9 @@ class KnownRows:
             raise changed("a label row is new")
         return self._order[places]
 
-    def of_block(self, block, name: str):
-        """Return the values of the rows of a block."""
-        block = np.asarray(block)
-        parts = []
-        for rows in row_blocks(len(block), LABEL_BLOCK_ROWS):
-            codes = self._table.codes(block[rows])
-            parts.append(self._values[name][self.positions(codes)])
-        return np.concatenate(parts)
+    def of_rows(self, rows: Ensemble, name: str):
+        """Return the values of label rows."""
+        return self._values[name][self.positions(rows.codes)]
 
 
 class CountedRows(LabelTable):

@@ -216,7 +216,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
 
             def by_rows(name: str, reference) -> da.Array:
                 """Return an array with an entry a sample, computed when it is asked for."""
-                of_block = partial(rows.of_block, name=name)
+                of_block = partial(table.map_rows, function=rows.of_rows, name=name)
                 return by_blocks(X, of_block, reference.dtype, reference.shape[1:])
 
             self.labels_ = by_rows("labels", local.labels_)
@@ -360,7 +360,7 @@ def _fit_exact(
         "membership": local.membership_,
         "confidence": local.confidence_,
     }
-    return blocks.KnownRows(table, source.codes, values)
+    return blocks.KnownRows(source.codes, values)
 
 
 def _summarise(X: da.Array, weights, most: int) -> blocks.TableSummary:

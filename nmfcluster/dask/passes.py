@@ -127,7 +127,7 @@ def sums_of_block(block, problem: BlockedTable, target: Target, grid) -> Sums:
         `BlockedTable.scale_unit`, and rest (C,) : what these leave, in 2^-32 of them. All int64.
     """
     parts = []
-    for rows, _ in problem.distinct(np.asarray(block)):
+    for rows, _ in problem.distinct(block):
         H = target.rows(rows, problem)
         counts = rows.counts[:, None]
         # entries, scales and shares become whole numbers of their steps
@@ -156,7 +156,7 @@ def counts_of_block(block, problem: BlockedTable, profiles) -> Sums:
     They are those of the clusters of the rows of a block by each profile.
     """
     parts = []
-    for rows, _ in problem.distinct(np.asarray(block)):
+    for rows, _ in problem.distinct(block):
         labelled = rows.counts * (rows.coverage > 0)
         indicators = []
         for profile in profiles:
@@ -205,11 +205,10 @@ def next_target(sums: Sums, problem: BlockedTable, grid) -> tuple[Target, float]
 
 @dataclass(frozen=True)
 class BlockedConsensus:
-    """The clusters of a fit, by which the rows of any block are labelled.
+    """The clusters of a fit, by which any label rows are labelled.
 
     Attributes
     ----------
-    table : BlockedTable
     order : ndarray of shape (k,), int
         The clusters in decreasing order of size, the order of the columns of the next two.
     contingency : ndarray of shape (C, k)
@@ -218,7 +217,6 @@ class BlockedConsensus:
         Gives labels and memberships of samples, see `Ensemble.cluster_profile`.
     """
 
-    table: BlockedTable
     order: np.ndarray
     contingency: np.ndarray
     profile: np.ndarray
@@ -233,13 +231,6 @@ class BlockedConsensus:
         if name == "labels":
             return np.where(seen, labels, -1)
         return np.where(seen, rows.item_consensus(self.contingency, labels), 0)
-
-    def of_block(self, block, name: str):
-        """Return the "labels", "membership" or "confidence" of the rows of a block."""
-        parts = []
-        for rows, groups in self.table.distinct(np.asarray(block)):
-            parts.append(self.of_rows(rows, name)[groups])
-        return np.concatenate(parts)
 
 
 def improve(
@@ -286,7 +277,6 @@ def improve(
     chosen = int(np.argmin(hard_losses))
     order = np.argsort(-sums["members"][chosen], kind="stable")
     found = BlockedConsensus(
-        table=problem,
         order=order,
         contingency=contingencies[chosen][:, order],
         profile=profiles[chosen][:, order],

@@ -267,7 +267,7 @@ def test_rows_are_found_among_the_distinct_ones():
     rows = np.unique(np.random.default_rng(0).integers(-1, 5, size=(200, 4)), axis=0)
     wanted = np.random.default_rng(1).integers(len(rows), size=500)
     assert_array_equal(
-        KnownRows(None, rows.astype(np.int32), {}).positions(rows[wanted]), wanted
+        KnownRows(rows.astype(np.int32), {}).positions(rows[wanted]), wanted
     )
 
 
@@ -281,7 +281,7 @@ def test_rows_of_one_key_are_told_apart(monkeypatch):
 
     monkeypatch.setattr(blocks, "hash_label_rows", colliding)
     rows = np.array([[3, 1], [2, 1], [0, 4]])
-    index = KnownRows(None, rows, {})
+    index = KnownRows(rows, {})
     assert_array_equal(index.positions(rows[[2, 0, 1, 1]]), [2, 0, 1, 1])
     assert asked == [0, 1, 2, 2]
 
@@ -292,7 +292,7 @@ def test_a_row_that_is_new_is_said():
         with pytest.raises(
             RuntimeError, match=r"same labels .* read, but a label row is"
         ):
-            KnownRows(None, known, {}).positions(np.array([[0, 1], [0, 0]]))
+            KnownRows(known, {}).positions(np.array([[0, 1], [0, 0]]))
 
 
 def test_known_values_are_told_of_any_block(monkeypatch):
@@ -302,8 +302,8 @@ def test_known_values_are_told_of_any_block(monkeypatch):
     draws = np.random.default_rng(0).normal(size=(len(codes), 3)).astype(np.float32)
     values = {"labels": np.arange(len(codes)), "membership": draws}
     monkeypatch.setattr(blocks, "LABEL_BLOCK_ROWS", 8)
-    rows = KnownRows(known, codes, values)
+    rows = KnownRows(codes, values)
     for name, wanted in values.items():
-        found = rows.of_block(table[11:50], name)
+        found = known.map_rows(table[11:50], rows.of_rows, name=name)
         assert found.dtype == wanted.dtype
         assert_array_equal(found, wanted[groups.ravel()[11:50]])

@@ -165,7 +165,7 @@ def test_passes_fall_and_end_where_memory_does(missing):
     model.set_params(weights=weights, tol=1e-9, max_iter=3000).fit(codes)
     assert losses[-1] <= model.loss_ * (1 + 1e-3)
     assert losses[-1] >= model.loss_ * (1 - 1e-3)
-    labels = found.of_block(codes, "labels")
+    labels = held.problem.map_rows(codes, found.of_rows, name="labels")
     assert (labels == model.labels_).mean() > 0.97
     assert adjusted_rand_score(y, labels) > 0.8
 
@@ -231,8 +231,16 @@ def test_the_reading_with_the_smallest_hard_loss_is_kept():
             columns.append(np.sqrt(u @ N @ u) * u)
         hard.append(loss_of_samples(codes, weights, np.array(columns).T))
     wanted = labels[int(np.argmin(hard))]
-    assert adjusted_rand_score(wanted, found.of_block(codes, "labels")) == 1
-    assert (np.diff(np.bincount(found.of_block(codes, "labels"))) <= 0).all()
+    assert (
+        adjusted_rand_score(
+            wanted, held.problem.map_rows(codes, found.of_rows, name="labels")
+        )
+        == 1
+    )
+    assert (
+        np.diff(np.bincount(held.problem.map_rows(codes, found.of_rows, name="labels")))
+        <= 0
+    ).all()
 
 
 def sum_of_projectors(codes, weights):
@@ -266,7 +274,7 @@ def test_what_is_told_of_a_row_does_not_depend_on_its_block(missing, k, monkeypa
         2,
     )
     whole = {
-        what: found.of_block(codes, what)
+        what: held.problem.map_rows(codes, found.of_rows, name=what)
         for what in ("labels", "membership", "confidence")
     }
     assert_allclose(whole["membership"].sum(axis=1), 1)
@@ -274,11 +282,14 @@ def test_what_is_told_of_a_row_does_not_depend_on_its_block(missing, k, monkeypa
     for first, last in ((0, 1), (17, 18), (40, 57), (100, 130)):
         for what, values in whole.items():
             assert_array_equal(
-                found.of_block(codes[first:last], what), values[first:last]
+                held.problem.map_rows(codes[first:last], found.of_rows, name=what),
+                values[first:last],
             )
     monkeypatch.setattr(blocks, "LABEL_BLOCK_ROWS", 11)
     for what, values in whole.items():
-        assert_array_equal(found.of_block(codes, what), values)
+        assert_array_equal(
+            held.problem.map_rows(codes, found.of_rows, name=what), values
+        )
 
 
 def test_confidence_is_the_mean_co_association_with_the_rest_of_the_cluster():
@@ -288,7 +299,8 @@ def test_confidence_is_the_mean_co_association_with_the_rest_of_the_cluster():
         held.everywhere, held.problem, first_target(*held.sample(50), held.problem), 2
     )
     labels, confidence = (
-        found.of_block(codes, what) for what in ("labels", "confidence")
+        held.problem.map_rows(codes, found.of_rows, name=what)
+        for what in ("labels", "confidence")
     )
     for i in range(0, len(codes), 13):
         others = np.flatnonzero((labels == labels[i]) & (np.arange(len(codes)) != i))
