@@ -8,22 +8,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 import nmfcluster.model_selection.refits as refits
 import nmfcluster.model_selection.results as results
-import nmfcluster.model_selection.vote as vote
 from nmfcluster._compat import N_JOBS, StrOptions, validate_parameter_constraints
 from nmfcluster._optim.initialization import leading_eigenpairs
-from nmfcluster._utils.parallel import one_thread, run_calls, try_on_one_thread
 from nmfcluster._utils.progress import log_line
 from nmfcluster._utils.sampling import draw_positions
-from nmfcluster._utils.storage import as_float64, divide_by_power, scaling_exponent
-from nmfcluster._utils.validation import Seed, make_rng, read_matrix, warn
+from nmfcluster._utils.validation import Seed, make_rng
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.metrics.agreement import jackknife, mean_of_pairs, rand_indices
-from nmfcluster.model_selection.criteria import MIN_SEPARATED_SIZE
 from nmfcluster.model_selection.sweep import sweep_n_clusters
+from nmfcluster.model_selection.vote import choose_by_vote, draw_samples
 from nmfcluster.partitions.inputs import LabelTable, Memberships, is_soft
 from nmfcluster.similarity import Similarity
 
@@ -156,8 +152,9 @@ def choose_n_clusters(
     )
     name = results.n_clusters_parameter(estimator)
     rng = make_rng(random_state)
-    is_soft_partitions = is_soft(X) and refits.takes_labels(estimator)
-    n_samples = refits.get_n_samples(X[0] if is_soft_partitions else X)
+    # a list of memberships has as many samples as its first matrix
+    table = X[0] if is_soft(X) and refits.takes_labels(estimator) else X
+    n_samples = refits.get_n_samples(table)
     if isinstance(candidates, range) and candidates == _DEFAULT_CANDIDATES:
         candidates = candidates[: max(n_samples, 1)]
 
@@ -195,15 +192,21 @@ def choose_n_clusters(
         return model.fit(X, **fit_params)
 
     if method == "vote":
-        chosen = _choose_by_vote(estimator, X, numbers, seed, fit_with)
-    elif method == "eigengap":
-        chosen = _choose_by_eigengap(estimator, X, numbers, seed, fit_with)
+        chosen = choose_by_vote(estimator, X, numbers, seed, fit_with)
     else:
-        samples = refits.read_samples(
-            estimator, X, None, {}, fit_params, "choose_n_clusters needs all samples"
-        )
-        figures, failures = measure_stability(models, samples, seed, n_jobs)
-        chosen = select_stable(numbers, figures, failures, fit_with, X)
+        if method == "eigengap":
+            figures, failures = measure_gaps(estimator, X, numbers, seed)
+        else:
+            samples = refits.read_samples(
+                estimator,
+                X,
+                None,
+                {},
+                fit_params,
+                "choose_n_clusters needs all samples",
+            )
+            figures, failures = measure_stability(models, samples, seed, n_jobs)
+        chosen = select_best(method, numbers, figures, failures, fit_with, table)
     results.warn_if_largest(numbers, chosen.n_clusters_)
     return chosen
 
@@ -230,54 +233,16 @@ def _resolve_method(method: str, estimator, X, fit_params) -> str:
     return method
 
 
-# --- vote --------------------------------------------------------------------------
-
-
-def _choose_by_vote(
-    estimator, X, numbers, seed: int, fit_with: Callable[[int], Any]
-) -> results.NumberOfClusters:
-    """Return the number that most criteria find in the input of a pipeline's last step."""
-    _say("asking criteria")
-    if isinstance(estimator, Pipeline) and len(estimator) > 1:
-        steps = clone(estimator[:-1])
-        X = refits.set_seeds(steps, np.random.default_rng(seed)).fit_transform(X)
-    rng = np.random.default_rng(seed)
-    X = read_matrix(
-        X,
-        ensure_min_samples=2 * MIN_SEPARATED_SIZE,
-        estimator="the vote of choose_n_clusters",
-    )
-    X = as_float64(vote.draw_samples(X, rng))
-    X = divide_by_power(X, scaling_exponent(X, 2))  # criteria do not depend on the unit
-    votes, certain = vote.collect_votes(X, int(numbers[-1]), rng)
-    k, agreed = vote.decide(votes, certain, numbers.tolist())
-    is_agreed = agreed == k
-    if not is_agreed:
-        warn(vote.disagreement_message(votes, agreed, k, numbers))
-    return results.NumberOfClusters(
-        numbers,
-        k,
-        as_good=vote.close_candidates(k, is_agreed, votes, numbers),
-        method="vote",
-        agreed=is_agreed,
-        votes=votes,
-        best_estimator_=fit_with(k),
-    )
-
-
 # --- eigengap ------------------------------------------------------------------------
 
 
-def _choose_by_eigengap(
-    estimator, X, numbers, seed: int, fit_with: Callable[[int], Any]
-) -> results.NumberOfClusters:
-    """Return the number of clusters after which eigenvalues of partitions fall most."""
+def measure_gaps(estimator, X, numbers, seed: int):
+    """Return the figures of eigenvalues and the failures, as `measure_stability` does."""
     table: Memberships | LabelTable
     if is_soft(X):
         table = Memberships(X, "X")
-        X = X[0]
     else:
-        labels = vote.draw_samples(X, np.random.default_rng(seed))
+        labels = draw_samples(X, np.random.default_rng(seed))
         labels = labels if hasattr(labels, "columns") else np.asarray(labels)
         table = LabelTable(labels, "X")
     problem = table.problem(getattr(estimator, "weights", None), True)
@@ -285,8 +250,7 @@ def _choose_by_eigengap(
         "eigengap": relative_gaps(problem.objective.A, numbers),
         "n_found": np.zeros(len(numbers), dtype=int),
     }
-    failures: list[Any] = [None] * len(numbers)
-    return select_stable(numbers, figures, failures, fit_with, X, "eigengap")
+    return figures, [None] * len(numbers)
 
 
 def relative_gaps(A: Similarity, numbers):
@@ -320,12 +284,7 @@ def relative_gaps(A: Similarity, numbers):
 # --- stability -----------------------------------------------------------------------
 
 
-def measure_stability(
-    models: dict[int, Any],
-    samples: refits.Samples,
-    seed: int,
-    n_jobs: int | None,
-) -> tuple[dict[str, Any], list[Exception | None]]:
+def measure_stability(models, samples: refits.Samples, seed: int, n_jobs: int | None):
     """Fit every number of clusters to the same parts of the samples, and compare the fits.
 
     Every number is fitted twice, the smallest first, until fits find fewer clusters than
@@ -350,34 +309,32 @@ def measure_stability(
         The first error of the fits of each number.
     """
     numbers = list(models)
-    n = len(numbers)
     n_samples = refits.count_entries(samples.X)
     most = max(results.MAX_SAMPLES, _SAMPLES_PER_CLUSTER * numbers[-1])
     size = min(n_samples // 2, most)
-    _say(f"fitting {n} numbers of clusters to parts of {size} samples")
+    _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
     compared = draw_positions(n_samples, _MAX_COMPARED, np.random.default_rng(seed))
     fits: list[list[Any]] = [[] for _ in numbers]
-    means = np.full(n, np.nan)
-    errors = np.full(n, np.nan)
-    n_fits = np.zeros(n, dtype=int)
-    n_found = np.zeros(n, dtype=int)
-    untried = list(range(n))
+    measured = [(np.nan, np.nan, 0)] * len(numbers)
+    untried = list(range(len(numbers)))
     pending = untried[:_NUMBERS_PER_ROUND]
     while pending:
         # fit each pending number to two more parts
         calls = [
-            (clone(models[numbers[i]]), np.random.default_rng((seed, part)))
+            (models[numbers[i]], np.random.default_rng((seed, part)))
             for i in pending
-            for part in range(n_fits[i], n_fits[i] + _FITS_PER_ROUND)
+            for part in range(len(fits[i]), len(fits[i]) + _FITS_PER_ROUND)
         ]
-        # threads are set once for all fits, as setting them takes longer than some fits
-        with one_thread(), warnings.catch_warnings(action="ignore"):
-            common = (refits.labels_by_refit, samples, size, compared)
-            outcomes = iter(run_calls(try_on_one_thread, common, calls, n_jobs))
+        with warnings.catch_warnings(action="ignore"):
+            common = (samples, size, compared)
+            outcomes = iter(
+                refits.try_calls(refits.labels_by_refit, common, calls, n_jobs)
+            )
         for i in pending:
             fits[i] += [next(outcomes) for _ in range(_FITS_PER_ROUND)]
-            n_fits[i] = len(fits[i])
-            means[i], errors[i], n_found[i] = _agreement(fits[i], numbers[i])
+            measured[i] = _agreement(fits[i], numbers[i])
+        means, errors, n_found = np.array(measured).T
+        n_fits = np.array([len(own) for own in fits])
 
         # larger numbers are not tried after two in a row that are too large
         is_too_large = (n_found > 0) & (n_found < numbers)
@@ -385,16 +342,16 @@ def measure_stability(
         if is_too_large[pending[-2:]].sum() == 2:
             untried = []
         pending = untried[:_NUMBERS_PER_ROUND] or _undecided(means, errors, n_fits)
-    figures = {"stability": means, "stability_se": errors}
-    figures |= {"n_fits": n_fits, "n_found": n_found}
-    return figures, [_first_error(own) for own in fits]
+    figures = {
+        "stability": means,
+        "stability_se": errors,
+        "n_fits": n_fits,
+        "n_found": n_found.astype(int),
+    }
+    return figures, [refits.first_error(own) for own in fits]
 
 
-def _first_error(fits) -> Exception | None:
-    return next((fit for fit in fits if isinstance(fit, Exception)), None)
-
-
-def _undecided(means, errors, n_fits) -> list[int]:
+def _undecided(means, errors, n_fits):
     """Return the positions of numbers that need more fits before one can be chosen."""
     if np.isnan(means).all():
         return []
@@ -408,13 +365,13 @@ def _undecided(means, errors, n_fits) -> list[int]:
     return pending.tolist()
 
 
-def _agreement(fits, n_clusters: int) -> tuple[float, float, int]:
+def _agreement(fits, n_clusters: int):
     """Return the mean adjusted Rand index, its standard error, and the clusters found.
 
     The index is NaN if a fit failed, or if most fits found fewer clusters. A few fits to
     parts may miss a small cluster.
     """
-    if _first_error(fits):
+    if refits.first_error(fits):
         return np.nan, np.nan, 0
     n_found = median_high(count for _, count in fits)
     if n_found < n_clusters:
@@ -426,30 +383,28 @@ def _agreement(fits, n_clusters: int) -> tuple[float, float, int]:
     return mean, error, n_found
 
 
-def select_stable(
-    numbers,
-    figures,
-    failures: list[Exception | None],
-    fit_with: Callable[[int], Any],
-    X,
-    method: str = "stability",
+def select_best(
+    method: str, numbers, figures, failures, fit_with: Callable[[int], Any], X
 ) -> results.NumberOfClusters:
-    """Return the largest number of clusters whose fits agree about as well as the best.
+    """Return the largest number of clusters whose figure is about as good as the best.
 
-    With the method "eigengap" it is the number with the largest gap. If the fit to all
-    samples fails or finds fewer clusters, the next best number is chosen. Constraints of
-    parts, for example, may allow a number of clusters that all constraints do not.
+    If the fit to all samples fails or finds fewer clusters, the next best number is
+    chosen. Constraints of parts, for example, may allow a number of clusters that all
+    constraints do not.
 
     Parameters
     ----------
+    method : {"stability", "eigengap"}
+        The figure that decides. A number with a gap below the largest is not as good.
     numbers : ndarray of shape (n_candidates,), int
-    figures, failures : object
-        What `measure_stability` returns; changed by the outcome of fits to all samples.
+    figures : dict of str to ndarray of shape (n_candidates,)
+        Attributes of `NumberOfClusters`, changed by the outcome of fits to all samples.
+    failures : list of Exception or None
+        The first error of the fits of each number.
     fit_with : callable
         Fits a number of clusters to all samples.
     X : object
         All samples.
-    method : {"stability", "eigengap"}, default="stability"
 
     Returns
     -------
@@ -458,8 +413,7 @@ def select_stable(
     means = figures[method]
     n_found = figures["n_found"]
     margin = _STABILITY_MARGIN if method == "stability" else 0
-    fit = None
-    while fit is None and not np.isnan(means).all():
+    while not np.isnan(means).all():
         as_good = means >= np.nanmax(means) - margin  # False for NaN
         best = np.flatnonzero(as_good)[-1]
         k = int(numbers[best])
@@ -469,11 +423,11 @@ def select_stable(
         except Exception as error:
             failures[best] = error
         else:
-            fit = model if n_found[best] >= k else None
-        if fit is None:
-            means[best] = np.nan
+            if n_found[best] >= k:
+                break
+        means[best] = np.nan
     results.report_failures(numbers, failures, "choose_n_clusters")
-    if fit is None:
+    if np.isnan(means).all():
         raise ValueError(
             "candidates must hold a number of clusters that fits find: with "
             f"{numbers[0]} to {numbers[-1]} they found at most {n_found.max()}."
@@ -481,5 +435,5 @@ def select_stable(
     if method == "stability":
         figures["stability_se"][np.isnan(means)] = np.nan
     return results.NumberOfClusters(
-        numbers, k, as_good, method, **figures, best_estimator_=fit
+        numbers, k, as_good, method, **figures, best_estimator_=model
     )

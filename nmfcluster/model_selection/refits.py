@@ -32,6 +32,9 @@ from nmfcluster.partitions.base_runs import labels_of_pairs
 from nmfcluster.partitions.inputs import is_soft
 
 SEEDS = 2**31 - 1  # seeds are below it, as RandomState requires on every platform
+_SCALAR = (
+    str | Real | None
+)  # types of arguments of `fit` that are the same for all samples
 
 
 class Samples(NamedTuple):
@@ -44,14 +47,13 @@ class Samples(NamedTuple):
     pairwise: str | None
 
     def compared_with(self, rows, targets):
-        """Return the input of `predict` for some samples, or all, after a fit to `rows`.
+        """Return the input of `predict` for samples in order, after a fit to `rows`.
 
         A pairwise X is also cut to the columns `rows`.
         """
         if self.pairwise is None:
-            return self.X if targets is None else take_samples(self.X, targets)
-        if targets is None:
-            targets = np.arange(count_entries(self.X))
+            is_all = len(targets) == count_entries(self.X)
+            return self.X if is_all else take_samples(self.X, targets)
         if hasattr(self.X, "iloc"):
             return self.X.iloc[targets, rows]  # keeps its names
         return self.X[np.ix_(targets, rows)]
@@ -60,14 +62,7 @@ class Samples(NamedTuple):
 # --- input ---------------------------------------------------------------------------
 
 
-def read_samples(
-    estimator,
-    X,
-    y,
-    metadata,
-    fit_params,
-    advice: str,
-) -> Samples:
+def read_samples(estimator, X, y, metadata, fit_params, advice: str) -> Samples:
     """Return all samples and arguments of `fit`, which have an entry for every sample.
 
     Parameters
@@ -95,7 +90,19 @@ def read_samples(
             "choose_n_clusters(method='auto') takes it whole."
         )
     X = _as_indexable(X, pairwise)
-    _require_all_samples(estimator, X, pairwise, advice)
+    shape = tuple(getattr(X, "shape", ()))
+    if pairwise and (len(shape) < 2 or shape[0] != shape[1]):
+        raise ValueError(
+            "X must hold the similarities, or distances, of all pairs of samples, got "
+            f"{type(X).__name__} of shape {shape}. {advice}."
+        )
+    labels = getattr(last_step(estimator)[1], "labels_", None)
+    if labels is not None and len(labels) != n_samples:
+        raise ValueError(
+            f"X has {format_count(n_samples, 'sample')}, but the estimator was fitted on "
+            f"{len(labels)}. {advice}; or, for other samples, give the scorer an "
+            "estimator that is not fitted."
+        )
     if y is not None:
         _require_entries(y, n_samples, "y")
 
@@ -111,7 +118,7 @@ def read_samples(
         raise TypeError(f"{twice[0]!r} is given both in fit_params and to the scorer.")
     fit_params = {**metadata, **fit_params}
     for name, value in fit_params.items():
-        if _is_scalar(value):
+        if isinstance(value, _SCALAR):
             continue
         last = name.rpartition("__")[2]
         cure = ""
@@ -126,11 +133,12 @@ def read_samples(
 
 def count_entries(value) -> int:
     """Return the number of samples that a value has entries for; -1 if it has no length."""
-    if hasattr(value, "shape"):
-        has_length = len(value.shape) > 0 and isinstance(value.shape[0], Integral)
-        return int(value.shape[0]) if has_length else -1  # unknown in Dask
-    has_length = hasattr(value, "__len__") and not isinstance(value, dict)
-    return len(value) if has_length else -1
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        has_length = hasattr(value, "__len__") and not isinstance(value, dict)
+        return len(value) if has_length else -1
+    # a number of samples that Dask has not computed is NaN
+    return int(shape[0]) if shape and isinstance(shape[0], Integral) else -1
 
 
 def get_n_samples(X) -> int:
@@ -149,8 +157,8 @@ def accepts_fit_param(estimator, name: str) -> bool:
     if not hasattr(estimator, "fit"):
         return False
     parameters = signature(estimator.fit).parameters
-    kinds = [parameter.kind for parameter in parameters.values()]
-    return name in parameters or any(kind is kind.VAR_KEYWORD for kind in kinds)
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    return takes_any or name in parameters
 
 
 def check_fit_params(estimator, fit_params) -> None:
@@ -183,33 +191,24 @@ def takes_labels(estimator) -> bool:
 
 def check_symmetric(X, pairwise: str, name: str) -> None:
     """Raise if X holds pairs of samples between the two halves of a split."""
-    layers: Any = []  # a container checks its own
     if hasattr(X, "tocsr"):
-        layers = [X] if pairwise == "similarities" else []  # distances are directed
-    elif isinstance(X, np.ndarray) or hasattr(X, "iloc"):
+        if pairwise == "similarities":  # sparse distances are directed
+            require_symmetric(X, name)
+    elif isinstance(X, np.ndarray) or hasattr(X, "iloc"):  # a container checks its own
         numbers = read_matrix(X, allow_nd=True, ensure_all_finite=False)
-        layers = np.moveaxis(numbers.reshape(*X.shape[:2], -1), 2, 0)
-    for layer in layers:
-        require_symmetric(layer, name)
+        for layer in np.moveaxis(numbers.reshape(*X.shape[:2], -1), 2, 0):
+            require_symmetric(layer, name)
 
 
 def _as_indexable(X, pairwise: str | None):
     """Return X in a container of which rows can be taken, and of pairs also columns."""
     if hasattr(X, "tocsr"):
         return canonical_csr(check_readable(X).tocsr())
-    is_array = not isinstance(X, list | tuple)
-    if is_array and not (hasattr(X, "columns") or hasattr(X, "__dask_graph__")):
+    is_table = hasattr(X, "columns") or hasattr(X, "__dask_graph__")
+    if not pairwise or not (is_table or isinstance(X, list | tuple)):
         return X
-    if not pairwise:
-        return X
-    check_readable(X)
-    X = columns_in_row_order(X, "X")
+    X = columns_in_row_order(check_readable(X), "X")
     return X if hasattr(X, "iloc") else np.asarray(X)
-
-
-def _is_scalar(value) -> bool:
-    """Return whether a value is the same for all samples."""
-    return value is None or isinstance(value, str | bool | Real)
 
 
 def _require_entries(value, n_samples: int, name: str, cure: str = "") -> None:
@@ -220,24 +219,6 @@ def _require_entries(value, n_samples: int, name: str, cure: str = "") -> None:
         raise ValueError(
             f"{name} must have one entry for each of the {n_samples} samples, to be cut "
             f"like them; got {type(value).__name__}{entries}.{cure}"
-        )
-
-
-def _require_all_samples(estimator, X, pairwise: str | None, advice: str) -> None:
-    """Raise if X holds only a part of the samples that the estimator was fitted to."""
-    shape = tuple(getattr(X, "shape", ()))
-    if pairwise and (len(shape) < 2 or shape[0] != shape[1]):
-        raise ValueError(
-            "X must hold the similarities, or distances, of all pairs of samples, got "
-            f"{type(X).__name__} of shape {shape}. {advice}."
-        )
-    labels = getattr(last_step(estimator)[1], "labels_", None)
-    n_samples = count_entries(X)
-    if labels is not None and len(labels) != n_samples:
-        raise ValueError(
-            f"X has {format_count(n_samples, 'sample')}, but the estimator was fitted on "
-            f"{len(labels)}. {advice}; or, for other samples, give the scorer an "
-            "estimator that is not fitted."
         )
 
 
@@ -256,13 +237,7 @@ def first_error(outcomes) -> Exception | None:
     return next((each for each in outcomes if isinstance(each, Exception)), None)
 
 
-def labels_by_refit(
-    samples: Samples,
-    size: int,
-    targets,
-    estimator,
-    rng: np.random.Generator,
-) -> tuple[np.ndarray, int]:
+def labels_by_refit(samples: Samples, size: int, targets, estimator, rng):
     """Return labels by a clone that is fitted to samples drawn at random.
 
     Parameters
@@ -270,8 +245,8 @@ def labels_by_refit(
     samples : Samples
     size : int
         Number of samples that the clone is fitted to.
-    targets : ndarray of int or None
-        Samples whose labels are returned; None: all.
+    targets : ndarray of int
+        Samples whose labels are returned, in order.
     estimator : estimator
     rng : Generator
 
@@ -287,14 +262,14 @@ def labels_by_refit(
     X = samples.compared_with(rows, rows)
     y = None if samples.y is None else take_samples(samples.y, rows)
     fit_params = {
-        name: value if _is_scalar(value) else take_samples(value, rows)
+        name: value if isinstance(value, _SCALAR) else take_samples(value, rows)
         for name, value in samples.fit_params.items()
     }
     model = refit(estimator, X, y, fit_params, rng)
     return _predict_labels(model, rows, samples, targets), count_clusters(model, X)
 
 
-def refit(estimator, X, y, fit_params, rng: np.random.Generator):
+def refit(estimator, X, y, fit_params, rng):
     """Return a fitted clone of an estimator, with seeds of its own where it has none."""
     model = set_seeds(clone(estimator), rng)
     if y is None:
@@ -302,7 +277,7 @@ def refit(estimator, X, y, fit_params, rng: np.random.Generator):
     return model.fit(X, y, **fit_params)
 
 
-def set_seeds(estimator, rng: np.random.Generator):
+def set_seeds(estimator, rng):
     """Set every `random_state` of an estimator that is None; return the estimator."""
     params = estimator.get_params()
     names = [name for name in sorted(params) if name.split("__")[-1] == "random_state"]
@@ -341,7 +316,6 @@ def _predict_labels(model, rows, samples: Samples, targets):
             unseen = model[:-1].transform(unseen)
         predicted = KNeighborsClassifier(1).fit(seen, labels).predict(unseen)
     # samples of the fit keep their labels, whatever the diagonal or equal rows say
-    targets = np.arange(len(predicted)) if targets is None else targets
     is_fitted = np.isin(targets, rows)
     predicted[is_fitted] = labels[np.searchsorted(rows, targets[is_fitted])]
     return _encode(predicted, len(predicted))

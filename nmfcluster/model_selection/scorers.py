@@ -475,7 +475,7 @@ class StabilityScorer(RefitScorer):
             )
         fits = self._run_refits(
             labels_by_refit,
-            common=(samples, count, None, estimator),
+            common=(samples, count, np.arange(n_samples), estimator),
             calls=[()] * self.n_subsamples,
             noun="subsample",
             suffix=f", with {count} of {n_samples} samples",

@@ -1,18 +1,37 @@
 """The vote of several criteria on the number of clusters of samples with features."""
 
-from statistics import median_low
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import combinations
+from statistics import median_low, multimode
+from typing import Any
 
 import numpy as np
+from scipy.cluster.hierarchy import DisjointSet, complete, fcluster, single
+from scipy.spatial.distance import pdist
 from sklearn import config_context
+from sklearn.base import clone
+from sklearn.cluster import HDBSCAN, KMeans, kmeans_plusplus
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.mixture import GaussianMixture
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import Pipeline
 
-import nmfcluster.model_selection.criteria as criteria
 from nmfcluster._compat import take_samples
 from nmfcluster._utils.parallel import one_thread
+from nmfcluster._utils.progress import log_line
 from nmfcluster._utils.sampling import draw_positions
 from nmfcluster._utils.sparse_products import center_columns
-from nmfcluster._utils.storage import as_dense
-from nmfcluster.model_selection.refits import SEEDS, count_entries
-from nmfcluster.model_selection.results import format_candidates
+from nmfcluster._utils.storage import (
+    as_dense,
+    as_float64,
+    divide_by_power,
+    maximum_spanning_edges,
+    scaling_exponent,
+)
+from nmfcluster._utils.validation import read_matrix, warn
+from nmfcluster.model_selection.refits import SEEDS, count_entries, set_seeds
+from nmfcluster.model_selection.results import NumberOfClusters, format_candidates
 
 DENSITY = "density"
 FAR_APART = "far apart"
@@ -27,15 +46,64 @@ _MIN_AXES = 2
 _MAX_AXES = 20
 _NOISE_MARGIN = 1.1  # variance of a kept axis, relative to the largest one of noise
 
+# smallest cluster, in samples, that the criteria other than separation can detect
+_MIN_CLUSTER_SIZE = 8
+# smallest cluster, in samples, of separated ones: two are near each other by chance
+_MIN_SEPARATED_SIZE = 3
+# Dunn's index above which separated clusters are certain: 3 % of samples of 6 normal
+# numbers have a larger one, and 8 % have one above 1
+_CERTAIN_DUNN_INDEX = 1.5
+_N_SPLITS = 12  # random splits into halves
+# splits after which a number is abandoned unless one of them is strong enough: the
+# others would hardly make up for these
+_N_FIRST_SPLITS = 3
+# prediction strength, standard error included, of a valid clustering; the paper
+# recommends 0.8 to 0.9
+_MIN_STRENGTH = 0.8
+# density between two peaks, relative to the lower one, above which they are one mode
+_ONE_MODE = 0.98
+# numbers of neighbours: small ones detect small clusters, large ones overlapping ones
+_N_NEIGHBORS = (8, 12, 16, 24, 32, 48, 64, 96, 128)
 
-def draw_samples(X, rng: np.random.Generator):
+
+def choose_by_vote(
+    estimator, X, numbers, seed: int, fit_with: Callable[[int], Any]
+) -> NumberOfClusters:
+    """Return the number that most criteria find in the input of a pipeline's last step."""
+    log_line("asking criteria", speaker="choose_n_clusters")
+    if isinstance(estimator, Pipeline) and len(estimator) > 1:
+        steps = clone(estimator[:-1])
+        X = set_seeds(steps, np.random.default_rng(seed)).fit_transform(X)
+    rng = np.random.default_rng(seed)
+    X = read_matrix(
+        X,
+        ensure_min_samples=2 * _MIN_SEPARATED_SIZE,
+        estimator="the vote of choose_n_clusters",
+    )
+    X = as_float64(draw_samples(X, rng))
+    X = divide_by_power(X, scaling_exponent(X, 2))  # criteria do not depend on the unit
+    votes, certain = collect_votes(X, int(numbers[-1]), rng)
+    k, agreed = decide(votes, certain, numbers.tolist())
+    is_agreed = agreed == k
+    if not is_agreed:
+        warn(disagreement_message(votes, agreed, k, numbers))
+    return NumberOfClusters(
+        numbers,
+        k,
+        as_good=close_candidates(k, is_agreed, votes, numbers),
+        method="vote",
+        agreed=is_agreed,
+        votes=votes,
+        best_estimator_=fit_with(k),
+    )
+
+
+def draw_samples(X, rng):
     """Return 2,000 samples drawn at random, in their order; all if there are no more."""
     return take_samples(X, draw_positions(count_entries(X), _MAX_SAMPLES, rng))
 
 
-def collect_votes(
-    X, max_clusters: int, rng: np.random.Generator
-) -> tuple[dict[str, int], int]:
+def collect_votes(X, max_clusters: int, rng):
     """Return the number of clusters that each criterion finds.
 
     Criteria use the principal axes that vary more than noise. None of them reliably
@@ -65,12 +133,9 @@ def collect_votes(
         The number of modes, or of separated clusters, that is certain.
     """
     n = count_entries(X)
-    min_size = criteria.MIN_CLUSTER_SIZE
-    if n < min_size * max(max_clusters, 2):
-        separated, certain = criteria.count_separated_clusters(
-            as_dense(X), max_clusters
-        )
-        if n < min_size * max(separated, 2):
+    if n < _MIN_CLUSTER_SIZE * max(max_clusters, 2):
+        separated, certain = count_separated_clusters(as_dense(X), max_clusters)
+        if n < _MIN_CLUSTER_SIZE * max(separated, 2):
             return {FAR_APART: separated}, certain
     seed = int(rng.integers(SEEDS))
     # hundreds of small fits, whose input scikit-learn would check each time
@@ -78,19 +143,111 @@ def collect_votes(
     with one_thread(), fast:
         Z = project_above_noise(X)
         n_distinct = len(np.unique(Z.round(9), axis=0))  # others differ by rounding
-        tried = range(1, min(max_clusters, n // min_size, n_distinct) + 1)
+        tried = range(1, min(max_clusters, n // _MIN_CLUSTER_SIZE, n_distinct) + 1)
         Z = Z.astype(np.float32)  # whose digits are enough
-        modes, certain = criteria.count_density_modes(Z)
+        modes, certain = count_density_modes(Z)
         votes = {
-            "mixture": criteria.count_mixture_modes(
-                criteria.fit_mixture(Z, tried, seed)
-            ),
+            "mixture": count_mixture_modes(fit_mixture(Z, tried, seed)),
             "modes": modes,
             # along a line the distances of a few neighbours vary too much
-            DENSITY: criteria.count_hdbscan_clusters(Z) if Z.shape[1] > 1 else 0,
-            "prediction strength": criteria.count_predictable_clusters(Z, tried, rng),
+            DENSITY: count_hdbscan_clusters(Z) if Z.shape[1] > 1 else 0,
+            "prediction strength": count_predictable_clusters(Z, tried, rng),
         }
     return {name: k for name, k in votes.items() if k}, certain
+
+
+def decide(votes, certain: int, candidates):
+    """Return the number of clusters that most criteria vote for.
+
+    A criterion that finds one cluster may also have detected too little. A number that
+    two criteria agree on therefore wins over 1. Among numbers with equally many votes,
+    that of the first criterion wins. If no two criteria agree, the number is 1 if the
+    certain modes and the density say so, which find the fewest clusters where there are
+    none, and otherwise the median of all votes above 1. Samples too few to have modes
+    are too few for two criteria to be sure, and all criteria must agree.
+
+    Parameters
+    ----------
+    votes : dict of str to int
+    certain : int
+        What `collect_votes` returns.
+    candidates : list of int
+
+    Returns
+    -------
+    n_clusters : int
+        A candidate: the winner, or the one nearest to it.
+    agreed : int or None
+        The number that criteria agree on, which may not be a candidate; None if they
+        do not agree.
+    """
+    counts = list(votes.values())
+    several = [k for k in counts if k > 1]
+    best = max(several, key=lambda k: (several.count(k), k in candidates), default=1)
+    if FAR_APART in votes:
+        agreed = best == certain > 1
+    else:
+        if counts.count(best) < 2:
+            one_cluster = max(certain, votes.get(DENSITY, 1)) == 1
+            best = 1 if one_cluster else median_low(several)
+        agreed = counts.count(best) >= (2 if "modes" in votes else len(counts))
+    # the nearest candidate, which is 1 only if that is the winner
+    nearest_to = best if best > 1 or 1 in candidates else median_low(several or [1])
+    allowed = [k for k in candidates if k > 1 or nearest_to == 1] or candidates
+    n_clusters = min(allowed, key=lambda k: abs(k - nearest_to))
+    return n_clusters, best if agreed else None
+
+
+def disagreement_message(votes, agreed: int | None, n_clusters: int, candidates) -> str:
+    """Return the warning for criteria that do not agree on the chosen number."""
+    counts = list(votes.values())
+    if agreed is None:
+        names = ", ".join(f"{name} {number}" for name, number in votes.items())
+        why = "Too few criteria agree"
+        if FAR_APART in votes:
+            why = "X has too few samples for a vote"
+        why = f"{why} on a number of clusters ({names})"
+        return f"{why}: {n_clusters} is often not right."
+    needed = "more"
+    if agreed < candidates[0]:
+        needed = "smaller ones"
+    elif agreed > candidates[-1]:
+        needed = "larger ones"
+    most = f"{counts.count(agreed)} of {len(counts)} criteria answer {agreed}"
+    among = f"the candidates {format_candidates(candidates)}"
+    return f"{most}, which is not among {among}: give {needed}, too."
+
+
+def close_candidates(n_clusters: int, agreed: bool, votes, candidates):
+    """Return which candidates are about as good as the winner, which is among them.
+
+    These have at most one vote fewer. Where too few criteria agree, they are all numbers
+    from the smallest vote above 1 to the largest, and 1 if any criterion votes for 1.
+
+    Parameters
+    ----------
+    n_clusters : int
+        The winner.
+    agreed : bool
+        Whether criteria agree on it.
+    votes : dict of str to int
+    candidates : ndarray of shape (n_candidates,), int
+
+    Returns
+    -------
+    ndarray of shape (n_candidates,), bool
+    """
+    counts = list(votes.values())
+    n_votes = np.array([counts.count(k) for k in candidates])
+    is_winner = candidates == n_clusters
+    if agreed:
+        return is_winner | (n_votes >= max(counts.count(n_clusters) - 1, 1))
+    several = [k for k in counts if k > 1] or [n_clusters]
+    is_between = (candidates >= min(several)) & (candidates <= max(several))
+    return is_winner | is_between | (n_votes > 0)
+
+
+# --- principal axes ------------------------------------------------------------
 
 
 def project_above_noise(X):
@@ -145,96 +302,336 @@ def _principal_components(X):
     return variances, axes[:, ::-1] * np.sqrt(variances)
 
 
-def decide(
-    votes: dict[str, int], certain: int, candidates: list[int]
-) -> tuple[int, int | None]:
-    """Return the number of clusters that most criteria vote for.
+# --- separation --------------------------------------------------------------------
 
-    A criterion that finds one cluster may also have detected too little. A number that
-    two criteria agree on therefore wins over 1. Among numbers with equally many votes,
-    that of the first criterion wins. If no two criteria agree, the number is 1 if the
-    certain modes and the density say so, which find the fewest clusters where there are
-    none, and otherwise the median of all votes above 1. Samples too few to have modes
-    are too few for two criteria to be sure, and all criteria must agree.
+
+def count_separated_clusters(X, max_clusters: int):
+    """Return the number of clusters that are farther from each other than they are wide.
+
+    Dunn's index is the smallest distance of samples of two clusters divided by the
+    largest distance of two samples of a cluster [1]_. It is above 1 for such clusters.
+    Single linkage yields the numerator, complete linkage the denominator, and both yield
+    the same clusters.
 
     Parameters
     ----------
-    votes : dict of str to int
+    X : ndarray of shape (n, p)
+    max_clusters : int
+
+    Returns
+    -------
+    likely : int
+        The number with the largest index; 1 if no index is above 1, or if a cluster has
+        fewer than three samples.
     certain : int
-        What `collect_votes` returns.
-    candidates : list of int
+        The same number, but 1 if its index is below 1.5.
 
-    Returns
-    -------
-    n_clusters : int
-        A candidate: the winner, or the one nearest to it.
-    agreed : int or None
-        The number that criteria agree on, which may not be a candidate; None if they
-        do not agree.
+    References
+    ----------
+    .. [1] J. C. Dunn. Well-separated clusters and optimal fuzzy partitions. Journal of
+       Cybernetics 4, 1974.
     """
-    counts = list(votes.values())
-    several = [k for k in counts if k > 1]
-    best = max(several, key=lambda k: (several.count(k), k in candidates), default=1)
-    if FAR_APART in votes:
-        agreed = best == certain > 1
-    else:
-        if counts.count(best) < 2:
-            one_cluster = max(certain, votes.get(DENSITY, 1)) == 1
-            best = 1 if one_cluster else median_low(several)
-        agreed = counts.count(best) >= (2 if "modes" in votes else len(counts))
-    # the nearest candidate, which is 1 only if that is the winner
-    nearest_to = best if best > 1 or 1 in candidates else median_low(several or [1])
-    allowed = [k for k in candidates if k > 1 or nearest_to == 1] or candidates
-    n_clusters = min(allowed, key=lambda k: abs(k - nearest_to))
-    return n_clusters, best if agreed else None
+    distances = pdist(X)
+    tree = complete(distances)
+    gaps = single(distances)[:, 2]
+    dunn = {1: 1.0}
+    for k in range(2, min(max_clusters, len(X) // _MIN_SEPARATED_SIZE) + 1):
+        gap = gaps[1 - k]
+        width = tree[-k, 2]
+        if gap > width:
+            sizes = np.bincount(fcluster(tree, k, "maxclust"))[1:]
+            if sizes.min() >= _MIN_SEPARATED_SIZE:
+                dunn[k] = gap / width if width else np.inf
+    likely = max(dunn, key=dunn.__getitem__)
+    return likely, likely if dunn[likely] > _CERTAIN_DUNN_INDEX else 1
 
 
-def disagreement_message(
-    votes: dict[str, int], agreed: int | None, n_clusters: int, candidates
-) -> str:
-    """Return the warning for criteria that do not agree on the chosen number."""
-    counts = list(votes.values())
-    if agreed is None:
-        names = ", ".join(f"{name} {number}" for name, number in votes.items())
-        why = "Too few criteria agree"
-        if FAR_APART in votes:
-            why = "X has too few samples for a vote"
-        why = f"{why} on a number of clusters ({names})"
-        return f"{why}: {n_clusters} is often not right."
-    needed = "more"
-    if agreed < candidates[0]:
-        needed = "smaller ones"
-    elif agreed > candidates[-1]:
-        needed = "larger ones"
-    most = f"{counts.count(agreed)} of {len(counts)} criteria answer {agreed}"
-    among = f"the candidates {format_candidates(candidates)}"
-    return f"{most}, which is not among {among}: give {needed}, too."
+# --- prediction strength -----------------------------------------------------------
 
 
-def close_candidates(n_clusters: int, agreed: bool, votes: dict[str, int], candidates):
-    """Return which candidates are about as good as the winner, which is among them.
+def count_predictable_clusters(X, candidates, rng) -> int:
+    """Return the largest number of k-means clusters with a prediction strength of 0.8.
 
-    These have at most one vote fewer. Where too few criteria agree, they are all numbers
-    from the smallest vote above 1 to the largest, and 1 if any criterion votes for 1.
+    Samples are split into halves twelve times, and the standard error of the mean is
+    added to it [1]_. The largest number is tried first. A number is abandoned if none of
+    its first three splits reaches 0.8.
 
     Parameters
     ----------
-    n_clusters : int
-        The winner.
-    agreed : bool
-        Whether criteria agree on it.
-    votes : dict of str to int
-    candidates : ndarray of shape (n_candidates,), int
+    X : ndarray of shape (n, p)
+    candidates : iterable of int
+    rng : Generator
 
     Returns
     -------
-    ndarray of shape (n_candidates,), bool
+    int
+        1 if no larger number has this strength.
+
+    References
+    ----------
+    .. [1] R. Tibshirani, G. Walther. Cluster validation by prediction strength. Journal
+       of Computational and Graphical Statistics 14, 2005.
     """
-    counts = list(votes.values())
-    n_votes = np.array([counts.count(k) for k in candidates])
-    is_winner = candidates == n_clusters
-    if agreed:
-        return is_winner | (n_votes >= max(counts.count(n_clusters) - 1, 1))
-    several = [k for k in counts if k > 1] or [n_clusters]
-    is_between = (candidates >= min(several)) & (candidates <= max(several))
-    return is_winner | is_between | (n_votes > 0)
+    tried = sorted(k for k in candidates if 1 < k and k * _MIN_CLUSTER_SIZE <= len(X))
+    if not tried:
+        return 1
+    splits = [draw_split(X, tried[-1], rng) for _ in range(_N_SPLITS)]
+    for k in reversed(tried):
+        strengths = [split_strength(split, k) for split in splits[:_N_FIRST_SPLITS]]
+        if max(strengths) < _MIN_STRENGTH:
+            continue
+        strengths += [split_strength(split, k) for split in splits[_N_FIRST_SPLITS:]]
+        error = np.std(strengths, ddof=1) / np.sqrt(_N_SPLITS)
+        if np.mean(strengths) + error >= _MIN_STRENGTH:
+            return k
+    return 1
+
+
+def draw_split(X, max_clusters: int, rng):
+    """Return the samples of two random halves, each with two starts of k-means.
+
+    A start has `max_clusters` centres. Its first k centres are the start of k clusters,
+    as k-means++ draws centres one by one.
+    """
+    order = rng.permutation(len(X))
+    middle = len(X) // 2
+    seeded = np.random.RandomState(int(rng.integers(SEEDS)))
+    split = []
+    for rows in (order[:middle], order[middle:]):
+        half = X[rows]
+        starts = [
+            kmeans_plusplus(half, max_clusters, random_state=seeded)[0]
+            for _ in range(2)
+        ]
+        split.append((half, starts))
+    return split
+
+
+def split_strength(split, n_clusters: int) -> float:
+    """Return the prediction strength of k-means clusters in the second half of a split.
+
+    Of two starts, the one with the smaller inertia counts.
+    """
+    best = []
+    for half, starts in split:
+        fits = [
+            KMeans(n_clusters, init=start[:n_clusters], n_init=1).fit(half)
+            for start in starts
+        ]
+        best.append(min(fits, key=lambda fit: fit.inertia_))
+    first, second = best
+    return prediction_strength(second.labels_, first.predict(split[1][0]))
+
+
+def prediction_strength(labels, predicted) -> float:
+    """Return the share of pairs in a cluster that are predicted to be together.
+
+    The share is that of the cluster in which it is smallest.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,), int
+        Clusters of samples, numbered from 0, by a fit to them.
+    predicted : ndarray of shape (n,), int
+        Clusters of these samples, by a fit to others.
+
+    Returns
+    -------
+    float
+        1 for clusters of one sample.
+    """
+    shared = contingency_matrix(labels, predicted)
+    sizes = shared.sum(axis=1)
+    together = (shared * (shared - 1)).sum(axis=1)
+    pairs = sizes * (sizes - 1)
+    shares = np.divide(together, pairs, out=np.ones(len(pairs)), where=pairs > 0)
+    return float(shares.min())
+
+
+# --- Gaussian mixtures ---------------------------------------------------------------
+
+
+def fit_mixture(X, candidates, seed: int) -> GaussianMixture:
+    """Return the Gaussian mixture with the smallest BIC among numbers of components.
+
+    Components have a covariance each, or share one, as few samples say no more. EM stops
+    where an iteration improves BIC too little. BIC adds half the logarithm of n for each
+    parameter of a component; the tolerance is a hundredth of that, or scikit-learn's
+    default where that is larger.
+    """
+    n, p = X.shape
+    fits = []
+    for covariance_type, n_parameters in (
+        ("full", (p + 1) * (p + 2) / 2),
+        ("tied", p + 1),
+    ):
+        tol = max(1e-3, 0.01 * n_parameters * np.log(n) / 2 / n)
+        for k in candidates:
+            # so many iterations that EM stops by its tolerance
+            mixture = GaussianMixture(
+                k,
+                covariance_type=covariance_type,
+                tol=tol,
+                max_iter=1000,
+                random_state=seed,
+            )
+            # a covariance may be singular in spite of its regularization
+            with suppress(ValueError), config_context(array_api_dispatch=False):
+                fits.append(mixture.fit(X))
+    return min(fits, key=lambda mixture: mixture.bic(X))
+
+
+def count_mixture_modes(mixture: GaussianMixture) -> int:
+    """Return the number of components, where components with one mode count as one.
+
+    All modes of the density of two components are on the ridge line between their
+    means [1]_. They count as one mode if the density of the mixture on that line falls
+    nowhere below 98 % of the lower of two peaks. Components that share a mode with a
+    third one share it with each other.
+
+    Parameters
+    ----------
+    mixture : GaussianMixture
+        Fitted, with full covariances, or with a tied one.
+
+    Returns
+    -------
+    int
+
+    References
+    ----------
+    .. [1] S. Ray, B. G. Lindsay. The topography of multivariate normal mixtures. Annals
+       of Statistics 33, 2005.
+    """
+    modes = DisjointSet(range(mixture.n_components))
+    for i, j in combinations(modes, 2):
+        if not modes.connected(i, j) and ridge_line_dip(mixture, i, j) > _ONE_MODE:
+            modes.merge(i, j)
+    return modes.n_subsets
+
+
+def ridge_line_dip(mixture: GaussianMixture, i: int, j: int) -> float:
+    """Return the density of a mixture at its dip between two components.
+
+    It is relative to the lower of the peaks on both sides of the dip. It is 1 if the
+    density on the ridge line only rises, only falls, or rises and then falls.
+    """
+    share = np.linspace(0, 1, 41)[:, None, None]
+    k, p = mixture.means_.shape
+    A, B = np.broadcast_to(mixture.precisions_, (k, p, p))[[i, j]]
+    a = (A @ mixture.means_[i])[:, None]
+    b = (B @ mixture.means_[j])[:, None]
+    # points of the ridge line
+    precisions = (1 - share) * A + share * B
+    points = np.linalg.solve(precisions, (1 - share) * a + share * b)[..., 0]
+
+    # the peaks before and behind each of them
+    log_density = mixture.score_samples(points)
+    before = np.maximum.accumulate(log_density)
+    after = np.maximum.accumulate(log_density[::-1])[::-1]
+    return float(np.exp((log_density - np.minimum(before, after)).min()))
+
+
+# --- nearest neighbours --------------------------------------------------------------
+
+
+def count_density_modes(X):
+    r"""Return the number of modes of the density that most numbers of neighbours find.
+
+    With the distance :math:`r_k` to the k-th neighbour, :math:`-p \log r_k` is the logarithm of
+    the density up to a constant, with an error of about :math:`1 / \sqrt k`. On the graph of these
+    neighbours, a peak whose prominence, its height above the highest saddle to a higher peak, is
+    less than :math:`\sqrt{\log n / k}` is not a mode [1]_. The most frequent number over all k is
+    returned, and the largest of several that are equally frequent.
+
+    Along a ring, for example, peaks and saddles can be in many places, and p is more than the
+    intrinsic dimension. The prominence of a certain mode is therefore twice as large, with the
+    intrinsic dimension that distances have [2]_ instead of p.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+
+    Returns
+    -------
+    likely : int
+        Modes that are unlikely to arise by chance; 0 if there are too few samples, or too few
+        distinct ones, to tell.
+    certain : int
+        Modes that are unlikely to arise by chance even among samples on a curve or a surface.
+
+    References
+    ----------
+    .. [1] F. Chazal, L. J. Guibas, S. Y. Oudot, P. Skraba. Persistence-based clustering in
+       Riemannian manifolds. Journal of the ACM 60, 2013.
+    .. [2] E. Levina, P. J. Bickel. Maximum likelihood estimation of intrinsic dimension. NIPS 17,
+       2004.
+    """
+    n, p = X.shape
+    tried = [k for k in _N_NEIGHBORS if k < n / 4]
+    if not tried:
+        return 0, 0
+    distances, nearest = NearestNeighbors(n_neighbors=tried[-1]).fit(X).kneighbors()
+    likely = []
+    certain = []
+    for k in tried:
+        radius = distances[:, k - 1]
+        if not radius.any():
+            return 0, 0
+        heights = -np.log(np.maximum(radius, radius[radius > 0].min()))
+        threshold = np.sqrt(np.log(n) / k)
+        prominences = peak_prominences(heights, nearest[:, :k])
+        likely.append(int((p * prominences > threshold).sum()))
+        dimension = min(p, max(1.0, _intrinsic_dimension(distances[:, :k])))
+        certain.append(int((dimension * prominences > 2 * threshold).sum()))
+    return max(multimode(likely)), max(multimode(certain))
+
+
+def _intrinsic_dimension(distances) -> float:
+    """Return the intrinsic dimension of samples by the distances of their neighbours."""
+    k = distances.shape[1]
+    tiny = np.finfo(float).tiny
+    logarithms = np.log(np.maximum(distances, tiny))
+    growth = (logarithms[:, -1:] - logarithms[:, :-1]).mean() * (k - 1) / (k - 2)
+    return float(1 / max(growth, tiny))
+
+
+def peak_prominences(heights, nearest):
+    """Return how far each peak of a graph is above the highest saddle to a higher one.
+
+    Parameters
+    ----------
+    heights : ndarray of shape (n,)
+    nearest : ndarray of shape (n, k), int
+        Nodes that a node is joined with.
+
+    Returns
+    -------
+    ndarray of shape (n_peaks,)
+        Infinity for the highest peak of every connected component. Nodes that are no
+        peaks have a prominence of 0, and can be among them.
+    """
+    components = DisjointSet(range(len(heights)))
+    peaks = heights.tolist()  # of a component, at the node that represents it
+    prominences = []
+    for i, j, saddle in maximum_spanning_edges(heights, nearest):
+        low, high = sorted((peaks[components[i]], peaks[components[j]]))
+        components.merge(i, j)
+        peaks[components[i]] = high
+        prominences.append(low - saddle)
+    return np.array(prominences + [np.inf] * components.n_subsets)
+
+
+def count_hdbscan_clusters(X) -> int:
+    """Return the number of clusters of HDBSCAN, which may be one.
+
+    A cluster has at least one of 50 samples, and at least five samples.
+    """
+    min_samples = 5
+    model = HDBSCAN(
+        min_cluster_size=max(min_samples, len(X) // 50),
+        min_samples=min_samples,
+        allow_single_cluster=True,
+        copy=True,
+    )
+    return max(int(model.fit(X).labels_.max()) + 1, 1)

@@ -114,7 +114,7 @@ def test_who_does_not_predict_has_the_cluster_of_the_nearest(kind, sparse):
     samples = Samples(table, None, {}, pairwise_input(model, table))
     assert samples.pairwise == ("similarities" if similar else "distances")
     labels, n_found = labels_by_refit(
-        samples, 30, None, model, np.random.default_rng(0)
+        samples, 30, np.arange(120), model, np.random.default_rng(0)
     )
     rows = np.sort(
         np.random.default_rng(0).choice(120, 30, replace=False, shuffle=False)

@@ -25,7 +25,7 @@ from nmfcluster.model_selection.choose import (
     _agreement,
     _undecided,
     measure_stability,
-    select_stable,
+    select_best,
 )
 from nmfcluster.model_selection.refits import Samples
 from nmfcluster.stack import ViewStack
@@ -149,15 +149,22 @@ def test_the_largest_of_those_that_agree_nearly_as_well_is_chosen():
         "n_found": numbers + 0,
     }
     with pytest.warns(FitFailedWarning, match="n_clusters=6 failed"):
-        found = select_stable(numbers, figures, failures, lambda k: kmeans(k).fit(X), X)
+        found = select_best(
+            "stability", numbers, figures, failures, lambda k: kmeans(k).fit(X), X
+        )
     assert (found.n_clusters_, found.best_estimator_.n_clusters) == (4, 4)
     assert_array_equal(found.as_good, [True, True, True, False, False, False])
     assert_array_equal(found.stability_se, [0.01] * 4 + [np.nan, 0.01])
 
     # the fit to all samples finds fewer
     with pytest.warns(FitFailedWarning):
-        found = select_stable(
-            numbers, figures, failures, lambda k: kmeans(min(k, 3)).fit(X), X
+        found = select_best(
+            "stability",
+            numbers,
+            figures,
+            failures,
+            lambda k: kmeans(min(k, 3)).fit(X),
+            X,
         )
     assert found.n_clusters_ == 3
     assert_array_equal(found.n_found, [2, 3, 3, 5, 6, 7])

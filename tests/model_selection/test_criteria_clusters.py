@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from nmfcluster.model_selection.criteria import (
+from nmfcluster.model_selection.vote import (
     count_predictable_clusters,
     count_separated_clusters,
     draw_split,

@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
 
-from nmfcluster.model_selection.criteria import (
+from nmfcluster.model_selection.vote import (
     _intrinsic_dimension,
     count_density_modes,
     count_mixture_modes,
