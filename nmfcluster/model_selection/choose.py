@@ -26,7 +26,7 @@ from nmfcluster.similarity import Similarity
 _say = partial(log_line, speaker="choose_n_clusters")
 _DEFAULT_CANDIDATES = range(1, 16)
 _SWEEP_METHODS = {"held-out", "recurrence"}  # of `sweep_n_clusters`
-_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
+_PARAMETER_CONSTRAINTS = {
     "method": [StrOptions({"auto", "vote", "stability", "eigengap", *_SWEEP_METHODS})],
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -32,8 +31,7 @@ def n_clusters_parameter(estimator) -> str:
 
 def read_candidates(candidates: Iterable[int], n_samples: int, n_fixed: int = 0):
     """Return numbers of clusters in increasing order; a tuple of two is a range."""
-    is_scalar = isinstance(candidates, str | bytes | Integral)
-    if is_scalar or not hasattr(candidates, "__iter__"):
+    if isinstance(candidates, str | bytes) or not hasattr(candidates, "__iter__"):
         raise TypeError(
             f"candidates must be several ints, got {format_value(candidates)}."
         )
@@ -96,8 +94,10 @@ def report_failures(numbers, outcomes, caller: str) -> None:
         error.add_note(f"{caller}: all {len(numbers)} candidates failed.")
         raise error
     for k, error in failed:
-        why = f"{type(error).__name__}: {error}"
-        warn(f"n_clusters={k} failed, and is not chosen. {why}", FitFailedWarning)
+        warn(
+            f"n_clusters={k} failed, and is not chosen. {type(error).__name__}: {error}",
+            FitFailedWarning,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -295,14 +295,14 @@ class ClusterSweep(_Choice):
     ['n_clusters', 'held_out_loss', 'held_out_se']
     """
 
-    held_out_losses: np.ndarray | None
-    held_out_se: np.ndarray | None
-    dispersion: float | None
     recurrence: np.ndarray
     smallest_recurrence: np.ndarray
     reconstruction_err: np.ndarray
     cophenetic: np.ndarray
     estimators: tuple[Any, ...]
+    held_out_losses: np.ndarray | None = None
+    held_out_se: np.ndarray | None = None
+    dispersion: float | None = None
 
     @property
     def best_estimator_(self):

@@ -38,7 +38,7 @@ _HOW_TO_PASS = (
     "constraints=pairs), or enable metadata routing"
 )
 #: constraints of the parameters of `RefitScorer`
-REFIT_PARAMETERS: dict[str, list[Any]] = {
+REFIT_PARAMETERS: dict[str, Any] = {
     "details": ["boolean"],
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
@@ -464,7 +464,15 @@ class StabilityScorer(RefitScorer):
         self.random_state = random_state
 
     def _score(self, estimator, samples: Samples) -> list[float]:
-        _warn_of_lost_constraints(type(self).__name__, estimator, samples.fit_params)
+        pairs = getattr(last_step(estimator)[1], "constraints_", None)
+        is_constrained = isinstance(pairs, PairwiseConstraints) and pairs.n_pairs > 0
+        is_passed = any(name.endswith("constraints") for name in samples.fit_params)
+        if is_constrained and not is_passed:
+            warn(
+                f"{type(self).__name__} scores copies without the constraints that the "
+                "estimator was fitted under: give them as "
+                "fit_params={'constraints': pairs}, or enable metadata routing."
+            )
         n_samples = count_entries(samples.X)
         size = self.subsample_size
         count = int(size) if isinstance(size, Integral) else round(size * n_samples)
@@ -509,19 +517,6 @@ class StabilityScorer(RefitScorer):
         d = mean_of_pairs(tables[0])
         c = mean_of_pairs(tables[1])
         return c - d if self.adjust == "difference" or c == 0 else 1 - d / c
-
-
-def _warn_of_lost_constraints(name: str, estimator, fit_params) -> None:
-    """Warn if the estimator was fitted under constraints that its clones are not passed."""
-    pairs = getattr(last_step(estimator)[1], "constraints_", None)
-    if not isinstance(pairs, PairwiseConstraints) or not pairs.n_pairs:
-        return
-    if not any(key.endswith("constraints") for key in fit_params):
-        warn(
-            f"{name} scores copies without the constraints that the estimator was fitted "
-            "under: give them as fit_params={'constraints': pairs}, or enable metadata "
-            "routing."
-        )
 
 
 class HeldOutPairsScorer(RefitScorer):
@@ -676,23 +671,14 @@ class HeldOutPairsScorer(RefitScorer):
         ]
 
 
-def _satisfied_by_refit(
-    estimator,
-    samples: Samples,
-    name: str,
-    pairs: PairwiseConstraints,
-    kept: PairwiseConstraints,
-    rng: np.random.Generator,
-):
+def _satisfied_by_refit(estimator, samples: Samples, name: str, pairs, kept, rng):
     """Return which of all pairs a clone satisfies that is fitted under the kept pairs."""
     fit_params = {**samples.fit_params, name: kept}
     model = refit(estimator, samples.X, samples.y, fit_params, rng)
     return pairs.satisfied(training_labels(model, samples.X))
 
 
-def _without_constraints(
-    estimator, samples: Samples
-) -> tuple[str, PairwiseConstraints, Samples]:
+def _without_constraints(estimator, samples: Samples):
     """Return the name that `fit` takes constraints by, these, and samples without them."""
     y = samples.y
     constraints = {

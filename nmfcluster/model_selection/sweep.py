@@ -1,6 +1,6 @@
 """Fit several numbers of clusters, and choose the one that the data support."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from nmfcluster import _compat
 from nmfcluster._optim.initialization import draw_seeds
-from nmfcluster._utils.parallel import one_blas_thread, run_calls, try_on_one_thread
+from nmfcluster._utils.parallel import one_blas_thread
 from nmfcluster._utils.progress import log_line
 from nmfcluster._utils.sampling import (
     count_non_integers,
@@ -30,7 +30,7 @@ from nmfcluster._utils.validation import (
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.meta.objective import make_objective, read_fixed_components
 from nmfcluster.metrics import cophenetic_correlation
-from nmfcluster.model_selection.refits import SEEDS
+from nmfcluster.model_selection.refits import SEEDS, first_error, try_calls
 from nmfcluster.model_selection.results import (
     MAX_SAMPLES,
     ClusterSweep,
@@ -52,7 +52,7 @@ _MAX_COUNT = 2**62  # numpy draws counts of 64 bits
 _SMOOTHING = 0.1
 # pseudocount of every column, so that columns without counts are not impossible
 _PSEUDOCOUNT = 0.5
-_PARAMETER_CONSTRAINTS: dict[str, list[Any]] = {
+_PARAMETER_CONSTRAINTS = {
     "method": [_compat.StrOptions({"auto", "held-out", "recurrence"})],
     "n_folds": [_compat.Interval(Integral, 2, 1000, closed="both")],
     "dispersion": [
@@ -223,14 +223,7 @@ def sweep_n_clusters(
     if fits[best].n_estimators < model.n_estimators:
         _say(f"fitting n_clusters={k}, {format_count(model.n_estimators, 'run')}")
         fits[best] = _fit(model, samples, k)
-    return ClusterSweep(
-        numbers,
-        k,
-        as_good,
-        by,
-        **figures,
-        estimators=tuple(fits),
-    )
+    return ClusterSweep(numbers, k, as_good, by, **figures, estimators=tuple(fits))
 
 
 def _read(estimator: NMFMetaCluster, X):
@@ -282,9 +275,7 @@ def _fit_all(model: NMFMetaCluster, X, numbers, n_estimators, n_jobs: int | None
     runs = format_count(n_runs, "run")
     _say(f"fitting {len(numbers)} numbers of clusters, {runs} of each")
     model = clone(model).set_params(n_estimators=n_runs)
-    with one_blas_thread():
-        calls = [(int(k),) for k in numbers]
-        fits = run_calls(try_on_one_thread, (_fit, model, X), calls, n_jobs)
+    fits = try_calls(_fit, (model, X), [(int(k),) for k in numbers], n_jobs)
     report_failures(numbers, fits, "sweep_n_clusters")
     return [None if isinstance(fit, Exception) else fit for fit in fits]
 
@@ -294,40 +285,25 @@ def _fit(model: NMFMetaCluster, X, n_clusters: int) -> NMFMetaCluster:
 
 
 def _collect_figures(fits, n_samples: int, seed: int):
-    """Return figures of the fits to X, NaN for failed ones, by attributes of `ClusterSweep`.
-
-    Those of held-out counts are None.
-    """
+    """Return figures of the fits to X, NaN for failed ones, by attributes of `ClusterSweep`."""
     drawn = draw_positions(n_samples, MAX_SAMPLES, np.random.default_rng(seed))
-
-    def collect(figure: Callable[[Any], float]):
-        return np.array([np.nan if fit is None else figure(fit) for fit in fits])
-
-    def cophenetic(fit) -> float:
+    names = ("recurrence", "smallest_recurrence", "reconstruction_err", "cophenetic")
+    figures = {name: np.full(len(fits), np.nan) for name in names}
+    for i, fit in enumerate(fits):
+        if fit is None:
+            continue
+        figures["recurrence"][i] = fit.recurrence_.mean()
+        figures["smallest_recurrence"][i] = fit.recurrence_.min()
+        figures["reconstruction_err"][i] = fit.reconstruction_err_
         rows = drawn[fit.labels_[drawn] >= 0]  # samples in no cluster are left out
-        if len(rows) <= 2:
-            return np.nan
-        with one_blas_thread():
-            return cophenetic_correlation(fit.consensus_matrix(rows))
-
-    return {
-        "recurrence": collect(lambda fit: fit.recurrence_.mean()),
-        "smallest_recurrence": collect(lambda fit: fit.recurrence_.min()),
-        "reconstruction_err": collect(lambda fit: fit.reconstruction_err_),
-        "cophenetic": collect(cophenetic),
-        "held_out_losses": None,
-        "held_out_se": None,
-        "dispersion": None,
-    }
+        if len(rows) > 2:
+            with one_blas_thread():
+                correlation = cophenetic_correlation(fit.consensus_matrix(rows))
+            figures["cophenetic"][i] = correlation
+    return figures
 
 
-def _choose_by_runs(
-    model: NMFMetaCluster,
-    table,
-    method: str,
-    numbers,
-    figures,
-):
+def _choose_by_runs(model: NMFMetaCluster, table, method: str, numbers, figures):
     """Return the rule that decides, and the numbers that are about as good as the best."""
     if method == "auto":
         # the error of an exact factorization is small relative to that of the model of
@@ -348,14 +324,8 @@ def _choose_by_runs(
 
 
 def held_out_losses(
-    model: NMFMetaCluster,
-    table,
-    dispersion: str | float,
-    numbers,
-    fits,
-    seeds: list[int],
-    n_jobs: int | None,
-) -> tuple[float, np.ndarray]:
+    model: NMFMetaCluster, table, dispersion, numbers, fits, seeds, n_jobs: int | None
+):
     """Return the loss of each part of the counts under fits to the other parts.
 
     Parameters
@@ -384,41 +354,35 @@ def held_out_losses(
         In the unit of the loss of the estimator; NaN where a fit failed.
     """
     is_fitted = np.array([fit is not None for fit in fits])
+    tried = np.flatnonzero(is_fitted)
     if dispersion == "auto":
         usable = np.flatnonzero(is_fitted & is_overdetermined(numbers, table.shape))
-        fit = fits[usable[-1] if len(usable) else np.flatnonzero(is_fitted)[0]]
+        fit = fits[usable[-1] if len(usable) else tried[0]]
         rng = np.random.default_rng(seeds[0])
         with one_blas_thread():
             dispersion = overdispersion(table, fit.factor_, fit.components_, rng)
     dispersion = float(dispersion)
-    tried = numbers[is_fitted]
     n_parts = len(seeds) - 2
     parts = thin_counts(table, n_parts, np.random.default_rng(seeds[1]), dispersion)
     _say(f"fitting {len(tried)} numbers of clusters to {n_parts} parts of the counts")
-    calls = [(int(k), part, seeds[2 + part]) for k in tried for part in range(n_parts)]
-    # set once for all fits, as looking up libraries takes longer than a short fit
-    with one_blas_thread():
-        common = (held_out_loss, model, table, parts)
-        outcomes = run_calls(try_on_one_thread, common, calls, n_jobs)
+    calls = [
+        (int(numbers[i]), part, seeds[2 + part])
+        for i in tried
+        for part in range(n_parts)
+    ]
+    outcomes = iter(try_calls(held_out_loss, (model, table, parts), calls, n_jobs))
     losses = np.full((len(numbers), n_parts), np.nan)
-    errors: list[Exception | None] = [None] * len(tried)
-    for i, outcome in enumerate(outcomes):
-        number, part = divmod(i, n_parts)
-        if isinstance(outcome, Exception):
-            errors[number] = errors[number] or outcome
-        else:
-            losses[np.flatnonzero(is_fitted)[number], part] = outcome
-    report_failures(tried, errors, "sweep_n_clusters")
+    errors = []
+    for i in tried:
+        own = [next(outcomes) for _ in range(n_parts)]
+        errors.append(first_error(own))
+        losses[i] = [np.nan if isinstance(each, Exception) else each for each in own]
+    report_failures(numbers[tried], errors, "sweep_n_clusters")
     return dispersion, losses
 
 
 def held_out_loss(
-    estimator: NMFMetaCluster,
-    X,
-    parts,
-    n_clusters: int,
-    part: int,
-    seed: int,
+    estimator: NMFMetaCluster, X, parts, n_clusters: int, part: int, seed: int
 ) -> float:
     r"""Return the loss of one part of the counts under a fit to the other parts.
 
@@ -451,7 +415,7 @@ def held_out_loss(
     return float(make_objective(held_out, model.loss).error(W, H) ** 2 / 2)
 
 
-def is_overdetermined(numbers, shape: tuple[int, int]):
+def is_overdetermined(numbers, shape):
     """Return for which numbers of clusters a table has twice as many entries as parameters."""
     return numbers * (sum(shape) - numbers) <= _MAX_PARAMETERS * np.prod(shape)
 
