@@ -318,18 +318,18 @@ class NMFConsensus(NMFClusterer):
         return self
 
     def _read(
-        self, X, partitions, sample_weight, rng: np.random.RandomState
+        self, X, partitions, sample_weight, rng
     ) -> LabelTable | PrecomputedSimilarity:
         """Return what `affinity` makes of X, and of partitions and weights beside it."""
         # refuse what does not go together
         if X is None:
-            cure = (
-                " Without features, give partitions as X, one a column, with "
-                "affinity='partitions'."
-            )
-            raise ValueError(
-                f"X must be a table, got None.{'' if partitions is None else cure}"
-            )
+            cure = ""
+            if partitions is not None:
+                cure = (
+                    " Without features, give partitions as X, one a column, with "
+                    "affinity='partitions'."
+                )
+            raise ValueError(f"X must be a table, got None.{cure}")
         if self.affinity != "coassociation" and partitions is not None:
             reason = ": X is." if self.affinity == "partitions" else "."
             raise ValueError(
@@ -398,9 +398,7 @@ class NMFConsensus(NMFClusterer):
             )
         warn(hint)
 
-    def _fit_source(
-        self, source: LabelTable | PrecomputedSimilarity, rng: np.random.RandomState
-    ) -> None:
+    def _fit_source(self, source: LabelTable | PrecomputedSimilarity, rng) -> None:
         """Factorize the co-association, or a similarity, and set the fitted attributes."""
         self._check_n_clusters(len(source))
         problem: Any = source.problem(self.weights, self.normalize)
@@ -423,7 +421,7 @@ class NMFConsensus(NMFClusterer):
         sample_memberships = P[problem.groups]
         sample_labels = labels[problem.groups]
         unlabelled = np.flatnonzero(problem.groups < 0)
-        found: tuple[Any, Any, Any] = (1 / self.n_clusters, -1, 0)
+        found: Any = (1 / self.n_clusters, -1, 0)
         if source.sample_weight is not None and len(unlabelled):
             found = problem.predict_unlabelled(unlabelled, labels, profile)
         sample_memberships[unlabelled] = found[0]
@@ -505,7 +503,5 @@ class NMFConsensus(NMFClusterer):
             if not isinstance(bases, list | tuple):
                 bases = [bases]
             inputs.pairwise = any(map(pairwise_input, bases))
-        inputs.allow_nan = labels
-        inputs.string = labels
-        inputs.categorical = labels
+        inputs.allow_nan = inputs.string = inputs.categorical = labels
         return tags

@@ -53,9 +53,10 @@ def clean_block(block, first: int = 0):
     block = np.asarray(block)
     kind = block.dtype.kind
     if kind not in "biuf":
-        got = f"dtype {block.dtype} in the block of row {first}"
-        cure = "give every string a number first, as pandas.factorize does"
-        raise TypeError(f"X must hold integers as labels, got {got}: {cure}.")
+        raise TypeError(
+            f"X must hold integers as labels, got dtype {block.dtype} in the block of row {first}: "
+            "give every string a number first, as pandas.factorize does."
+        )
     wrong = np.zeros(block.shape, dtype=bool)
     if kind == "f":
         block = block.astype(np.float64, copy=False)  # float16 cannot hold 2**53
@@ -64,14 +65,11 @@ def clean_block(block, first: int = 0):
     elif block.dtype == np.uint64:
         wrong = block > np.uint64(2**63 - 1)
     if wrong.any():
-        row, t = (int(i) for i in np.argwhere(wrong)[0])
-        got = (
-            f"{format_value(block[row, t].item())} in row {first + row}, partition {t}"
+        row, t = np.argwhere(wrong)[0].tolist()
+        raise ValueError(
+            "X must hold integers as labels, NaN or -1 where not seen, up to 2**63 - 1, got "
+            f"{format_value(block[row, t].item())} in row {first + row}, partition {t}."
         )
-        must = (
-            "X must hold integers as labels, NaN or -1 where not seen, up to 2**63 - 1"
-        )
-        raise ValueError(f"{must}, got {got}.")
     if kind in "if" and block.min(initial=0) < -1:
         block = np.maximum(block, -1)
     integers = {"bool": np.int8, "uint64": np.int64, "float64": np.int64}
@@ -302,9 +300,10 @@ class BlockedTable:
 
 def changed(reason: str) -> RuntimeError:
     """Return the error of a table that is read twice and does not hold the same."""
-    must = f"X must hold the same labels whenever it is read, but {reason}"
-    cure = "Write it to a file, or persist it, and fit that"
-    return RuntimeError(f"{must}: something in what makes it is random. {cure}.")
+    return RuntimeError(
+        f"X must hold the same labels whenever it is read, but {reason}: something in what makes "
+        "it is random. Write it to a file, or persist it, and fit that."
+    )
 
 
 class KnownRows:

@@ -199,19 +199,27 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             local = consensus.NMFConsensus(affinity="partitions", **parameters)
             local._check_n_clusters(X.shape[0])
             if self.max_distinct < self.n_clusters:
-                least = f"n_clusters={self.n_clusters}: so many rows are fitted"
                 raise ValueError(
-                    f"max_distinct={self.max_distinct} must be at least {least}."
+                    f"max_distinct={self.max_distinct} must be at least "
+                    f"n_clusters={self.n_clusters}: so many rows are fitted."
                 )
             summary = _summarise(X, weights, self.max_distinct)
             table = blocks.BlockedTable(
                 summary.clusters, weights, X.shape[0], summary.least
             )
             rows: blocks.KnownRows | passes.BlockedConsensus
-            if summary.distinct is not None:
-                rows = _fit_exact(local, table, summary.distinct, rng)
-            else:
+            if summary.distinct is None:
                 rows = self._fit_drawn(local, X, table, rng)
+            else:  # fit all distinct rows, as in memory
+                codes = table.codes(summary.distinct.values)
+                source = blocks.CountedRows(codes, summary.distinct.counts, table)
+                local._fit_source(source, rng)
+                values = {
+                    "labels": local.labels_,
+                    "membership": local.membership_,
+                    "confidence": local.confidence_,
+                }
+                rows = blocks.KnownRows(source.codes, values)
             local.n_features_in_ = X.shape[1]
 
             def by_rows(name: str, reference) -> da.Array:
@@ -239,7 +247,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         local: consensus.NMFConsensus,
         X: da.Array,
         table: blocks.BlockedTable,
-        rng: np.random.RandomState,
+        rng,
     ) -> passes.BlockedConsensus:
         """Fit some rows, and improve the fit by passes over all."""
         # fit some rows, drawn without replacement whatever the blocks are
@@ -260,9 +268,9 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         found, losses = passes.improve(sum_blocks, table, first, self.n_passes)
         n_found = int((found.contingency.sum(axis=0) > 0).sum())
         if n_found < self.n_clusters:
-            few = f"fewer than n_clusters={self.n_clusters}"
             warn(
-                f"NMFConsensus found {format_count(n_found, 'cluster')}, {few}.",
+                f"NMFConsensus found {format_count(n_found, 'cluster')}, fewer than "
+                f"n_clusters={self.n_clusters}.",
                 ConvergenceWarning,
             )
 
@@ -345,24 +353,6 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         return tags
 
 
-def _fit_exact(
-    local: consensus.NMFConsensus,
-    table: blocks.BlockedTable,
-    distinct: blocks.Counted,
-    rng: np.random.RandomState,
-) -> blocks.KnownRows:
-    """Fit all distinct rows, as in memory."""
-    codes = table.codes(distinct.values)
-    source = blocks.CountedRows(codes, distinct.counts, table)
-    local._fit_source(source, rng)
-    values = {
-        "labels": local.labels_,
-        "membership": local.membership_,
-        "confidence": local.confidence_,
-    }
-    return blocks.KnownRows(source.codes, values)
-
-
 def _summarise(X: da.Array, weights, most: int) -> blocks.TableSummary:
     """Return the summary of all blocks, checked."""
     summarise = partial(blocks.TableSummary.of_block, weights=weights, most=most)
@@ -371,9 +361,8 @@ def _summarise(X: da.Array, weights, most: int) -> blocks.TableSummary:
     merge = partial(blocks.TableSummary.merged, most=most)
     summary = reduced(parts, merge, fan_in=2)
     if summary.n_unlabelled:
-        number = format_count(summary.n_unlabelled, "sample")
-        first = summary.first_unlabelled
-        warn(f"{NO_LABEL.format(number)}: the first is row {first}.")
+        no_label = NO_LABEL.format(format_count(summary.n_unlabelled, "sample"))
+        warn(f"{no_label}: the first is row {summary.first_unlabelled}.")
     for t in np.flatnonzero(weights):
         if not len(summary.clusters[t].values):
             raise ValueError(f"X must not hold an empty partition: partition {t} is.")

@@ -90,9 +90,8 @@ def transform(model: Any, X: da.Array) -> da.Array:
     result = model.transform(np.ones((1, X.shape[1]), dtype=X.dtype))
     of_one = np.asarray(result)
     if of_one.dtype.kind not in "biuf" or of_one.ndim != 2:
-        got = type(result).__name__
         raise TypeError(
-            f"model must make a dense table of numbers of X, got {got}: {_ELSE}."
+            f"model must make a dense table of numbers of X, got {type(result).__name__}: {_ELSE}."
         )
     return by_blocks(X, partial(_transform, model), of_one.dtype, of_one.shape[1:])
 
@@ -119,8 +118,8 @@ def _checked(model, X, method: str) -> da.Array:
 def _predicted(model, block):
     labels = np.asarray(model.predict(np.asarray(block)))
     if labels.dtype.kind not in "biu" or labels.ndim != 1:
-        got = f"{labels.dtype} of shape {labels.shape}: {_ELSE}"
         raise TypeError(
-            f"model must predict one integer a row, as clusterers do, got {got}."
+            "model must predict one integer a row, as clusterers do, got "
+            f"{labels.dtype} of shape {labels.shape}: {_ELSE}."
         )
     return labels.astype(np.int64)

@@ -41,8 +41,9 @@ def read_rows(X, name: str = "X") -> da.Array:
             "know of it by its dtype."
         )
     if any(isnan(size) for sizes in X.chunks for size in sizes):
-        cure = f"call {name}.compute_chunk_sizes() first"
-        raise ValueError(f"{name} must have blocks of known sizes: {cure}.")
+        raise ValueError(
+            f"{name} must have blocks of known sizes: call {name}.compute_chunk_sizes() first."
+        )
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(
             f"{name} must be a table with rows and columns, got shape {X.shape}."

@@ -170,8 +170,9 @@ def read_unconverted(
 
 def read_label_table(estimator, X, reset: bool = True):
     """Return a table of labels with its columns checked and its entries untouched."""
-    wanted = "one table of labels"
-    return read_unconverted(X, "X", estimator, reset, wanted, ensure_2d=True)
+    return read_unconverted(
+        X, "X", estimator, reset, "one table of labels", ensure_2d=True
+    )
 
 
 def _only_clusterers_can_read(X) -> bool:
@@ -488,7 +489,7 @@ class BaseRun(NamedTuple):
 
 
 def draw_base_runs(
-    rng: np.random.RandomState,
+    rng,
     X,
     estimator,
     n_clusters: tuple[int, int],
@@ -713,7 +714,7 @@ def _how_many(value: int | float, total: int, name: str, least: int) -> int:
     return max(int(value), least)
 
 
-def _draw(rng: np.random.RandomState, total: int, size: int) -> Drawn:
+def _draw(rng, total: int, size: int) -> Drawn:
     if size == total:
         return None
     # unlike a permutation it takes no time for those that are not drawn

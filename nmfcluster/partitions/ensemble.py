@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-import nmfcluster._utils.labels as coded
 from nmfcluster._base import hard_labels, membership
 from nmfcluster._optim.run import Solution
 from nmfcluster._optim.symmetric import (
@@ -24,7 +23,15 @@ from nmfcluster._optim.symmetric import (
     symmetric_factor,
 )
 from nmfcluster._utils import storage
-from nmfcluster._utils.labels import one_hot
+from nmfcluster._utils.labels import (
+    MIN_SEEN_WEIGHT,
+    adjusted_rand,
+    cluster_counts,
+    distinct_rows,
+    indicator,
+    one_hot,
+    tuple_indicator,
+)
 from nmfcluster._utils.validation import format_count, warn
 from nmfcluster.similarity import Explicit, Factored, Similarity
 
@@ -66,8 +73,8 @@ class Ensemble:
     @classmethod
     def from_table(cls, codes, weights) -> tuple[Ensemble, np.ndarray]:
         """Return the ensemble of an encoded table, and the distinct row of every sample."""
-        first, groups, counts = coded.distinct_rows(codes)
-        return cls(codes, counts, weights, coded.cluster_counts(codes), first), groups
+        first, groups, counts = distinct_rows(codes)
+        return cls(codes, counts, weights, cluster_counts(codes), first), groups
 
     def __getstate__(self):
         """Return the distinct rows alone: workers need no table of all samples."""
@@ -92,9 +99,9 @@ class Ensemble:
     def _factors(self) -> tuple[sp.csr_array, sp.csr_array]:
         """J and A with Z = J A, the indicator of the clusters of all partitions."""
         if self._is_short:  # rows hardly share a tuple: J is Z
-            Z = coded.indicator(self.codes, self.n_clusters)
+            Z = indicator(self.codes, self.n_clusters)
             return Z, storage.identity(Z.shape[1], Z.dtype)
-        return coded.tuple_indicator(
+        return tuple_indicator(
             self.table, self.n_clusters, rows=self.rows, most=self.max_tuples
         )
 
@@ -190,13 +197,14 @@ class Ensemble:
         """Return the number of samples of every cluster that each partition saw, (T, k)."""
         return np.add.reduceat(contingency, self.offsets, axis=0)
 
-    def hard_loss(self, indicator) -> float:
+    def hard_loss(self, E) -> float:
         """Return the loss of a partition: the weighted mean of its distances to all of them.
 
+        E is its indicator, one row a distinct row.
         This is eq. 12 of Li et al. up to a constant, the number of ordered pairs on which two
         partitions disagree, where all partitions saw all samples.
         """
-        samples = indicator * self.counts[:, None]
+        samples = E * self.counts[:, None]
         N = self.cluster_sums(samples)
         shared = self.cluster_weights @ (N * N).sum(axis=1)
         pairs = (samples.sum(axis=0) ** 2).sum()
@@ -222,7 +230,7 @@ class Ensemble:
         mass = np.maximum(self.counts @ P, np.finfo(float).tiny)
         return self.cluster_weights[:, None] * self.contingency(P) / mass
 
-    def sample(self, size: int, rng: np.random.RandomState) -> Ensemble:
+    def sample(self, size: int, rng) -> Ensemble:
         """Return the ensemble of `size` samples drawn without replacement.
 
         Where counts are sums of weights, samples are first drawn by them with replacement.
@@ -279,7 +287,7 @@ class Ensemble:
         in_consensus = pairs(seen_sizes).sum(axis=1)
         total = pairs(seen_sizes.sum(axis=1))
         total = np.where(total > 0, total, 1)
-        return coded.adjusted_rand(both, in_partition, in_consensus, total)
+        return adjusted_rand(both, in_partition, in_consensus, total)
 
     def item_consensus(self, contingency, labels):
         """Return how often a sample shares a cluster with the others of its consensus cluster.
@@ -305,7 +313,7 @@ class Ensemble:
         # leave out the pair of a sample with itself
         with_itself = self.coverage * np.minimum(self.counts, self.self_weight)
         others = seen - with_itself
-        is_single = others <= coded.MIN_SEEN_WEIGHT
+        is_single = others <= MIN_SEEN_WEIGHT
         means = (shared - with_itself) / np.where(is_single, 1, others)
         return np.where(is_single, 1.0, means)
 
@@ -377,17 +385,15 @@ class EnsembleProblem(Problem):
             return self._best_profile(membership(H))[0]
         return self.ensemble.hard_loss(one_hot(H.argmax(axis=1), H.shape[1]))
 
-    def hard_loss(self, indicator) -> float:
+    def hard_loss(self, E) -> float:
         r"""Return the smallest normalised loss of a factor whose rows have one entry, as here.
 
         With :math:`u_c` the column of cluster c times the root of the mass of the samples, scaled
         to length 1, it is that of :math:`\sum_c \lambda_c u_c u_c'`,
         :math:`\lambda_c = u_c' A u_c`.
         """
-        N = self.ensemble.cluster_sums(indicator * self.counts[:, None])
-        return normalised_loss(
-            self.objective.constant, self._votes, N, self.mass @ indicator
-        )
+        N = self.ensemble.contingency(E)
+        return normalised_loss(self.objective.constant, self._votes, N, self.mass @ E)
 
     def _best_profile(self, shares) -> tuple[float, np.ndarray]:
         """Return the smallest hard loss over the powers of sizes, and the profile it has."""
@@ -400,7 +406,7 @@ class EnsembleProblem(Problem):
         best = int(np.argmin(losses))
         return losses[best], profiles[best]
 
-    def part(self, size: int, rng: np.random.RandomState) -> EnsembleProblem:
+    def part(self, size: int, rng) -> EnsembleProblem:
         """Return the problem of `size` samples."""
         return EnsembleProblem(
             self.ensemble.sample(size, rng), None, self.dtype, self.normalize
@@ -511,7 +517,7 @@ def singletons(problem: EnsembleProblem, labels, n_clusters: int):
     single_weights = ensemble.cluster_weights * (ensemble.sizes == 1)
     weights = ensemble.row_sums(single_weights[:, None])[:, 0]
     is_single &= weights / ensemble.coverage > 0.5
-    groups = np.asarray(problem.groups)
+    groups = problem.groups
     return np.flatnonzero(is_single[groups] & (groups >= 0))  # -1: in no partition
 
 

@@ -108,7 +108,7 @@ class PrecomputedProblem(SimilarityProblem):
         self.normalize = mass is not None
         super().__init__(A, mass=mass)
 
-    def part(self, size: int, rng: np.random.RandomState) -> SimilarityProblem | None:
+    def part(self, size: int, rng) -> SimilarityProblem | None:
         """Return the problem of `size` samples; None for a similarity: it is fitted as it is."""
         return None if self.weights is None else super().part(size, rng)
 
@@ -270,7 +270,7 @@ BASE_PARAMETERS: dict[str, list[Any]] = base_runs.OPTIONS | {
 def make_partitions(
     X,
     pairs: str | None,
-    rng: np.random.RandomState,
+    rng,
     sample_weight,
     *,
     n_clusters: int,
