@@ -44,7 +44,7 @@ fit_context: Callable[..., Callable[[F], F]] = _fit_context
 
 
 @cache
-def array_functions(library: str) -> Any:
+def array_functions(library: str):
     """Return the functions of a library by the array API standard; to look for them takes long."""
     with config_context(array_api_dispatch=True):
         return get_namespace(sys.modules[library].asarray(0.0))[0]
@@ -100,7 +100,7 @@ def begin_callbacks(estimator) -> None:
         context.call_on_fit_task_begin(estimator=estimator)
 
 
-def callback_context(estimator) -> Any:
+def callback_context(estimator):
     """Return scikit-learn's context of the callbacks of a running fit, or None."""
     return getattr(estimator, CALLBACKS[0], None)
 
@@ -113,7 +113,7 @@ def is_joblib_backend(backend) -> bool:
 class TakesSparse:
     """Tells scikit-learn that an estimator takes sparse matrices."""
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self):
         """Return scikit-learn's tags."""
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.sparse = True

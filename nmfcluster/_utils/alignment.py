@@ -120,7 +120,7 @@ def align_samples(tables: list[Any], names: list[str]) -> tuple[list[Any], Any]:
     return aligned, union
 
 
-def union_of_names(indices: list[Any], names: list[str], noun: str = "sample") -> Any:
+def union_of_names(indices: list[Any], names: list[str], noun: str = "sample"):
     """Return all names in several indices, each of which must share some with the others."""
     for i, (index, name) in enumerate(zip(indices, names, strict=True)):
         if not index.is_unique:

@@ -32,12 +32,12 @@ def library_of(array) -> str:
     return next((module for module in modules if module in _LIBRARIES), "")
 
 
-def namespace(array) -> Any:
+def namespace(array):
     """Return the functions for an array: numpy, or those of its library by the standard."""
     return np if isinstance(array, np.ndarray) else array_functions(library_of(array))
 
 
-def to_numpy(array) -> Any:
+def to_numpy(array):
     """Return an array as numpy's, a sparse one of torch as CSR; anything else as it is."""
     library = library_of(array)
     if not library:
@@ -58,7 +58,7 @@ def to_numpy(array) -> Any:
         ) from error
 
 
-def with_numpy_arrays(model) -> Any:
+def with_numpy_arrays(model):
     """Return a model with fitted arrays of numpy."""
     twin = copy(model)
     map_fitted_arrays(twin, to_numpy)
@@ -93,7 +93,7 @@ class Device:
         library = library_of(array)
         return cls(library, array.device) if library else None
 
-    def moved(self, array) -> Any:
+    def moved(self, array):
         """Return a copy of an array of numpy that is there, a CSR matrix as `SparseTensor`."""
         if sp.issparse(array):
             return SparseTensor.of(array, self)
@@ -102,12 +102,12 @@ class Device:
         )
 
 
-def to_device(array, there: Device | None) -> Any:
+def to_device(array, there: Device | None):
     """Return an array that is there; as it is for numpy, which has no device, and None as None."""
     return array if there is None or array is None else there.moved(array)
 
 
-def asarray_like(values: np.ndarray, F, dtype=None) -> Any:
+def asarray_like(values: np.ndarray, F, dtype=None):
     """Return values of numpy where F is, in their own type or another."""
     if isinstance(F, np.ndarray):
         return values if dtype is None else values.astype(dtype, copy=False)
@@ -120,21 +120,21 @@ def chunk_size(F, in_cache: int) -> int:
     return in_cache if is_on_cpu else _DEVICE_ENTRIES
 
 
-def call_with_out(out, function: Callable[..., Any], *arrays) -> Any:
+def call_with_out(out, function: Callable[..., Any], *arrays):
     """Return a function of arrays, which numpy writes into one of them."""
     if isinstance(out, np.ndarray):
         function = partial(function, out=out)
     return function(*arrays)
 
 
-def take_starts(F, mask: np.ndarray) -> Any:
+def take_starts(F, mask: np.ndarray):
     """Return F for some of the starts, its first axis."""
     if isinstance(F, np.ndarray):
         return F[mask]
     return namespace(F).take(F, asarray_like(np.flatnonzero(mask), F), axis=0)
 
 
-def contiguous_transpose(F) -> Any:
+def contiguous_transpose(F):
     """Return the transpose of a matrix; numpy's in C order."""
     return np.ascontiguousarray(F.T) if isinstance(F, np.ndarray) else F.T
 
@@ -219,7 +219,7 @@ class SparseTensor:
             self, shape=self.shape[::-1], is_transposed=not self.is_transposed
         )
 
-    def __matmul__(self, F) -> Any:
+    def __matmul__(self, F):
         """Return the product with F of shape (p, k)."""
         data = self.data
         columns = self.places[1]

@@ -261,19 +261,11 @@ def tuple_indicator(
     J : sparse matrix of shape (n_samples, n_tuples)
     A : sparse matrix of shape (n_tuples, sum(n_clusters))
     """
-    # Cut the partitions into groups of no more tuples than allowed.
     n_rows = len(codes) if rows is None else len(rows)
     n_symbols = np.asarray(n_clusters, dtype=np.int64) + 1  # with "not seen"
     if most is None:
         most = int(np.clip(50 * n_rows, 500, 200_000))
-    cuts = []
-    n_tuples = 1
-    for t, size in enumerate(n_symbols.tolist()):
-        n_tuples *= size
-        if n_tuples > most and t:
-            cuts.append(t)
-            n_tuples = size
-    groups = np.split(np.arange(len(n_symbols)), cuts)
+    groups = _group_partitions(n_symbols, most)
     # The labels of a tuple are the digits of its number; numbers of a group begin at its base.
     radix = np.zeros((codes.shape[1], len(groups)))
     bases = np.zeros(len(groups) + 1, dtype=np.intp)
@@ -293,22 +285,45 @@ def tuple_indicator(
         tuples[block] = number[tuples[block]]
     occurring = np.flatnonzero(occurs)
     J = csr_of_equal_rows(np.ones(tuples.shape), tuples, len(occurring))
-    # Find the clusters that each of them stands for.
-    offsets = _offsets(n_clusters)
+    return J, _clusters_of_tuples(occurring, groups, bases, n_symbols)
+
+
+def _clusters_of_tuples(
+    occurring: np.ndarray,
+    groups: list[np.ndarray],
+    bases: np.ndarray,
+    n_symbols: np.ndarray,
+) -> sp.csr_array:
+    """Return the indicator of the clusters that every tuple stands for, by its number."""
+    offsets = _offsets(n_symbols - 1)
     all_rows = []
     all_columns = []
     for g, members in enumerate(groups):
         start, stop = np.searchsorted(occurring, bases[g : g + 2])
-        row = np.arange(start, stop)
+        digits = occurring[start:stop] - bases[g]
         for t in members:
-            place = (occurring[row] - bases[g]) // int(radix[t, g])
-            code = place % n_symbols[t] - 1
-            all_rows.append(row[code >= 0])
-            all_columns.append(code[code >= 0] + offsets[t])
-    row = np.concatenate(all_rows).astype(number_type)
-    column = np.concatenate(all_columns).astype(number_type)
+            code = digits % n_symbols[t] - 1
+            digits //= n_symbols[t]
+            is_seen = code >= 0
+            all_rows.append(start + np.flatnonzero(is_seen))
+            all_columns.append(code[is_seen] + offsets[t])
+    kind = index_dtype(int(bases[-1]))
+    row = np.concatenate(all_rows).astype(kind)
+    column = np.concatenate(all_columns).astype(kind)
     shape = (len(occurring), int(offsets[-1]))
-    return J, sp.csr_array((np.ones(len(row)), (row, column)), shape=shape)
+    return sp.csr_array((np.ones(len(row)), (row, column)), shape=shape)
+
+
+def _group_partitions(n_symbols: np.ndarray, most: int) -> list[np.ndarray]:
+    """Return partitions in groups, as long as the tuples of a group are no more than allowed."""
+    cuts = []
+    n_tuples = 1
+    for t, size in enumerate(n_symbols.tolist()):
+        n_tuples *= size
+        if n_tuples > most and t:
+            cuts.append(t)
+            n_tuples = size
+    return np.split(np.arange(len(n_symbols)), cuts)
 
 
 def share_of_seen(

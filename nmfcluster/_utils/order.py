@@ -183,7 +183,7 @@ class CanonicalOrder:
         np.maximum.at(out, self._groups, values)
         return out[self._groups]
 
-    def permute(self, S) -> Any:
+    def permute(self, S):
         """Return a matrix with its rows and its columns, the same samples, in canonical order."""
         return submatrix(S, self.samples, self.samples)
 

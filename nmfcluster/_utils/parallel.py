@@ -84,7 +84,7 @@ def one_thread() -> Iterator[None]:
             _limits.n_modules = before
 
 
-def try_on_one_thread(task: Callable[..., Any], *arguments) -> Any:
+def try_on_one_thread(task: Callable[..., Any], *arguments):
     """Return what a task returns that uses one thread, or the error that it raises."""
     try:
         with one_thread():
@@ -252,7 +252,7 @@ def _unpack(head: bytes, *arrays: np.ndarray) -> Parcel:
     return parcel
 
 
-def _pickle_module() -> Any:
+def _pickle_module():
     """Return the module by which Dask pickles, also what is defined in a script or a notebook."""
     return sys.modules["distributed.protocol.pickle"]
 

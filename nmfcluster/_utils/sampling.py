@@ -45,7 +45,7 @@ def draw_preferring(
     return np.concatenate([first, order[~np.isin(order, first)]])[:most]
 
 
-def poisson_counts(X, rng: np.random.Generator) -> Any:
+def poisson_counts(X, rng: np.random.Generator):
     """Return a table of counts, every entry from a Poisson distribution with that of X as its mean.
 
     Parameters

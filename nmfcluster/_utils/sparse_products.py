@@ -68,7 +68,7 @@ def multiply_rows(
     return np.einsum("ek,ek->e", W.take(rows, axis=0), H.take(columns, axis=0))
 
 
-def product_at(pattern, W: np.ndarray, H: np.ndarray) -> Any:
+def product_at(pattern, W: np.ndarray, H: np.ndarray):
     """Return the entries of WH where a CSR matrix stores one, as such a matrix."""
     values = namespace(W).empty_like(pattern.data, dtype=W.dtype)
     for stored, products in iter_products(pattern, W, H):
@@ -76,7 +76,7 @@ def product_at(pattern, W: np.ndarray, H: np.ndarray) -> Any:
     return with_data(pattern, values)
 
 
-def with_data(pattern, values: np.ndarray) -> Any:
+def with_data(pattern, values: np.ndarray):
     """Return a CSR matrix with other values for the stored entries, which may be zeros."""
     if isinstance(pattern, SparseTensor):
         return replace(pattern, data=values)
@@ -84,20 +84,20 @@ def with_data(pattern, values: np.ndarray) -> Any:
     return type(pattern)(parts, shape=pattern.shape)
 
 
-def sparse_if_few(array, share: float) -> Any:
+def sparse_if_few(array, share: float):
     """Return a matrix as CSR if no more than a share of its entries are not 0, else as it is."""
     few = not is_sparse(array) and np.count_nonzero(array) <= share * array.size
     return sp.csr_array(array) if few else array
 
 
-def astype(array, dtype) -> Any:
+def astype(array, dtype):
     """Return an array, or a CSR matrix in the same places, in another type."""
     if not sp.issparse(array) or array.dtype == dtype:
         return array.astype(dtype, copy=False)
     return with_data(array, array.data.astype(dtype))
 
 
-def scale_rows_columns(array, rows: np.ndarray, columns: np.ndarray) -> Any:
+def scale_rows_columns(array, rows: np.ndarray, columns: np.ndarray):
     """Return an array, or a CSR matrix of the same pattern, times factors of rows and columns."""
     rows = np.asarray(rows, dtype=array.dtype)
     columns = np.asarray(columns, dtype=array.dtype)
@@ -118,7 +118,7 @@ def center_columns(X) -> tuple[Any, np.ndarray]:
     return (X, mean) if sp.issparse(X) else (X - mean, np.zeros_like(mean))
 
 
-def csr_arrays(value) -> Any:
+def csr_arrays(value):
     """Return the arrays that a CSR matrix is made of, and anything else as it is."""
     if not sp.issparse(value):
         return value

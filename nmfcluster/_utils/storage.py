@@ -26,17 +26,17 @@ _SYMMETRY_TOL = 1e-6  # relative difference that averaging in float32 may leave
 is_sparse = sp.issparse  #: whether a matrix is stored as a sparse one
 
 
-def as_float(array) -> Any:
+def as_float(array):
     """Return the array in float32 or float64: as it is if it can be."""
     return array if array.dtype in FLOATS else array.astype(np.float64)
 
 
-def as_float64(array) -> Any:
+def as_float64(array):
     """Return the array in float64."""
     return array.astype(np.float64, copy=False)
 
 
-def minimum(array, value: float) -> Any:
+def minimum(array, value: float):
     """Return the entry-wise minimum of an array and a number."""
     if is_sparse(array):  # the cast is for SciPy 1.13, which promotes float32
         return array.minimum(value).astype(array.dtype, copy=False)
@@ -75,7 +75,7 @@ def row_blocks(n: int, size: int = 256) -> Iterator[slice]:
         yield slice(start, min(start + size, n))
 
 
-def rows_of(array, rows: slice) -> Any:
+def rows_of(array, rows: slice):
     """Return some rows of an array, or of a CSR matrix, without a copy of their entries."""
     if not is_sparse(array):
         return array[rows]
@@ -89,7 +89,7 @@ def rows_of(array, rows: slice) -> Any:
     return part
 
 
-def submatrix(array, rows: np.ndarray, columns: np.ndarray | None = None) -> Any:
+def submatrix(array, rows: np.ndarray, columns: np.ndarray | None = None):
     """Return some rows and columns of a matrix, or all columns, in a new matrix of its kind."""
     if not is_sparse(array):
         return array[rows] if columns is None else array[np.ix_(rows, columns)]
@@ -107,24 +107,24 @@ def row_inner_products(a, b) -> np.ndarray:
     return np.einsum("ij,ij->i", a, b)
 
 
-def scaled_rows(array, factors: np.ndarray) -> Any:
+def scaled_rows(array, factors: np.ndarray):
     """Return the array with every row times its factor; it keeps its type."""
     return _scale(array, factors, (-1, 1))
 
 
-def scaled_columns(array, factors: np.ndarray) -> Any:
+def scaled_columns(array, factors: np.ndarray):
     """Return the array with every column times its factor; it keeps its type."""
     return _scale(array, factors, (1, -1))
 
 
-def _scale(array, factors: np.ndarray, shape: tuple[int, int]) -> Any:
+def _scale(array, factors: np.ndarray, shape: tuple[int, int]):
     factors = np.asarray(factors, dtype=array.dtype).reshape(shape)
     if is_sparse(array):
         return sp.csr_array(array.multiply(factors))
     return array * factors
 
 
-def without_diagonal(array) -> Any:
+def without_diagonal(array):
     """Return a copy of a square matrix with zeros on its diagonal; a sparse one stores none."""
     if is_sparse(array):
         coo = array.tocoo()
@@ -141,7 +141,7 @@ def max_abs(array) -> float:
     return max(float(array.max()), -float(array.min()))
 
 
-def scale_to_range(array) -> Any:
+def scale_to_range(array):
     """Return the array, divided by a power of two where its fourth powers cannot be held.
 
     Fits multiply up to four entries. A power of two changes no digit of the results; it is even,
@@ -177,7 +177,7 @@ def scaling_exponent(array, power: int) -> int:
     return 0 if lower <= size <= upper else _even_exponent(array)
 
 
-def divide_by_power(array, exponent: int) -> Any:
+def divide_by_power(array, exponent: int):
     """Return an array divided by a power of two: no digit of it changes."""
     if exponent == 0:
         return array
@@ -285,7 +285,7 @@ def fill_unstored(array, value: float) -> np.ndarray:
     return dense
 
 
-def choose_storage(array) -> Any:
+def choose_storage(array):
     """Return a matrix as CSR if it is sparse and holds few entries, else as an array."""
     if (
         is_sparse(array)
@@ -295,7 +295,7 @@ def choose_storage(array) -> Any:
     return as_dense(array)
 
 
-def as_writable(array) -> Any:
+def as_writable(array):
     """Return a sparse matrix whose arrays can be written to; a dense one as it is."""
     if is_sparse(array):
         parts = (array.data, array.indices, array.indptr)
@@ -304,7 +304,7 @@ def as_writable(array) -> Any:
     return array
 
 
-def match_storage(array, reference) -> Any:
+def match_storage(array, reference):
     """Return a dense array where `reference` is one, and else the array as it is."""
     return array if is_sparse(reference) else as_dense(array)
 
@@ -353,7 +353,7 @@ def csr_of_equal_rows(
     return sp.csr_array((values.ravel(), indices, ends), (n, n_columns))
 
 
-def index_dtype(largest: int) -> Any:
+def index_dtype(largest: int):
     """Return the smallest dtype of indices, of 32 or 64 bits, that holds a number."""
     return np.int32 if largest < np.iinfo(np.int32).max else np.int64
 
@@ -372,14 +372,14 @@ def with_nonzero_data(array, values: np.ndarray) -> sp.csr_array:
     return matrix
 
 
-def hstack(arrays: list[Any]) -> Any:
+def hstack(arrays: list[Any]):
     """Return the arrays side by side; all of them dense, or all sparse."""
     if is_sparse(arrays[0]):
         return sp.hstack(arrays, format="csr")
     return np.hstack(arrays)
 
 
-def two_by_two_blocks(same, cross) -> Any:
+def two_by_two_blocks(same, cross):
     """Return the symmetric matrix [[same, cross], [cross, same]]."""
     blocks = [[same, cross], [cross, same]]
     if is_sparse(same):
@@ -411,7 +411,7 @@ def asymmetry(array) -> float:
     return max(float(abs(array[rows] - array[:, rows].T).max()) for rows in blocks)
 
 
-def as_matrix(value) -> Any:
+def as_matrix(value):
     """Return a matrix of floats: a C-contiguous array, or CSR in canonical form, without zeros.
 
     Parameters
@@ -475,7 +475,7 @@ def nearest_similarities(
     return sp.csr_array(np.where(is_kept, rows, 0))
 
 
-def vstack(blocks: list[Any]) -> Any:
+def vstack(blocks: list[Any]):
     """Return blocks of rows as one matrix, CSR if they are sparse."""
     if is_sparse(blocks[0]):
         return sp.csr_array(sp.vstack(blocks, format="csr"))

@@ -283,7 +283,7 @@ _SEVERAL_TABLES = (
 )
 
 
-def read_matrix(X, name: str = "X", check=None, **options) -> Any:
+def read_matrix(X, name: str = "X", check=None, **options):
     """Return a data matrix as floats, dense or CSR: every input of numbers is read by this.
 
     Parameters
@@ -322,7 +322,7 @@ def check_shape(X, name: str, n_columns: int | None, n_rows: int | None = None) 
             )
 
 
-def check_readable(X, name: str = "X") -> Any:
+def check_readable(X, name: str = "X"):
     """Raise if a matrix is of a kind that numpy, or scikit-learn, would misread or name badly.
 
     Returns it as it is, or as an array if it has no shape, as a list of rows.
@@ -410,7 +410,7 @@ def _check_gathered(X, name: str) -> None:
     warn(f"{name} is a Dask collection, which is gathered into memory: {cure}.")
 
 
-def canonical_csr(X) -> Any:
+def canonical_csr(X):
     """Return a CSR matrix with every entry once and indices of 32 bits where these suffice.
 
     scikit-learn's k-means takes entries that are stored in parts for several, and no wide indices.
@@ -421,7 +421,7 @@ def canonical_csr(X) -> Any:
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    kind = storage.index_dtype(max(*X.shape, X.nnz) - 1)
+    kind = storage.index_dtype(max(max(X.shape), X.nnz) - 1)
     if kind == np.int32 and X.indices.dtype != kind:
         parts = (X.data, X.indices.astype(kind), X.indptr.astype(kind))
         return type(X)(parts, shape=X.shape)
@@ -513,13 +513,13 @@ def _is_number(value) -> bool:
     return True
 
 
-def row_names(table) -> Any:
+def row_names(table):
     """Return the index of a pandas data frame or series, or itself; None for anything else."""
     index = table if hasattr(table, "get_indexer") else getattr(table, "index", None)
     return index if hasattr(index, "get_indexer") else None
 
 
-def column_names(table) -> Any:
+def column_names(table):
     """Return the index of the columns of a data frame, of pandas or polars; None for others.
 
     That of a frame of polars is made by pandas: without it, columns are taken by position.
@@ -530,7 +530,7 @@ def column_names(table) -> Any:
     return row_names(columns)
 
 
-def sample_names(table) -> Any:
+def sample_names(table):
     """Return what `row_names` does, but None for 0, 1, 2, ...: these are positions."""
     index = row_names(table)
     return None if index is None or _is_default(index) else index
@@ -590,7 +590,7 @@ def _is_default(index) -> bool:
     return numbers.dtype.kind in "iu" and np.array_equal(numbers, positions)
 
 
-def reorder_samples(own, table, name: str) -> Any:
+def reorder_samples(own, table, name: str):
     """Return values of samples, in one table or in a list, in the order of the samples' names.
 
     Parameters
@@ -640,15 +640,16 @@ def read_weights(weights, rows, least: int, n_samples: int) -> np.ndarray | None
     return np.asarray(weights)
 
 
-def reorder_columns(own, table, name: str, owner: str) -> Any:
+def reorder_columns(own, table, name: str, owner: str):
     """Return a data frame with its columns in the order of the names that `owner` has."""
     order = row_order(own, column_names(table), name, owner, "column")
     return table if order is None else take_samples(table, order, axis=1)
 
 
-def columns_in_row_order(table, name: str) -> Any:
+def columns_in_row_order(table, name: str):
     """Return a data frame with its columns in the order of its rows, where it is square by them."""
-    own, columns = row_names(table), column_names(table)
+    own = row_names(table)
+    columns = column_names(table)
     if own is None or columns is None or not own.is_unique or set(own) != set(columns):
         return table
     return reorder_columns(own, table, name, "its rows")
