@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -95,39 +94,28 @@ def check_constraints(
         return False
 
 
-class Rows(NamedTuple):
-    """The rows that are fitted, in canonical order; one may stand for several equal samples.
+def find_rows(X, pairs: PairwiseConstraints, is_similarity: bool):
+    """Return the rows that are fitted, in canonical order; one may stand for several equal samples.
 
     A sample in a pair has a row of its own. So has every sample of a precomputed similarity: how
     similar copies are to themselves and to each other is up to the user.
 
-    Attributes
-    ----------
+    Returns
+    -------
     samples : ndarray of shape (n_rows,), int
         A sample of every row.
     row : ndarray of shape (n_samples,), int
         Row of every sample.
     counts : ndarray of shape (n_rows,), int, or None
         How many samples a row stands for; None: one.
-    columns : ndarray of shape (n_rows,), int, or None
-        Sample of every column of a precomputed similarity; None: all columns, of features.
     """
-
-    samples: np.ndarray
-    row: np.ndarray
-    counts: np.ndarray | None = None
-    columns: np.ndarray | None = None
-
-
-def find_rows(X, pairs: PairwiseConstraints, is_similarity: bool) -> Rows:
-    """Return the rows that are fitted to samples and pairs of them."""
     links = pairs.as_matrices()
     if is_similarity:
         order = canonical_order(similarities=[X], links=links)
-        return Rows(order.samples, order.first_ranks, columns=order.samples)
+        return order.samples, order.first_ranks, None
     order = canonical_order(X, links=links)
     counts = None if len(order.distinct) == X.shape[0] else order.counts
-    return Rows(order.distinct, order.distinct_inverse, counts)
+    return order.distinct, order.distinct_inverse, counts
 
 
 class ConstrainedProblem(SimilarityProblem):
@@ -204,16 +192,14 @@ def constrain(
     counts = affinity.counts
     groups = pairs.components()
     must_link, cannot_link = pairs.as_matrices(W.dtype)
-    must_link = _drop_inside_groups(must_link, groups)
-    cannot_link = _drop_inside_groups(cannot_link, groups)
     unit = large_entry(W)
     # equal samples share a row, which is longer by the root of their number
     if counts is not None:
         W = W.scaled(np.sqrt(counts))
     # the first start comes from the similarity without the penalties: these are spikes that would
     # draw eigenvectors to single samples
-    reward = _scale_links(must_link, alpha * unit, W.dtype)
-    penalty = _scale_links(cannot_link, -beta * unit, W.dtype)
+    reward = _scale_links(must_link, alpha * unit, groups)
+    penalty = _scale_links(cannot_link, -beta * unit, groups)
     init_similarity = W if reward is None else W + reward
     # the loss of zero factors is that of all samples, as that of the groups is smaller
     constant = init_similarity.squared_norm()
@@ -241,7 +227,7 @@ def constrain(
         mass=np.bincount(groups, counts).astype(int),
         constant=constant,
         init_similarity=init_similarity,
-        wanted=(np.bincount(groups, n_links) > 0) | (sizes > 1),
+        wanted=np.bincount(groups, n_links) > 0,
         has_reliable_start=affinity.name == "landmarks",
     )
 
@@ -268,19 +254,17 @@ def constrain_part(
     return constrain(part, pairs[samples], alpha, beta, may_be_empty=True)
 
 
-def _drop_inside_groups(links, groups):
-    """Return the matrix of pairs without those inside a group, which change nothing."""
+def _scale_links(links, amount: float, groups) -> Similarity | None:
+    """Return `amount` times the weights of pairs; None where that adds nothing.
+
+    Pairs inside a group are left out, as they change nothing.
+    """
     rows, columns, weights = stored_entries(links)
-    return with_nonzero_data(
-        links, np.where(groups[rows] == groups[columns], 0, weights)
-    )
-
-
-def _scale_links(links, amount: float, dtype) -> Similarity | None:
-    """Return `amount` times the weights of pairs; None where that adds nothing."""
+    weights = np.where(groups[rows] == groups[columns], 0, weights)
+    links = with_nonzero_data(links, weights)
     if not amount or not links.nnz:
         return None
-    return Explicit((links * amount).astype(dtype))
+    return Explicit((links * amount).astype(links.dtype))
 
 
 def large_entry(A: Similarity, share: float = 0.999) -> float:
@@ -309,27 +293,6 @@ def large_entry(A: Similarity, share: float = 0.999) -> float:
         values = A.entries(rows, columns)
     sizes = np.abs(values[values != 0])
     return float(np.quantile(sizes, share)) if len(sizes) else 1.0
-
-
-def warn_of_alpha(alpha: float, pairs: PairwiseConstraints) -> None:
-    """Warn of an `alpha` that somebody chose where it weighs nothing: all must-links are hard."""
-    if len(pairs.must_link) and pairs.must_link_hard.all():
-        warn(
-            f"alpha={alpha:g} changes nothing: it weighs soft must-links, all are hard. Give "
-            "hard_must_link=False, or weights below 1, to weigh them."
-        )
-
-
-def warn_of_parts(problem: ConstrainedProblem, n_clusters: int) -> None:
-    """Warn if the graph of similarities and must-links has more parts than clusters."""
-    parts = problem.init_similarity.parts
-    n_parts = 1 if parts is None else int(parts.max()) + 1
-    if n_parts > n_clusters:
-        warn(
-            f"The graph of similarities and must-links falls into {n_parts} parts that nothing "
-            f"connects, more than n_clusters={n_clusters}: which of them share a cluster is "
-            "arbitrary. Connect them."
-        )
 
 
 def warn_of_sizes(affinity: Affinity, labels, n_clusters: int) -> None:

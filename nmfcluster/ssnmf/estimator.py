@@ -22,7 +22,7 @@ from nmfcluster._optim.symmetric import Factorization, bregman_nmf, factorize
 from nmfcluster._utils.linalg import nnls_rows
 from nmfcluster._utils.progress import stage
 from nmfcluster._utils.storage import submatrix
-from nmfcluster._utils.validation import format_count, row_names
+from nmfcluster._utils.validation import format_count, row_names, warn
 from nmfcluster.affinity import (
     AFFINITIES,
     AFFINITY_PARAMETERS,
@@ -36,14 +36,11 @@ from nmfcluster.similarity.propagation import propagate_constraints
 from nmfcluster.ssnmf.assignment import assign_unplaced
 from nmfcluster.ssnmf.constrained import (
     ConstrainedProblem,
-    Rows,
     check_constraints,
     constrain,
     constrain_part,
     find_rows,
     read_constraints,
-    warn_of_alpha,
-    warn_of_parts,
     warn_of_sizes,
     warn_of_violations,
 )
@@ -255,12 +252,6 @@ class SSNMFClusterer(NMFClusterer):
         "factorization": [StrOptions({"bi", "tri"})],
     }
 
-    constraints_: PairwiseConstraints
-    must_link_groups_: np.ndarray
-    satisfaction_: float
-    violated_must_link_: np.ndarray
-    violated_cannot_link_: np.ndarray
-
     def __init__(
         self,
         n_clusters: int,
@@ -343,10 +334,12 @@ class SSNMFClusterer(NMFClusterer):
             )
             feasible = check_constraints(pairs, self.n_clusters, self.contradictions)
             # factors of the similarity of distinct rows, in an order of their own
-            rows = find_rows(X, pairs, self.affinity == "precomputed")
-            affinity = self._make_affinity(X, rows, rng)
-            problem, found, P, width = self._factorize(affinity, rows, pairs, rng)
-            P, labels, order = number_by_size(P, P.argmax(axis=1))
+            is_similarity = self.affinity == "precomputed"
+            samples, row, counts = find_rows(X, pairs, is_similarity)
+            columns = samples if is_similarity else None
+            affinity = self._make_affinity(X, samples, columns, counts, rng)
+            problem, found, P, width = self._factorize(affinity, pairs[samples], rng)
+            P, labels, order = number_by_size(P[row], P[row].argmax(axis=1))
             self.labels_ = labels
             self.membership_ = P
             self.core_ = found.core[np.ix_(order, order)]
@@ -356,7 +349,7 @@ class SSNMFClusterer(NMFClusterer):
             self._products_, self._gram_, self._roots_ = _prepare_extension(
                 affinity, problem, found, order
             )
-            self._columns_ = rows.columns
+            self._columns_ = columns
             # the losses
             self.loss_ = found.loss
             self.loss_curves_ = found.loss_curves
@@ -373,14 +366,14 @@ class SSNMFClusterer(NMFClusterer):
             self._warn_unless_converged(found, int(labels.max()) + 1, cure)
             if feasible:
                 warn_of_violations(pairs, must_ok, cannot_ok, self.beta)
-            warn_of_sizes(affinity, labels[rows.samples], self.n_clusters)
+            warn_of_sizes(affinity, labels[samples], self.n_clusters)
         return self
 
-    def _make_affinity(self, X, rows: Rows, rng: np.random.RandomState) -> Affinity:
+    def _make_affinity(self, X, samples, columns, counts, rng) -> Affinity:
         """Return the similarity of the rows that are fitted."""
         with stage(f"similarities of {format_count(X.shape[0], 'sample')}"):
             return make_affinity(
-                submatrix(X, rows.samples, rows.columns),  # nothing else holds it
+                submatrix(X, samples, columns),  # nothing else holds it
                 self.affinity,
                 gamma=self.gamma,
                 n_neighbors=self.n_neighbors,
@@ -389,32 +382,40 @@ class SSNMFClusterer(NMFClusterer):
                 n_clusters=self.n_clusters,
                 random_state=rng,
                 n_jobs=self.n_jobs,
-                counts=rows.counts,
+                counts=counts,
             )
 
     def _factorize(
         self,
         affinity: Affinity,
-        rows: Rows,
         pairs: PairwiseConstraints,
         rng: np.random.RandomState,
-    ) -> tuple[ConstrainedProblem, Factorization, np.ndarray, float | None]:
+    ):
         """Factorize a similarity under constraints.
 
         Returned are the problem, its factors, the memberships of the samples, and how far pairs
         spread.
         """
-        pairs = pairs[rows.samples]
         if self.hard_must_link != "auto":
             pairs = pairs._with_hard_must_links(bool(self.hard_must_link))
         elif self.contradictions != "raise":
             pairs = pairs._with_hard_must_links(False)  # they may be wrong
-        if self.alpha != _ALPHA:
-            warn_of_alpha(self.alpha, pairs)
+        if self.alpha != _ALPHA and len(pairs.must_link) and pairs.must_link_hard.all():
+            warn(
+                f"alpha={self.alpha:g} changes nothing: it weighs soft must-links, all are hard. "
+                "Give hard_must_link=False, or weights below 1, to weigh them."
+            )
         affinity, width = self._propagate(affinity, pairs, rng)
         with stage(f"similarities under {format_count(pairs.n_pairs, 'constraint')}"):
             problem = constrain(affinity, pairs, self.alpha, self.beta)
-        warn_of_parts(problem, self.n_clusters)
+        parts = problem.init_similarity.parts
+        n_parts = 1 if parts is None else int(parts.max()) + 1
+        if n_parts > self.n_clusters:
+            warn(
+                f"The graph of similarities and must-links falls into {n_parts} parts that "
+                f"nothing connects, more than n_clusters={self.n_clusters}: which of them share "
+                "a cluster is arbitrary. Connect them."
+            )
         # the factors; rows that no cluster attracts are assigned by the pairs they violate
         solver = multiplicative_gsg if self.factorization == "tri" else bregman_nmf
         config = self._solver_config(solver)
@@ -427,14 +428,14 @@ class SSNMFClusterer(NMFClusterer):
 
         found = factorize(problem, config, rng, coarse_size)
         found, P = assign_unplaced(problem, pairs, found, refit)
-        return problem, found, P[rows.row], width
+        return problem, found, P, width
 
     def _propagate(
         self,
         affinity: Affinity,
         pairs: PairwiseConstraints,
         rng: np.random.RandomState,
-    ) -> tuple[Affinity, float | None]:
+    ):
         """Return an affinity that is raised near pairs, and how far; None: not at all.
 
         Cannot-links alone make no samples more similar, and neither do must-links of weight 0.
