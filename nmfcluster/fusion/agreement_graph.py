@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial, reduce
 from math import fsum
 from typing import Any
 
@@ -62,17 +63,10 @@ class AgreementGraph(FittedSources):
         self._square = is_square
         self._distinct = sample.distinct
         # read the residuals, one source after the other: together sources can be large
-        dtypes = []
-
-        def read_residual(source) -> Residual:
-            dtypes.append(source.dtype)
-            return compute_residual(source, is_square)
-
         with np.errstate(over="ignore"):  # a sum that is too large is refused
             if is_square:
-                residuals = reader.compare_fitted(
-                    objects, sample.compared, read_residual
-                )
+                read = partial(compute_residual, square=True)
+                residuals = reader.compare_fitted(objects, sample.compared, read)
             else:  # similarities to what are no objects
                 stack = reader.compare_with_columns(
                     objects, sample.fitted, sample.compared
@@ -81,29 +75,29 @@ class AgreementGraph(FittedSources):
                 for source, label in zip(sources, reader.labels, strict=True):
                     check_above_0(source, label)
                 _clear_self_similarities(sources)
-                residuals = [read_residual(source) for source in sources]
+                residuals = [compute_residual(source, False) for source in sources]
             for R, label in zip(residuals, reader.labels, strict=True):
                 if not np.isfinite(R.degrees.sum()):
                     raise ValueError(
                         f"{label} must have a sum that float64 can hold; scale it."
                     )
-        self.dtype = np.result_type(*dtypes)
         self._residuals: list[Residual] = residuals
         check_connected(np.column_stack([R.seen for R in residuals]), reader.names)
+        sizes = np.array([R.size for R in residuals])
         # sources are summed in an order of their own: so that rounding does not depend on theirs
-        keys = [(R.size, float(R.columns.sum())) for R in residuals]
-        self._order = sorted(range(len(keys)), key=keys.__getitem__)
+        column_sums = np.array([R.columns.sum() for R in residuals])
+        self._order = np.lexsort((column_sums, sizes))
         # the similarities of all objects to landmarks are read again, some at a time
         self._blocks_of_landmarks: Any = None
         if is_square and len(sample.fitted) > self.n_compared:
-            self._blocks_of_landmarks = lambda: reader.compare_in_blocks(
-                objects, sample.fitted
+            self._blocks_of_landmarks = partial(
+                reader.compare_in_blocks, objects, sample.fitted
             )
         # how far the sources agree
         self.agreement = measure_agreement(residuals)
         self._duplicates = find_duplicates(residuals, self.agreement)
         self._votes = vote_shares(self._duplicates)
-        self._is_informative = np.array([R.size > 0 for R in residuals])
+        self._is_informative = sizes > 0
 
     def prepare(self, config: SolverConfig, weights):
         self._n_clusters = config.n_clusters
@@ -124,7 +118,7 @@ class AgreementGraph(FittedSources):
             if self._blocks_of_landmarks is not None:  # `own` is of landmarks alone
                 blocks = list(self._blocks())
                 alone = np.eye(len(prior))
-                single = [self._fuse(blocks, alone[i]).A for i in counting]
+                single = [self.mix(alone[i], blocks).A for i in counting]
         return prior, single
 
     def release(self) -> None:
@@ -132,16 +126,22 @@ class AgreementGraph(FittedSources):
         self._residuals = [replace(R, stored=R.stored[:0]) for R in self._residuals]
         self._blocks_of_landmarks = None
 
-    def mix(self, weights) -> FusedGraph:
-        return self._fuse(self._blocks(), weights)
+    def mix(self, weights, blocks=None) -> FusedGraph:
+        """Return the graph that weighted sources make; `blocks` of residuals are all by default."""
+        weights = np.asarray(weights, dtype=np.float64)
+        n_neighbors = self._count_neighbors(weights)
+        if blocks is None:
+            blocks = self._blocks()
+        return fused_graph(blocks, weights[self._order], n_neighbors, self._distinct)
 
     def losses_of(self, W):
         rows, H = self.row_column_factors(W)
         if self._square:
             rows = W[-self.n_compared :]
-        losses = [
-            unexplained_share(A, rows[: A.shape[0]], H[: A.shape[1]]) for A in self.own
-        ]
+        losses = []
+        for A in self.own:
+            n, p = A.shape
+            losses.append(unexplained_share(A, rows[:n], H[:p]))
         return np.array(losses)
 
     def mix_new(self, sources):
@@ -151,10 +151,9 @@ class AgreementGraph(FittedSources):
         return divide_by_degrees(graph, self.mixed.degrees)
 
     def contributions(self):
-        counting = [
-            i for i in self._order if self.weights[i] > 0 and self._is_informative[i]
-        ]
-        found = [None] * len(self.weights)
+        counts = (self.weights > 0) & self._is_informative
+        counting = [i for i in self._order if counts[i]]
+        found = [None] * len(counts)
         for i, values in zip(counting, self.mixed.contributions, strict=True):
             found[i] = with_nonzero_data(self.mixed.A, values)
         return found
@@ -174,7 +173,7 @@ class AgreementGraph(FittedSources):
         if len(options) > 1:
             # of the graphs of landmarks alone
             residuals = [self._residuals[i] for i in self._order]
-            graphs = [self._fuse([residuals], option).A for option in options]
+            graphs = [self.mix(option, [residuals]).A for option in options]
             gaps = [self._eigengap(graph) for graph in graphs]
             chosen = options[int(np.argmax(gaps))]
         self._warn_of_votes(options, chosen)
@@ -233,12 +232,6 @@ class AgreementGraph(FittedSources):
         n_neighbors = n_neighbors_to_keep([R], weights, self._n_clusters, distinct)
         return fused_graph([[R]], weights, n_neighbors, distinct).A
 
-    def _fuse(self, blocks, weights) -> FusedGraph:
-        """Return the graph that weighted sources make, of blocks of their residuals."""
-        weights = np.asarray(weights, dtype=np.float64)
-        n_neighbors = self._count_neighbors(weights)
-        return fused_graph(blocks, weights[self._order], n_neighbors, self._distinct)
-
     def _count_neighbors(self, weights) -> int | None:
         """Return how many neighbours an object has with some weights; None: all."""
         return n_neighbors_to_keep(
@@ -261,15 +254,14 @@ def _clear_self_similarities(sources) -> None:
     """
     if len(sources) == 1:
         return
-    common: set[int] = set()
-    for number, S in enumerate(sources):
+    found = []
+    for S in sources:
         nearest = np.asarray(S.argmax(axis=1)).ravel()
         owner = np.asarray(S.argmax(axis=0)).ravel()
         rows = np.flatnonzero(owner[nearest] == np.arange(len(nearest)))
-        cells = set((rows * S.shape[1] + nearest[rows]).tolist())
-        common = common & cells if number else cells
-    cells_to_clear = np.array(sorted(common), dtype=np.int64)
-    i, j = np.divmod(cells_to_clear, sources[0].shape[1])
+        found.append(rows * S.shape[1] + nearest[rows])
+    common = reduce(np.intersect1d, found)
+    i, j = np.divmod(common, sources[0].shape[1])
     for S in sources:
         S[i, j] = 0
 
@@ -366,9 +358,7 @@ def check_connected(seen, names) -> None:
         Of the sources.
     """
     n = len(seen)
-    component = connected_components(
-        bipartite_graph(sp.csr_array(seen)), directed=False
-    )[1]
+    component = _components(bipartite_graph(sp.csr_array(seen)))
     sizes = np.bincount(component[:n], minlength=component.max() + 1)
     source_groups = component[n:]
     groups = [group for group in np.unique(source_groups) if sizes[group]]

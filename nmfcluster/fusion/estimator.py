@@ -358,8 +358,8 @@ class SimilarityFusionNMF(NMFClusterer):
             sources.fit(config, float(self.eta), weights)
             fusion = sources.fusion
             # Extend the memberships of the fitted objects to the others.
-            posterior = fusion.posterior(sources.dtype)
-            core = fusion.core.astype(sources.dtype)
+            posterior = fusion.posterior(reader.dtype)
+            core = fusion.core.astype(reader.dtype)
             profile = posterior[-sources.n_compared :] / np.diagonal(core)
             rows = sources.extend_to_all(objects, order, posterior, profile)
             # Number the clusters by their size.

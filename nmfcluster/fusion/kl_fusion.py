@@ -46,18 +46,17 @@ class KLFusion(FittedSources):
                 f"samples are missing from {label}: only "
                 'criterion="agreement" can leave any out.'
             )
-        self.dtype = np.result_type(*(source.dtype for source in sources))
-        self.own = [source.astype(self.dtype, copy=False) for source in sources]
+        self.own = [source.astype(reader.dtype, copy=False) for source in sources]
         # the sums of the sources, which must not overflow, and their entropies
         sizes = []
         entropies = []
-        most = float(np.finfo(self.dtype).max) / _ROOM
+        most = float(np.finfo(reader.dtype).max) / _ROOM
         for source, label in zip(self.own, reader.labels, strict=True):
             with np.errstate(over="ignore"):
                 size = total(source)
             if not 1 / most < size < most:
                 raise ValueError(
-                    f"{label} must have a sum that {self.dtype} can hold with some room, got "
+                    f"{label} must have a sum that {reader.dtype} can hold with some room, got "
                     f"{size:.3g}; scale it."
                 )
             values = source.data if sp.issparse(source) else source
@@ -94,7 +93,7 @@ class KLFusion(FittedSources):
 
     def _weighted_sum(self, sources, weights):
         """Return the mixture of sources: sparse if all of those with a weight are."""
-        scales = (weights / self._sizes).astype(self.dtype)
+        scales = (weights / self._sizes).astype(self.reader.dtype)
         terms = [(scales[i], sources[i]) for i in self._order if scales[i] > 0]
         terms.sort(key=lambda term: sp.issparse(term[1]))  # arrays come first
         if all(sp.issparse(S) for _, S in terms):

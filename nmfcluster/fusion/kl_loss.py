@@ -23,9 +23,8 @@ from nmfcluster._utils.storage import (
 # nats about pairs that a matrix must hold to be informative: less is rounding of float32
 MIN_INFORMATION = 1e-6
 _DENSE_ROWS = 64  # of a dense matrix at a time: a block stays in the cache
-_SPARSE_ENTRIES = (
-    2**13
-)  # of a sparse matrix at a time: their rows of factors stay there
+# of a sparse matrix at a time: their rows of factors stay there
+_SPARSE_ENTRIES = 2**13
 
 
 class DensePairs:
@@ -106,16 +105,18 @@ class SparsePairs:
         self.margin = sums.astype(matrix.dtype)
 
     def ratio_product(self, W, H):
-        quotients = self._values / _entries(W, H, self._rows, self._columns)
+        quotients = np.empty_like(self._values)
+        for block, entries in _blocks_of_entries(W, H, self._rows, self._columns):
+            quotients[block] = self._values[block] / entries
         stored = (quotients, self._columns, self._indptr)
         half = sp.csr_array(stored, shape=(len(W), len(W)))
         return half @ W + half.T @ W
 
     def cross_entropy(self, W, H) -> float:
-        losses = self._values * np.log(_entries(W, H, self._rows, self._columns))
         loss = 0.0
-        for block in row_blocks(len(losses), _SPARSE_ENTRIES):
-            loss -= float(losses[block].sum(dtype=np.float64))
+        for block, entries in _blocks_of_entries(W, H, self._rows, self._columns):
+            losses = self._values[block] * np.log(entries)
+            loss -= float(losses.sum(dtype=np.float64))
         return 2 * loss
 
 
@@ -138,9 +139,8 @@ def cross_entropy(S, W, H) -> float:
     loss = 0.0
     if sp.issparse(S):
         i, j, values = stored_entries(S)
-        logs = np.log(_entries(W, H, i, j))
-        for block in row_blocks(len(values), _SPARSE_ENTRIES):
-            loss -= float(values[block] @ logs[block])
+        for block, entries in _blocks_of_entries(W, H, i, j):
+            loss -= float(values[block] @ np.log(entries))
     else:
         for rows in row_blocks(len(S), _DENSE_ROWS):
             dots = row_inner_products(S[rows], np.log(W[rows] @ H.T))
@@ -179,7 +179,9 @@ def unexplained_share(S: sp.csr_array, W, H) -> float:
     # how much more often a pair occurs by the model than by independence
     row_mass = W[r > 0].sum(axis=0, dtype=np.float64)
     mass = row_mass @ H[s > 0].sum(axis=0, dtype=np.float64)
-    ratios = _entries(W, H, i, j) / mass / r[i] / s[j]
+    ratios = np.empty_like(p)
+    for block, entries in _blocks_of_entries(W, H, i, j):
+        ratios[block] = entries / mass / r[i[block]] / s[j[block]]
 
     def slope(share: float) -> float:
         return float(p @ ((ratios - 1) / (1 - share + share * ratios)))
@@ -222,15 +224,12 @@ def explained_by_clusters(S, W, H):
     return explained
 
 
-def _entries(W, H, rows, columns):
-    """Return entries of ``W H'``, some at a time: their rows of factors stay in the cache."""
-    entries = np.empty(len(rows), dtype=W.dtype)
-    for start in range(0, len(rows), _SPARSE_ENTRIES):
-        block = slice(start, start + _SPARSE_ENTRIES)
+def _blocks_of_entries(W, H, rows, columns):
+    """Yield slices of entries and these of ``W H'``: their rows of factors stay in the cache."""
+    for block in row_blocks(len(rows), _SPARSE_ENTRIES):
         of_rows = W.take(rows[block], axis=0)
         of_columns = H.take(columns[block], axis=0)
-        entries[block] = np.einsum("ec,ec->e", of_rows, of_columns)
-    return entries
+        yield block, np.einsum("ec,ec->e", of_rows, of_columns)
 
 
 def entropy_of(values, size: float = 1.0) -> float:
@@ -326,8 +325,7 @@ def smallest_objective(losses, eta: float, prior) -> float:
     best = float(losses.min())
     if eta == 0:
         return best
-    with np.errstate(
-        over="ignore"
-    ):  # a quotient that overflows has an exponential of 0
+    # a quotient that overflows has an exponential of 0
+    with np.errstate(over="ignore"):
         rest = fsum(prior * np.expm1(-(losses - best) / eta))
     return best - eta * float(np.log1p(rest))

@@ -377,8 +377,6 @@ class FittedSources:
         Largest number of rounds of weights and models.
     evaluated_rows : ndarray of int
         The objects, the first of which `own` compares.
-    dtype : dtype
-        Of the similarities.
     own : list of {ndarray, csr_array}
         The matrix of each source alone, of some of the objects at least.
     weights : ndarray of shape (L,)
@@ -391,7 +389,6 @@ class FittedSources:
 
     relative: bool
     max_rounds: int
-    dtype: np.dtype
     own: list[Any]
 
     def __init__(self, reader: StackReader, sample: Sample) -> None:
@@ -536,5 +533,5 @@ class FittedSources:
         fusion = fit_fusion(
             matrix, config, relative=self.relative, symmetric=self.symmetric
         )
-        labels = hard_labels(fusion.posterior(self.dtype)[: matrix.shape[0]])
+        labels = hard_labels(fusion.posterior(self.reader.dtype)[: matrix.shape[0]])
         return np.where(storage.row_sums(matrix) > 0, labels, -1)

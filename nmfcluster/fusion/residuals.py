@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import ceil, isqrt
 from typing import Any, NamedTuple
 
@@ -187,9 +188,7 @@ def _subtract_expected(R: Residual) -> Residual:
 
 def _clean(source, square: bool):
     """Return a source without negative or negligible entries, or the diagonal if it is square."""
-    least = 0.0
-    if 0 not in source.shape:
-        least = _NEGLIGIBLE * max(float(source.max()), 0)
+    least = _NEGLIGIBLE * max(float(source.max()), 0) if all(source.shape) else 0.0
     if sp.issparse(source):
         # in float64: sums over R are differences of sums over N
         values = source.data.astype(np.float64)
@@ -241,23 +240,21 @@ class Agreement(NamedTuple):
 
 def measure_agreement(residuals: list[Residual]) -> Agreement:
     """Return how far the residuals of sources correlate."""
-    L = len(residuals)
-    correlations = np.eye(L)
-    scores = np.zeros((L, L))
-    for i in range(L):
-        for j in range(i):
-            one = residuals[i]
-            other = residuals[j]
-            if not (one.seen.all() and other.seen.all()):
-                both = np.flatnonzero(one.seen & other.seen)
-                one = one.restrict_to(both)
-                other = other.restrict_to(both)
-            if one.size and other.size:
-                n = n_pairs(one, other)
-                correlation = inner_product(one, other) / (one.size * other.size * n)
-                score = correlation * np.sqrt(n / 2 if one.square else n)
-                correlations[i, j] = correlations[j, i] = correlation
-                scores[i, j] = scores[j, i] = score
+    correlations = np.eye(len(residuals))
+    scores = np.zeros_like(correlations)
+    for j, i in combinations(range(len(residuals)), 2):
+        one = residuals[i]
+        other = residuals[j]
+        both = one.seen & other.seen
+        if not both.all():
+            one = one.restrict_to(np.flatnonzero(both))
+            other = other.restrict_to(np.flatnonzero(both))
+        if one.size and other.size:
+            n = n_pairs(one, other)
+            correlation = inner_product(one, other) / (one.size * other.size * n)
+            score = correlation * np.sqrt(n / 2 if one.square else n)
+            correlations[i, j] = correlations[j, i] = correlation
+            scores[i, j] = scores[j, i] = score
     return Agreement(correlations, scores)
 
 
@@ -274,23 +271,16 @@ def inner_product(one: Residual, other: Residual) -> float:
     # those of what is stored; of a sparse residual u v' is still to be subtracted
     product = storage.inner_product(one.stored, other.stored)
     expected = 0.0
-    if sp.issparse(other.stored):
-        expected = _bilinear_form(other.rows, one.stored, other.columns)
-    if sp.issparse(one.stored):
-        expected += _bilinear_form(one.rows, other.stored, one.columns)
-        if sp.issparse(other.stored):
-            outer = float(one.rows @ other.rows) * float(one.columns @ other.columns)
-            diagonal = 0.0
-            if one.square:
-                diagonal = float(
-                    (one.rows * one.columns) @ (other.rows * other.columns)
-                )
-            product += outer - diagonal
+    for sparse, R in ((other, one), (one, other)):
+        if sp.issparse(sparse.stored):
+            columns = sparse.columns.astype(R.stored.dtype)
+            expected += float(sparse.rows @ (R.stored @ columns))
+    if sp.issparse(one.stored) and sp.issparse(other.stored):
+        outer = float(one.rows @ other.rows) * float(one.columns @ other.columns)
+        if one.square:
+            outer -= float((one.rows * one.columns) @ (other.rows * other.columns))
+        product += outer
     return product - expected
-
-
-def _bilinear_form(u, stored, v) -> float:
-    return float(u @ (stored @ v.astype(stored.dtype)))
 
 
 def find_duplicates(residuals: list[Residual], found: Agreement):
@@ -309,24 +299,21 @@ def find_duplicates(residuals: list[Residual], found: Agreement):
 def _are_equal_inside(one: Residual, other: Residual) -> bool:
     """Return whether two residuals correlate in the pairs that both call similar."""
     n_rows = min(len(one.rows), max(1, _COMPARED_ENTRIES // len(one.columns)))
-    R = one.block(slice(0, n_rows))
-    Q = other.block(slice(0, n_rows))
-    both = (R > 0) & (Q > 0)
-    a = _centred_entries(R, both)
-    b = _centred_entries(Q, both)
+    blocks = [R.block(slice(0, n_rows)) for R in (one, other)]
+    both = np.all([block > 0 for block in blocks], axis=0)
+    # the entries of these pairs minus their mean in every row
+    n = np.maximum(both.sum(axis=1), 1)
+    centred = []
+    for block in blocks:
+        means = np.where(both, block, 0).sum(axis=1, dtype=np.float64) / n
+        centred.append((block - means[:, None])[both])
+    a, b = centred
     least = _CONSTANT**2 * len(a)  # what rounding leaves of a source that is constant
     a_varies = a @ a > least * one.size**2
     b_varies = b @ b > least * other.size**2
     if a_varies and b_varies:
         return bool(a @ b > _DUPLICATE * np.sqrt((a @ a) * (b @ b)))
     return not (a_varies or b_varies)
-
-
-def _centred_entries(R, mask):
-    """Return the entries of a mask minus their mean in every row."""
-    n = np.maximum(mask.sum(axis=1), 1)
-    means = np.where(mask, R, 0).sum(axis=1, dtype=np.float64) / n
-    return (R - means[:, None])[mask]
 
 
 # --- the graph of several sources ----------------------------------------------------------------
@@ -486,9 +473,11 @@ def _nearest_of_rows(counting, rows: slice, n_neighbors: int, distinct) -> sp.cs
     shape = (rows.stop - rows.start, first.stored.shape[1])
     # the weighted sum of the sources that saw both objects of a pair
     fused = np.zeros(shape, dtype=np.float32)
+    is_complete = True
     for R, w in counting:
         fused += R.block(rows) * np.float32(w / R.size)
-    if all(R.seen[rows].all() and R.columns.all() for R, _ in counting):
+        is_complete &= R.rows[rows].all() and R.columns.all()
+    if is_complete:
         fused /= np.float32(np.sqrt(sum(w for _, w in counting)))
     else:
         total_weights = np.zeros(shape, dtype=np.float32)
@@ -511,5 +500,5 @@ def divide_by_degrees(graph, column_degrees):
     row_degrees = sums_of(graph, axis=1)
     i, j, values = storage.stored_entries(graph.astype(np.float64))
     shares = values / np.sqrt(row_degrees[i])
-    shares = shares / np.sqrt(np.maximum(column_degrees[j], values))
+    shares /= np.sqrt(np.maximum(column_degrees[j], values))
     return storage.with_nonzero_data(graph, shares.astype(np.float32))

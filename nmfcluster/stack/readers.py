@@ -102,9 +102,12 @@ class StackReader:
         Whether similarities can be negative.
     seen : ndarray of shape (n_chosen, L), bool
         Which of the objects that the model is fitted to each source saw.
+    dtype : dtype
+        Of the similarities, once the model is fitted.
     """
 
     seen: np.ndarray
+    dtype: np.dtype
 
     def __init__(
         self, n_features: int, like, kernels: list[KernelStack], signed: bool
@@ -218,6 +221,7 @@ class StackReader:
                 pass  # the kernels are fitted
         else:
             self._chosen = chosen
+            self.dtype = objects.dtype
             self.seen = np.ones((len(chosen), objects.shape[2]), dtype=bool)
         return self.compare(objects, numbers)
 
@@ -254,6 +258,7 @@ class StackReader:
         self._chosen = chosen
         self.names = ()
         seen = []
+        dtypes = []
         for number, name in enumerate(objects.names):
             part = objects._cut(objects._held[number], chosen, chosen)
             if self._kernels:
@@ -262,8 +267,10 @@ class StackReader:
                 stack = SimilarityStack._unchecked([part], (name,))
             self.names += stack.names
             seen.append(stack.seen())
+            dtypes.append(stack.dtype)
             yield stack
         self.seen = np.hstack(seen)
+        self.dtype = np.result_type(*dtypes)
 
 
 def _read_stack(estimator, X, reset: bool, signed: bool) -> SimilarityStack:
