@@ -57,13 +57,11 @@ AFFINITY_PARAMETERS: dict[str, list[Any]] = {
     "normalize": ["boolean", StrOptions({"auto"})],
 }
 
-# the highest powers of features that are summed: squares, and for "linear" those of the products
-_MAX_POWERS = {
-    "linear": 4,
-    "cosine": 2,
-    "rbf": 2,
-    "nearest_neighbors": 2,
-    "landmarks": 2,
+# constraints of all parameters of make_affinity
+_PARAMETERS = AFFINITY_PARAMETERS | {
+    "n_clusters": [COUNT, None],
+    "random_state": RANDOM_STATE,
+    "n_jobs": N_JOBS,
 }
 # new samples that "rbf" compares with all others at a time
 _BLOCK_ROWS = 512
@@ -278,30 +276,19 @@ def make_affinity(
     Explicit(shape=(150, 150), dtype=float64)
     """
     # read the parameters and the samples
-    allowed = AFFINITY_PARAMETERS | {
-        "n_clusters": [COUNT, None],
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-    }
-    values = {name: value for name, value in locals().items() if name in allowed}
-    validate_parameter_constraints(allowed, values, caller_name="make_affinity")
+    values = {name: value for name, value in locals().items() if name in _PARAMETERS}
+    validate_parameter_constraints(_PARAMETERS, values, caller_name="make_affinity")
     X = read_matrix(columns_in_row_order(X, "X") if affinity == "precomputed" else X)
     name = affinity if isinstance(affinity, str) else "callable"
     if name == "auto":
         name = "nearest_neighbors" if suits_neighbor_graph(X) else "landmarks"
-    # divide features whose powers cannot be held
-    exponent = None
-    if name in _MAX_POWERS:
-        exponent = scaling_exponent(X, _MAX_POWERS[name])
-        if exponent and gamma:
-            gamma = divide_number(gamma, -2 * exponent)
-        X = X.copy() if exponent == 0 else divide_by_power(X, exponent)
-    # the similarity W, and functions that compare new samples
+    X, exponent = _scale_features(X, name)
+    if exponent and gamma:
+        gamma = divide_number(gamma, -2 * exponent)
+    # the similarity, and functions that compare new samples
     W: Similarity
-    compare: Callable[[Any], Any]
-    onto: Callable[[np.ndarray], Product] | None = None
     if name == "landmarks":
-        if n_clusters is not None and n_landmarks < n_clusters:
+        if n_landmarks < (n_clusters or 0):
             raise ValueError(
                 f"n_landmarks={n_landmarks} must be at least n_clusters={n_clusters}."
             )
@@ -321,34 +308,9 @@ def make_affinity(
         graph = NeighborGraph(X, n_neighbors, n_jobs, n_clusters)
         W = Explicit(graph.array)
         compare = graph.between
-    elif name in ("linear", "cosine"):
-        lengths = _inverse_lengths(X) if name == "cosine" else None
-        W = Factored(X, scale=lengths)
-        compare = partial(_linear, X, lengths)
-        onto = partial(_linear_onto, X, lengths)
-    elif name == "rbf":
-        gamma = 1 / _median_square(X) if gamma is None else gamma
-        W = Explicit(_rbf(X, gamma, X))
-        compare = partial(_rbf, X, gamma)
-        onto = partial(_blocks_onto, compare, _BLOCK_ROWS)
-    elif name == "precomputed":
-        if X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"X must be square with affinity='precomputed', got shape {X.shape}."
-            )
-        storage.require_symmetric(X, "X with affinity='precomputed'")
-        W = Explicit(X)
-        compare = storage.as_float  # rows of new samples are similarities already
-    elif callable(affinity) and not isinstance(affinity, type):
-        compare = partial(_call, affinity, X)
-        called = compare(X)
-        storage.require_symmetric(called, "what affinity returns for X and X")
-        W = Explicit(called)
+        onto = partial(_blocks_onto, compare)
     else:
-        raise ValueError(
-            f"affinity must be one of {AFFINITIES} or a callable that is no class, got "
-            f"{affinity!r}."
-        )
+        W, compare, onto = _compute_kernel(X, affinity, gamma)
     # the diagonal of a graph counts where clusters are wanted, as a single row can be one
     keeps_diagonal = name == "nearest_neighbors" and n_clusters is not None
     if normalize == "auto":
@@ -358,7 +320,6 @@ def make_affinity(
         counts = _reduce_counts(counts)
         W, scale = normalize_similarity(W, counts, keeps_diagonal)
     read = partial(_read_new, exponent, X.shape[1])
-    onto = onto or partial(_blocks_onto, compare, None)
     return Affinity(
         W,
         partial(_onto, onto, read, scale, counts),
@@ -367,6 +328,57 @@ def make_affinity(
         counts,
         is_normalized=bool(normalize) or name == "landmarks",
         keeps_diagonal=keeps_diagonal,
+    )
+
+
+def _scale_features(X, name: str):
+    """Return features, divided by a power of two if sums of their powers cannot be held.
+
+    Returned are the samples, and the exponent; None unless they are features of a known kind.
+    """
+    if name not in AFFINITIES or name == "precomputed":
+        return X, None
+    exponent = scaling_exponent(X, 4 if name == "linear" else 2)
+    return X.copy() if exponent == 0 else divide_by_power(X, exponent), exponent
+
+
+def _compute_kernel(X, affinity, gamma: float | None) -> tuple[Similarity, Any, Any]:
+    """Return a similarity that is computed pair by pair, and how to compare new samples.
+
+    Returned are the similarity, a function of new samples that returns those to the samples, and
+    one of a matrix P that returns a function of new samples: these times P.
+    """
+    if affinity in ("linear", "cosine"):
+        lengths = _inverse_lengths(X) if affinity == "cosine" else None
+        compare = partial(_linear, X, lengths)
+        return Factored(X, scale=lengths), compare, partial(_linear_onto, X, lengths)
+    block_rows = None
+    if affinity == "rbf":
+        gamma = 1 / _median_square(X) if gamma is None else gamma
+        compare = partial(_rbf, X, gamma)
+        array = compare(X)
+        block_rows = _BLOCK_ROWS
+    elif affinity == "precomputed":
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"X must be square with affinity='precomputed', got shape {X.shape}."
+            )
+        storage.require_symmetric(X, "X with affinity='precomputed'")
+        compare = partial(storage.as_float)  # new samples are similarities already
+        array = X
+    elif callable(affinity) and not isinstance(affinity, type):
+        compare = partial(_call, affinity, X)
+        array = compare(X)
+        storage.require_symmetric(array, "what affinity returns for X and X")
+    else:
+        raise ValueError(
+            f"affinity must be one of {AFFINITIES} or a callable that is no class, got "
+            f"{affinity!r}."
+        )
+    return (
+        Explicit(array),
+        compare,
+        partial(_blocks_onto, compare, block_rows=block_rows),
     )
 
 
@@ -381,7 +393,7 @@ def _is_to_normalize(name: str, X, W: Similarity, n_clusters: int | None) -> boo
     return float(X.min()) >= 0 and storage.max_abs(X) > 0
 
 
-def _reduce_counts(counts: np.ndarray | None) -> np.ndarray | None:
+def _reduce_counts(counts) -> np.ndarray | None:
     """Return counts over the largest number that divides all of them."""
     return None if counts is None else counts // np.gcd.reduce(counts)
 
@@ -443,7 +455,7 @@ def _read_new(exponent: int | None, n_features: int, X):
     return divided
 
 
-def _between(compare: Callable, read: Callable, scale, counts, X):
+def _between(compare, read, scale, counts, X):
     """Return the similarities of new samples, normalised like those of the fit.
 
     The scale, the diagonal of ``D^-1/2`` of the fit, is None where nothing is normalised.
@@ -455,7 +467,7 @@ def _between(compare: Callable, read: Callable, scale, counts, X):
     return scale_rows_columns(block, _inverse_root(sums.astype(block.dtype)), scale)
 
 
-def _onto(onto: Callable, read: Callable, scale, counts, P: np.ndarray) -> Product:
+def _onto(onto, read, scale, counts, P):
     """Return a function of new samples: their similarities, as `_between` has them, times P."""
     if scale is not None:
         # one more column becomes the row sums
@@ -464,33 +476,33 @@ def _onto(onto: Callable, read: Callable, scale, counts, P: np.ndarray) -> Produ
     return partial(_multiply, onto(P), read, scale is not None)
 
 
-def _multiply(product: Product, read: Callable, is_normalized: bool, X) -> np.ndarray:
+def _multiply(product, read, is_normalized: bool, X):
     found = product(read(X))
     if is_normalized:
         return found[:, :-1] * _inverse_root(found[:, -1])[:, None]
     return found
 
 
-def _blocks_onto(compare: Callable, block_rows: int | None, P: np.ndarray) -> Product:
+def _blocks_onto(compare, P, block_rows: int | None = None):
     return partial(_multiply_blocks, compare, block_rows, P)
 
 
-def _multiply_blocks(compare: Callable, block_rows: int | None, P, X) -> np.ndarray:
+def _multiply_blocks(compare, block_rows: int | None, P, X):
     """Return the similarities of new samples, made some rows at a time or at once, times P."""
     blocks = storage.row_blocks(X.shape[0], block_rows or X.shape[0])
     return np.concatenate([compare(X[block]) @ P for block in blocks])
 
 
-def _inverse_root(values: np.ndarray) -> np.ndarray:
+def _inverse_root(values):
     """Return 1 / sqrt(values), and 0 where a value is not above 0."""
     return storage.safe_inverse(np.sqrt(values.clip(0)))
 
 
-def _inverse_lengths(X) -> np.ndarray:
+def _inverse_lengths(X):
     return _inverse_root(Factored(X).diagonal())
 
 
-def _linear(X_fit, lengths: np.ndarray | None, X) -> np.ndarray:
+def _linear(X_fit, lengths, X):
     """Return the inner products, or with the inverse lengths of samples their cosines."""
     products = storage.as_dense(X @ X_fit.T)
     if lengths is None:
@@ -498,12 +510,12 @@ def _linear(X_fit, lengths: np.ndarray | None, X) -> np.ndarray:
     return scale_rows_columns(products, _inverse_lengths(X), lengths)
 
 
-def _linear_onto(X_fit, lengths: np.ndarray | None, P: np.ndarray) -> Product:
+def _linear_onto(X_fit, lengths, P):
     scaled = P if lengths is None else P * lengths[:, None]
     return partial(_multiply_linear, X_fit.T @ scaled, lengths is not None)
 
 
-def _multiply_linear(C: np.ndarray, is_cosine: bool, X) -> np.ndarray:
+def _multiply_linear(C, is_cosine: bool, X):
     product = X @ C
     return product * _inverse_lengths(X)[:, None] if is_cosine else product
 
@@ -520,14 +532,14 @@ def _median_square(X) -> float:
     return float(np.median(squares)) if len(squares) else 1.0
 
 
-def _rbf(X_fit, gamma: float, X) -> np.ndarray:
+def _rbf(X_fit, gamma: float, X):
     K = euclidean_distances(X, X_fit, squared=True)
     with np.errstate(over="ignore"):  # exp(-inf) is 0
         K *= -gamma
     return np.exp(K, out=K)
 
 
-def _call(affinity: Callable, X_fit, X):
+def _call(affinity, X_fit, X):
     """Return what a callable returns, as floats, or raise if it is no similarity."""
     W = affinity(X, X_fit)
     shape = (X.shape[0], X_fit.shape[0])

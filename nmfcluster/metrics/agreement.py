@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from nmfcluster._utils.labels import adjusted_rand
 
 
-def count_matched(table: np.ndarray) -> int:
+def count_matched(table) -> int:
     """Return the number of samples in matched cells under the best matching of rows to columns.
 
     Parameters
@@ -21,7 +21,7 @@ def count_matched(table: np.ndarray) -> int:
     return int(table[rows, columns].sum())
 
 
-def differing_share(a: np.ndarray, b: np.ndarray) -> float:
+def differing_share(a, b) -> float:
     """Return the share of samples that two labellings place differently, eq. 9 of Lange (2005).
 
     Parameters
@@ -34,7 +34,7 @@ def differing_share(a: np.ndarray, b: np.ndarray) -> float:
     return (len(a) - n_matched) / len(a)
 
 
-def contingency_table(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def contingency_table(a, b):
     """Return the number of samples in every two clusters of two labellings, from 0."""
     n_rows = int(a.max(initial=0)) + 1
     n_columns = int(b.max(initial=0)) + 1
@@ -42,7 +42,7 @@ def contingency_table(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.bincount(cells, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
 
 
-def disagreements(codes: np.ndarray) -> np.ndarray:
+def disagreements(codes):
     """Return the share of samples that every two labellings place differently, (B, B).
 
     Parameters
@@ -56,7 +56,7 @@ def disagreements(codes: np.ndarray) -> np.ndarray:
     return D
 
 
-def rand_indices(codes: np.ndarray) -> np.ndarray:
+def rand_indices(codes):
     """Return the adjusted Rand index of every two labellings, (B, B); the diagonal is 0.
 
     Parameters
@@ -75,19 +75,17 @@ def rand_indices(codes: np.ndarray) -> np.ndarray:
     return indices
 
 
-def _count_pairs(sizes: np.ndarray) -> int:
+def _count_pairs(sizes) -> int:
     """Return the number of pairs inside of clusters of these sizes."""
     return int((sizes * (sizes - 1) // 2).sum())
 
 
-def mean_of_pairs(D: np.ndarray) -> float:
+def mean_of_pairs(D) -> float:
     """Return the mean of the entries off the diagonal, which is 0."""
     return float(D.sum() / (len(D) * (len(D) - 1)))
 
 
-def jackknife(
-    statistic: Callable[[np.ndarray], float], tables: np.ndarray
-) -> tuple[float, float]:
+def jackknife(statistic: Callable[[np.ndarray], float], tables) -> tuple[float, float]:
     """Return a statistic of tables of pairs, and its standard error.
 
     Pairs that share a labelling are not independent. Therefore labellings are left out, one at a

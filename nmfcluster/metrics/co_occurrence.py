@@ -14,9 +14,7 @@ from nmfcluster._utils.labels import (
 from nmfcluster._utils.validation import normalize_weights
 
 
-def consensus_matrix(
-    codes: np.ndarray, weights: np.ndarray, groups: np.ndarray | None = None
-) -> np.ndarray:
+def consensus_matrix(codes, weights, groups: np.ndarray | None = None):
     """Return the co-association over the co-occurrence as a dense array.
 
     Parameters
@@ -43,9 +41,7 @@ def consensus_matrix(
     return share_of_seen(together, (seen * weights) @ seen.T)
 
 
-def confidence(
-    codes: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None
-) -> np.ndarray:
+def confidence(codes, labels, weights: np.ndarray | None = None):
     """Return how often partitions join a sample with the others of its cluster, (n,).
 
     It is 1 for a sample that is alone, and 0 for one in no cluster, whose label is -1.
@@ -159,7 +155,7 @@ def cluster_consensus(
     return _mean_of_seen((together * E).sum(axis=0), (seen * E).sum(axis=0))
 
 
-def _mean_of_seen(together: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def _mean_of_seen(together, seen):
     """Return the shares, in [0, 1]; NaN where nothing was seen, up to rounding of sums."""
     return np.clip(share_of_seen(together, seen, 1e-9), 0, 1)
 
@@ -181,7 +177,7 @@ def _read_pairs(partitions, labels, weights):
     return _sum_pairs(codes, clusters, normalize_weights(weights, codes.shape[1]))
 
 
-def _sum_pairs(codes: np.ndarray, clusters: np.ndarray, weights: np.ndarray):
+def _sum_pairs(codes, clusters, weights):
     """Sum weights of partitions over the pairs of a sample and the other members of a cluster.
 
     Returned are the weights of the partitions that join the pairs, and of those that saw them,

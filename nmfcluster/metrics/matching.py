@@ -80,7 +80,7 @@ def match_components(
     return counterparts, cosines
 
 
-def _read_components(components, name: str) -> np.ndarray:
+def _read_components(components, name: str):
     """Return components with rows of length 1; a row of zeros stays as it is."""
     rows = read_matrix(components, name, dtype=np.float64, accept_sparse=False)
     if rows.min() < 0:
@@ -90,7 +90,7 @@ def _read_components(components, name: str) -> np.ndarray:
     return np.asarray(rows / np.where(lengths > 0, lengths, 1))
 
 
-def find_members(memberships: np.ndarray, threshold: float) -> np.ndarray:
+def find_members(memberships, threshold: float):
     """Return which memberships are above 0 and at least a share of the cluster's largest one."""
     memberships = memberships.astype(np.float64, copy=False)
     largest = memberships.max(axis=1, keepdims=True)

@@ -130,7 +130,7 @@ def cophenetic_correlation(consensus: Any) -> float:
     return float(np.corrcoef(known, heights[seen])[0, 1])
 
 
-def _check_consensus(consensus) -> np.ndarray:
+def _check_consensus(consensus):
     """Return a consensus matrix of the samples that were seen, in float64; raise if it is none."""
     consensus = read_matrix(
         consensus,

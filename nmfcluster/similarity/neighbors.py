@@ -157,7 +157,7 @@ class NeighborGraph:
                 W = self._link_parts(W, max_parts)
         self.array = sp.csr_array(W) if n == X.shape[0] else _repeat_rows(W, self._row)
 
-    def _connect_neighbors(self, max_parts) -> sp.csr_array:
+    def _connect_neighbors(self, max_parts):
         """Return the similarities of distinct rows, without the diagonal; set their scales."""
         n = self._X.shape[0]
         K = self._K
@@ -204,12 +204,12 @@ class NeighborGraph:
         others[others.all(axis=1), -1] = False
         return distances[others].reshape(-1, most), nearest[others].reshape(-1, most)
 
-    def _weigh(self, distances, nearest, scales) -> sp.csr_array:
+    def _weigh(self, distances, nearest, scales):
         return storage.knn_weights(
             distances, nearest, scales, self._scales, _MAX_EXPONENT
         )
 
-    def _link_parts(self, W: sp.csr_array, max_parts: int) -> sp.csr_array:
+    def _link_parts(self, W, max_parts: int):
         """Return the graph with links between surplus components; warn if these are very many."""
         n_parts, part = connected_components(W, directed=False)
         if n_parts > max(_MANY_PARTS_PER_CLUSTER * max_parts, _MANY_PARTS):
@@ -252,7 +252,7 @@ class NeighborGraph:
         return sp.csr_array(W[:, self._row])
 
 
-def find_longest_step(distances: sp.csr_array, n_clusters: int) -> float:
+def find_longest_step(distances, n_clusters: int) -> float:
     """Return the longest step inside of the clusters that single linkage finds.
 
     Parameters
@@ -277,7 +277,7 @@ def find_longest_step(distances: sp.csr_array, n_clusters: int) -> float:
     return float(in_tree[n_between]) if n_between >= 0 else np.inf
 
 
-def _repeat_rows(W: sp.csr_array, row: np.ndarray) -> sp.csr_array:
+def _repeat_rows(W, row):
     """Return the similarities of samples, from those of the distinct rows.
 
     Parameters
@@ -439,11 +439,11 @@ class Landmarks:
         return storage.as_dense(weighted @ self._B.T)
 
 
-def _multiply(rows: Callable, C: np.ndarray, X) -> np.ndarray:
+def _multiply(rows, C, X):
     return np.asarray(rows(X) @ C)
 
 
-def _weigh_landmarks(search: NearestNeighbors, dtype, width, X) -> sp.csr_array:
+def _weigh_landmarks(search: NearestNeighbors, dtype, width, X):
     """Return the weights of the nearest landmarks of samples, (n_samples, n_landmarks).
 
     The width is None if the distance to the farthest of them is taken.
@@ -468,9 +468,7 @@ def _weigh_landmarks(search: NearestNeighbors, dtype, width, X) -> sp.csr_array:
     return sp.csr_array(sp.vstack(blocks, format="csr"))
 
 
-def _link_landmarks(
-    B: sp.csr_array, X, search: NearestNeighbors, max_parts: int
-) -> sp.csr_array:
+def _link_landmarks(B, X, search: NearestNeighbors, max_parts: int):
     """Return the weights of landmarks with links, until there are few enough components."""
     while True:
         # the component of every sample, and of every landmark; -1: no sample uses it. The first
@@ -510,9 +508,7 @@ def _choose_landmarks(X, n_landmarks: int, random_state):
     return drawn, points
 
 
-def _find_links(
-    X, part: np.ndarray, search: NearestNeighbors, part_of_point, max_parts: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _find_links(X, part, search: NearestNeighbors, part_of_point, max_parts: int):
     """Return a link from every surplus component, the smallest ones, to the point nearest to it.
 
     Parameters

@@ -51,7 +51,7 @@ class Similarity(ABC):
     can_be_thinned: bool = True
 
     @abstractmethod
-    def __matmul__(self, H: np.ndarray) -> np.ndarray:
+    def __matmul__(self, H):
         """Return the product with a block of vectors, or a stack of them, (..., n, k)."""
 
     @abstractmethod
@@ -586,7 +586,7 @@ def inner(A: Similarity, B: Similarity) -> float:
     return total
 
 
-def _stack(products: list, shape: tuple) -> np.ndarray:
+def _stack(products: list, shape: tuple):
     """Return products as one array; one alone, which can be large, is not copied."""
     stacked = products[0] if len(products) == 1 else np.stack(products)
     return stacked.reshape(shape)

@@ -26,7 +26,7 @@ _WALK_TOL = 0.05
 
 def propagate_constraints(
     W: Similarity,
-    links: sp.csr_array,
+    links,
     width: float,
     rng: np.random.RandomState,
     by_landmarks: bool = False,
@@ -91,43 +91,20 @@ def propagate_constraints(
             "similarity is a sparse graph or by way of landmarks: take "
             "affinity='nearest_neighbors' or 'landmarks'."
         )
-    # V: similarities of the points, samples or landmarks, that links spread between.
-    # B: similarities of the samples to these points.
-    if landmarks is None:
-        B = storage.identity(n, W.dtype)
-        V = W.toarray() if is_dense else sp.csr_array(W @ B)
-    else:
-        B, C = landmarks.factors
-        V = sp.csr_array(B.T @ B)
-        width = width**0.5
-    V = storage.without_diagonal(V)
-    lowest = float(V.min())
-    if lowest < 0:
-        raise ValueError(
-            f"propagation must be None where similarities are below 0, got {lowest:.3g}."
-        )
+    B, V = _connect_points(W, landmarks, is_dense)
     largest = max(float(V.max()), np.finfo(V.dtype).tiny)
     V = V * (1 / largest)
-    # draw the linked samples that walks start from; up to half of them from must-links, which
-    # are few
-    linked = np.flatnonzero(np.diff(links.indptr))
-    most = max(min(_MAX_STARTS, _MAX_START_ENTRIES // V.shape[0]), 2)
-    if len(linked) > most:
-        one, other, values = storage.stored_entries(sp.csr_array(sp.triu(links)))
-        drawn = draw_preferring(values > 0, most // 2, rng)
-        linked = np.union1d(one[drawn], other[drawn])
+    # links between the samples that walks start from
+    linked = _draw_linked(links, V.shape[0], rng)
     Z = links[linked][:, linked].astype(np.float32)
     starts = storage.as_dense(B[linked].T).astype(np.float32)
-    # spread links, each time along the similarity that is raised so far; few links raise it less
+    # spread them, each time along the similarity that is raised so far; few links raise it less
     max_sums = min(2.0, 3.0 * Z.nnz / n) * storage.row_sums(V)
+    per_row = 4 * _ENTRIES_PER_ROW if is_dense else _ENTRIES_PER_ROW
     raised = V
     for _ in range(_N_ROUNDS):
-        K = run_walks(raised, starts, width)
-        if is_small:
-            M = compute_all_entries(K, Z)
-        else:
-            per_row = 4 * _ENTRIES_PER_ROW if is_dense else _ENTRIES_PER_ROW
-            M = draw_entries(K, Z, per_row, rng)
+        K = run_walks(raised, starts, width if landmarks is None else width**0.5)
+        M = compute_entries(K, Z) if is_small else draw_entries(K, Z, per_row, rng)
         shares = np.minimum(1, max_sums * storage.safe_inverse(storage.row_sums(M)))
         M = _scale_both(M, np.sqrt(shares)).astype(V.dtype)
         raised = V + M
@@ -136,11 +113,42 @@ def propagate_constraints(
         return W.scaled(np.full(n, largest**-0.5)) + Explicit(M)
     scale = 1 / float(landmarks.diagonal().max())
     if landmarks is W:
-        return Factored(B, C * scale + M)
+        return Factored(B, W.factors[1] * scale + M)
     return W.scaled(np.full(n, scale**0.5, W.dtype)) + Factored(B, M)
 
 
-def run_walks(V, starts: np.ndarray, width: float) -> np.ndarray:
+def _connect_points(W: Similarity, landmarks, is_dense: bool):
+    """Return similarities of samples to the points that links spread between, and of the points.
+
+    The points are the landmarks if there are some, or else the samples. Diagonals are left out.
+    """
+    if landmarks is None:
+        B = storage.identity(W.shape[0], W.dtype)
+        V = W.toarray() if is_dense else sp.csr_array(W @ B)
+    else:
+        B, _ = landmarks.factors
+        V = sp.csr_array(B.T @ B)
+    V = storage.without_diagonal(V)
+    lowest = float(V.min())
+    if lowest < 0:
+        raise ValueError(
+            f"propagation must be None where similarities are below 0, got {lowest:.3g}."
+        )
+    return B, V
+
+
+def _draw_linked(links, n_points: int, rng: np.random.RandomState):
+    """Return the samples in pairs, or drawn ones; up to half of them in must-links, if rare."""
+    most = max(min(_MAX_STARTS, _MAX_START_ENTRIES // n_points), 2)
+    linked = np.flatnonzero(np.diff(links.indptr))
+    if len(linked) <= most:
+        return linked
+    one, other, values = storage.stored_entries(sp.csr_array(sp.triu(links)))
+    drawn = draw_preferring(values > 0, most // 2, rng)
+    return np.union1d(one[drawn], other[drawn])
+
+
+def run_walks(V, starts, width: float):
     """Return ``(1 - a)(I - aS)^-1`` times columns: where walks from these end.
 
     Parameters
@@ -172,16 +180,14 @@ def run_walks(V, starts: np.ndarray, width: float) -> np.ndarray:
     return np.maximum(K, 0)
 
 
-def compute_all_entries(K: np.ndarray, Z: sp.csr_array) -> np.ndarray:
+def compute_entries(K, Z):
     """Return m of all pairs of points, see `propagate_constraints`; arguments: `draw_entries`."""
     F = K @ (Z @ K.T)
     np.fill_diagonal(F, 0)
     return _rescale(F, K.dtype)
 
 
-def draw_entries(
-    K: np.ndarray, Z: sp.csr_array, per_row: int, rng: np.random.RandomState
-) -> sp.csr_array:
+def draw_entries(K, Z, per_row: int, rng: np.random.RandomState):
     r"""Return a sparse matrix whose expectation is m, of up to `per_row` entries a row.
 
     The ends of p `per_row` / 2 pairs of walks from both ends of must-links are drawn, so that a
@@ -211,7 +217,7 @@ def draw_entries(
     first = np.concatenate([[0], cumulative[p - 1 :: p]])
     sums = np.diff(first)
 
-    def draw_ends(columns: np.ndarray) -> np.ndarray:
+    def draw_ends(columns):
         at = first[columns] + rng.random_sample(len(columns)) * sums[columns]
         entries = np.searchsorted(cumulative, at, side="right")
         return np.clip(entries - columns * p, 0, p - 1)
@@ -223,14 +229,8 @@ def draw_entries(
     i, j = np.sort([draw_ends(one[link]), draw_ends(other[link])], axis=0)
     i, j = np.divmod(np.unique((i * p + j)[i < j]), p)
     # F of the pairs, of must-links alone and of all links
-    F_must = np.empty(len(i))
-    F = np.empty(len(i))
-    K_must = K @ must
-    K_all = K @ Z
-    for block in storage.row_blocks(len(i), 1_024):
-        ends = K[j[block]]
-        F_must[block] = storage.row_inner_products(K_must[i[block]], ends)
-        F[block] = storage.row_inner_products(K_all[i[block]], ends)
+    F_must = _compute_at(K @ must, K, i, j)
+    F = _compute_at(K @ Z, K, i, j)
     probability = -np.expm1(-n_draws * F_must / link_mass[-1])
     m = _rescale(F, K.dtype) * storage.safe_inverse(probability)
     upper = sp.csr_array((m, (i, j)), shape=(p, p))
@@ -238,7 +238,15 @@ def draw_entries(
     return sp.csr_array(upper + upper.T)
 
 
-def _rescale(F: np.ndarray, dtype) -> np.ndarray:
+def _compute_at(A, B, i, j):
+    """Return the entries of AB' at rows i and columns j."""
+    values = np.empty(len(i))
+    for block in storage.row_blocks(len(i), 1_024):
+        values[block] = storage.row_inner_products(A[i[block]], B[j[block]])
+    return values
+
+
+def _rescale(F, dtype):
     """Return 3 F over the largest F, clipped to [0, 1]."""
     return np.clip(3.0 * F / max(F.max(initial=0), np.finfo(dtype).tiny), 0, 1)
 
@@ -248,6 +256,6 @@ def normalize_by_degrees(W):
     return _scale_both(W, storage.safe_inverse(np.sqrt(storage.row_sums(W))))
 
 
-def _scale_both(W, factors: np.ndarray):
+def _scale_both(W, factors):
     """Return a matrix with every row and every column times its factor."""
     return storage.scaled_columns(storage.scaled_rows(W, factors), factors)
