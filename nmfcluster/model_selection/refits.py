@@ -279,10 +279,11 @@ def refit(estimator, X, y, fit_params, rng):
 
 def set_seeds(estimator, rng):
     """Set every `random_state` of an estimator that is None; return the estimator."""
-    params = estimator.get_params()
-    names = [name for name in sorted(params) if name.split("__")[-1] == "random_state"]
-    unset = [name for name in names if params[name] is None]
-    seeds = {name: int(rng.integers(SEEDS)) for name in unset}
+    seeds = {
+        name: int(rng.integers(SEEDS))
+        for name, value in sorted(estimator.get_params().items())
+        if value is None and name.split("__")[-1] == "random_state"
+    }
     return estimator.set_params(**seeds)
 
 
@@ -304,7 +305,7 @@ def _predict_labels(model, rows, samples: Samples, targets):
     # whether a pipeline computes pairs from features
     computes_pairs = samples.pairwise is None and pairwise_input(step)
     if hasattr(model, "predict") and not computes_pairs:
-        return _encode(model.predict(unseen), count_entries(unseen))
+        return _encode(model.predict(unseen), len(targets))
     labels = _encode(step.labels_, len(rows))
     if samples.pairwise is not None:
         unseen = np.asarray(unseen) if hasattr(unseen, "iloc") else unseen
@@ -318,7 +319,7 @@ def _predict_labels(model, rows, samples: Samples, targets):
     # samples of the fit keep their labels, whatever the diagonal or equal rows say
     is_fitted = np.isin(targets, rows)
     predicted[is_fitted] = labels[np.searchsorted(rows, targets[is_fitted])]
-    return _encode(predicted, len(predicted))
+    return _encode(predicted, len(targets))
 
 
 def _encode(labels, n_samples: int):

@@ -427,7 +427,7 @@ class StabilityScorer(RefitScorer):
     {'n_clusters': 4}
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar = {
         "n_subsamples": [Interval(Integral, 3, None, closed="left")],
         "subsample_size": [FRACTION, Interval(Integral, 2, None, closed="left")],
         "adjust": [StrOptions({"difference", "ratio"})],
@@ -602,7 +602,7 @@ class HeldOutPairsScorer(RefitScorer):
     {'affinity': 'nearest_neighbors'}
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar = {
         "n_splits": [Interval(Integral, 2, None, closed="left")],
         **REFIT_PARAMETERS,
     }

@@ -273,7 +273,20 @@ def project_above_noise(X):
        matrices. Mathematics of the USSR-Sbornik 1, 1967.
     """
     n, p = X.shape
-    variances, Z = _principal_components(X)
+    # samples along all axes, the largest variance first, by the products of features, or
+    # of samples, whichever are fewer
+    X, mean = center_columns(X)
+    if p <= n:
+        products = as_dense(X.T @ X) - n * np.outer(mean, mean)
+    else:
+        along = X @ mean
+        products = as_dense(X @ X.T) - along - along[:, None] + mean @ mean
+    variances, axes = np.linalg.eigh(products)
+    variances = np.maximum(variances[::-1], 0)  # times n
+    axes = axes[:, ::-1]
+    Z = X @ axes - mean @ axes if p <= n else axes * np.sqrt(variances)
+
+    # the axes that are kept
     spread = (1 + np.sqrt(min(n, p) / max(n, p))) ** 2
     noise = np.median(variances[: min(n - 1, p)]) * spread
     n_above = int((variances > _NOISE_MARGIN * noise).sum())
@@ -281,25 +294,6 @@ def project_above_noise(X):
     most = min(p, _MAX_AXES, max(_MIN_AXES, n // _SAMPLES_PER_AXIS))
     Z = Z[:, : min(most, max(least, n_above))]
     return Z / (Z.std() or 1.0)
-
-
-def _principal_components(X):
-    """Return the variances, times n, and samples along all axes, the largest first.
-
-    They are computed from the products of features, or of samples, whichever are fewer.
-    """
-    n, p = X.shape
-    X, mean = center_columns(X)
-    if p <= n:
-        products = as_dense(X.T @ X) - n * np.outer(mean, mean)
-        variances, axes = np.linalg.eigh(products)
-        axes = axes[:, ::-1]
-        return np.maximum(variances[::-1], 0), X @ axes - mean @ axes
-    along = X @ mean
-    products = as_dense(X @ X.T) - along - along[:, None] + mean @ mean
-    variances, axes = np.linalg.eigh(products)
-    variances = np.maximum(variances[::-1], 0)
-    return variances, axes[:, ::-1] * np.sqrt(variances)
 
 
 # --- separation --------------------------------------------------------------------
