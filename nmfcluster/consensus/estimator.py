@@ -384,7 +384,7 @@ class NMFConsensus(NMFClusterer):
         )
         return table
 
-    def _check_orientation(self, n_samples: int, n_partitions: int) -> None:
+    def _check_orientation(self, n_samples: int, n_partitions: int):
         """Warn of a label table with more columns than rows; raise if rows are too few."""
         if n_samples >= n_partitions:
             return
@@ -499,9 +499,8 @@ class NMFConsensus(NMFClusterer):
         inputs.pairwise = self.affinity == "precomputed"
         inputs.positive_only = inputs.pairwise
         if self.affinity == "coassociation":  # the input is that of the base clusterers
-            bases = self.estimator
-            if not isinstance(bases, list | tuple):
-                bases = [bases]
+            several = isinstance(self.estimator, list | tuple)
+            bases = self.estimator if several else [self.estimator]
             inputs.pairwise = any(map(pairwise_input, bases))
         inputs.allow_nan = inputs.string = inputs.categorical = labels
         return tags

@@ -10,7 +10,6 @@ import dask.array as da
 import numpy as np
 from sklearn.cluster import KMeans
 
-from nmfcluster._compat import validate_parameter_constraints
 from nmfcluster._utils.linalg import BLOCK_ROWS
 from nmfcluster._utils.storage import row_blocks
 from nmfcluster._utils.validation import Seed, check_shape, make_rng, read_matrix
@@ -139,12 +138,7 @@ def base_partitions(
     dask.array<concatenate, shape=(5000, 10), dtype=int8, chunksize=(1000, 10), chunktype=...>
     >>> labels = NMFConsensus(n_clusters=4, random_state=0).fit_predict(made.labels)
     """
-    parameters = {
-        name: value for name, value in locals().items() if name in base_runs.ALLOWED
-    }
-    validate_parameter_constraints(
-        base_runs.ALLOWED, parameters, caller_name="base_partitions"
-    )
+    base_runs.check_parameters(locals())
     rng = make_rng(random_state)
     X = read_rows(X)
     if isinstance(max_samples, Integral):

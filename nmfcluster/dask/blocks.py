@@ -153,13 +153,10 @@ class TableSummary:
     @classmethod
     def merged(cls, parts: Sequence[TableSummary], most: int) -> TableSummary:
         """Return the summary of the rows of several."""
-        n_partitions = len(parts[0].clusters)
+        partitions = zip(*[part.clusters for part in parts], strict=True)
         unlabelled = [p.first_unlabelled for p in parts if p.first_unlabelled >= 0]
         return cls(
-            clusters=[
-                _merge_labels([part.clusters[t] for part in parts])
-                for t in range(n_partitions)
-            ],
+            clusters=[_merge_labels(labels) for labels in partitions],
             distinct=_merge_rows([part.distinct for part in parts], most),
             n_unlabelled=sum(part.n_unlabelled for part in parts),
             first_unlabelled=min(unlabelled, default=-1),
@@ -210,7 +207,7 @@ class BlockedTable:
 
     Attributes
     ----------
-    known : list of ndarray
+    known : tuple of ndarray
         The labels of every partition, in increasing order.
     n_clusters : ndarray of shape (n_partitions,), int
         Number of clusters of every partition.
@@ -232,10 +229,10 @@ class BlockedTable:
         self.weights = weights
         self.n_samples = n_samples
         self.least = least
-        self.known = [labels for labels, _ in clusters]
+        self.known, sizes = zip(*clusters, strict=True)
         self.n_clusters = np.array([len(labels) for labels in self.known])
-        self.is_complete = all(sizes.sum() == n_samples for _, sizes in clusters)
-        self.sizes = np.concatenate([sizes for _, sizes in clusters])
+        self.is_complete = all(counts.sum() == n_samples for counts in sizes)
+        self.sizes = np.concatenate(sizes)
         self.cluster_weights = np.repeat(weights, self.n_clusters)
         self.shares = 1 / np.maximum(self.sizes, 1)
         self.votes = self.cluster_weights * self.shares
@@ -266,10 +263,7 @@ class BlockedTable:
             codes = block.astype(np.int32)
             new = block >= self.n_clusters
         else:
-            columns = [
-                label_positions(column, labels)
-                for column, labels in zip(block.T, self.known, strict=True)
-            ]
+            columns = list(map(label_positions, block.T, self.known))
             codes = np.stack(columns, axis=1).astype(np.int32)
             new = (codes < 0) & (block >= 0)
         if new.any():

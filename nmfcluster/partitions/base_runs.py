@@ -65,7 +65,7 @@ def base_clusterers(estimator):
         landmarks = LandmarkSpectral(n_landmarks=_DEFAULT_LANDMARKS)
         return [KMeans(n_init=1), landmarks, GraphSpectral()]
     bases = list(estimator) if isinstance(estimator, list | tuple) else [estimator]
-    for base in bases or [bases]:
+    for base in bases or [bases]:  # an empty list is none
         if not hasattr(base, "fit_predict") or isinstance(base, type):
             raise TypeError(
                 "estimator must be a clusterer with `fit_predict`, or a list of such, got "
@@ -459,10 +459,7 @@ def base_partitions(
     >>> found.labels.shape
     (150, 10)
     """
-    parameters = {name: value for name, value in locals().items() if name in ALLOWED}
-    _compat.validate_parameter_constraints(
-        ALLOWED, parameters, caller_name="base_partitions"
-    )
+    check_parameters(locals())
     rng = make_rng(random_state)
     X, pairs = read_base_input(X, base_clusterers(estimator))
     runs = draw_base_runs(
@@ -476,6 +473,14 @@ def base_partitions(
         predict_unseen=predict_unseen,
     )
     return run_base_clusterers(X, estimator, runs, pairs, n_jobs)
+
+
+def check_parameters(arguments: dict[str, Any]) -> None:
+    """Raise if an argument of `base_partitions` is not as described; X is checked elsewhere."""
+    parameters = {name: value for name, value in arguments.items() if name in ALLOWED}
+    _compat.validate_parameter_constraints(
+        ALLOWED, parameters, caller_name="base_partitions"
+    )
 
 
 class BaseRun(NamedTuple):
@@ -534,9 +539,10 @@ def run_base_clusterers(
     """Return the base partitions that clusterers find in X, see `read_base_input`.
 
     `sample_weight` is for clusterers that take it. `after_each` is called as often as there
-    are runs, see `shared_out`.
+    are runs, see `run_calls`.
     """
-    if pairs is not None and any(run.features is not None for run in runs):
+    first = runs[0]  # all runs draw as many samples, and as many features
+    if pairs is not None and first.features is not None:
         raise ValueError(
             f"max_features must be 1.0, or all, where X holds {pairs}: these have no features "
             "to draw from: leave it at 1.0, and lower max_samples."
@@ -552,7 +558,7 @@ def run_base_clusterers(
     X = storage.divide_by_power(X, exponent)
     # run the clusterers in turns; default ones that see all samples share their order
     order = None
-    if is_default and any(run.samples is None and run.features is None for run in runs):
+    if is_default and first.samples is None and first.features is None:
         order = canonical_order(X)
     bases = base_clusterers(estimator)
     calls = [(clone(base), run) for base, run in zip(cycle(bases), runs, strict=False)]
@@ -591,15 +597,15 @@ def _run(
 ):
     """Return the fitted clusterer and its labels, -1 for samples that it did not see.
 
-    X was read for a default clusterer; `order` is the canonical order of all samples.
+    X was read for a default clusterer; `order` is the canonical order of what it is fitted to,
+    None if runs draw samples or features.
     """
     # fit the clusterer to its part of the data
     samples = run.samples
     part = take_part(X, samples, run.features, pairs, estimator)
     estimator.set_params(**_run_parameters(estimator, run.n_clusters, run.seed))
     if is_default and not isinstance(estimator, KMeans):
-        is_whole = samples is None and run.features is None
-        estimator._fit_table(part, order if is_whole else None)
+        estimator._fit_table(part, order)
         part_labels = estimator.labels_
     else:
         options = {}
@@ -627,13 +633,16 @@ def _run(
 
 def _run_parameters(estimator, n_clusters: int, seed: int) -> dict[str, int]:
     """Return the parameters of a clusterer, or a pipeline, that differ between runs."""
-    values = {"n_clusters": n_clusters, "random_state": seed}
     parameters = {}
+    has_n_clusters = False
     for name in estimator.get_params(deep=True):
         last = name.rpartition("__")[2]
-        if last in values:
-            parameters[name] = values[last]
-    if not any(name.endswith("n_clusters") for name in parameters):
+        if last == "n_clusters":
+            parameters[name] = n_clusters
+            has_n_clusters = True
+        elif last == "random_state":
+            parameters[name] = seed
+    if not has_n_clusters:
         # a mixture; a step before it may have components of its own
         prefix, clusterer = last_step(estimator)
         if "n_components" in clusterer.get_params(deep=False):

@@ -68,7 +68,8 @@ class PrecomputedSimilarity:
         if not normalize:
             return PrecomputedProblem(self, self.similarity)
         mass = np.where(degrees > 0, degrees, 1)
-        return PrecomputedProblem(self, self.similarity.scaled(1 / np.sqrt(mass)), mass)
+        A = self.similarity.scaled(1 / np.sqrt(mass))
+        return PrecomputedProblem(self, A, mass)
 
     def extended(self, estimator, X, profile):
         """Return the mean similarity of new samples to every cluster."""
@@ -163,8 +164,7 @@ class Memberships(PrecomputedSimilarity):
         ]
         self._widths: list[int] = []  # clusters of every partition, as read first
         self._Z = self._read(partitions)
-        if X is not None:
-            check_length(self._Z, X)
+        check_length(self._Z, X)
         self.order = canonical_order(self._Z)
 
     def _read(self, partitions):
@@ -233,8 +233,8 @@ class Memberships(PrecomputedSimilarity):
 
 
 def check_length(rows, X) -> None:
-    """Raise unless precomputed partitions have a row for each sample of X."""
-    if len(rows) != X.shape[0]:
+    """Raise unless precomputed partitions have a row for each sample of X, if there is one."""
+    if X is not None and len(rows) != X.shape[0]:
         raise ValueError(
             f"partitions must label every sample: they have {len(rows)} rows, X has "
             f"{X.shape[0]}. A list holds one label vector an element, an array one a column."
@@ -389,11 +389,10 @@ class LabelTable:
         self.n_clusters = cluster_counts(self.codes)
         self.name = name
         self.names = names
-        if X is not None:
-            check_length(self.codes, X)
-            self.dtype = base_runs.float_type(X) or self.dtype
-            if self._base is None or self._base.needs_training_data:
-                self._X = take_samples(X, np.arange(X.shape[0]))
+        check_length(self.codes, X)
+        self.dtype = base_runs.float_type(X) or np.dtype(np.float64)
+        if X is not None and (self._base is None or self._base.needs_training_data):
+            self._X = take_samples(X, np.arange(X.shape[0]))
 
     def __len__(self) -> int:
         return len(self.codes)
