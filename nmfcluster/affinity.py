@@ -202,20 +202,20 @@ def make_affinity(
     n_jobs: int | None = None,
     counts: np.ndarray | None = None,
 ) -> Affinity:
-    r"""Return the similarity of samples.
+    r"""Compute similarities of samples, and a way to compare new samples with them.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
         Features, or with ``affinity="precomputed"`` the similarity itself.
     affinity : str or callable, default="auto"
-        - "nearest_neighbors": a sparse graph of the rows that differ,
+        - "nearest_neighbors": a sparse graph of the distinct rows,
           :math:`\exp(-\|x_i - x_j\|^2 / (s_i s_j))` where one is among the K nearest of the
           other, or as near as these, with :math:`s_i` the distance to the K-th of them [1]_, and 1
           between equal rows;
-        - "landmarks": :math:`B \Lambda^{-1} B'`, :math:`b_{ij}` how near a sample is to each of its
-          K nearest landmarks and :math:`\Lambda` its column sums [2]_, never formed, and
-          O(n_samples) to make;
+        - "landmarks": :math:`B \Lambda^{-1} B'`, with weights :math:`b_{ij}` of the K landmarks
+          nearest to a sample and the column sums :math:`\Lambda` of B [2]_. It is never formed, and
+          takes time O(n_samples);
         - "auto": "nearest_neighbors" for up to 3,000 dense or 10,000 sparse samples, "landmarks"
           for more;
         - "linear": :math:`x_i'x_j`, never formed;
@@ -227,40 +227,40 @@ def make_affinity(
     gamma : float, default=None
         For "rbf"; 1 over the median squared distance by default.
     n_neighbors : int, default=None
-        For "nearest_neighbors", of at most all other rows that differ, and for "landmarks", of at
-        most all of them; 10, or fewer where there are few rows a cluster, and 5 by default.
+        K. For "nearest_neighbors" at most all other distinct rows; by default 10, or fewer if there
+        are few rows a cluster. For "landmarks" at most all of them; 5 by default.
     n_landmarks : int, default=2_000
-        For "landmarks"; up to as many samples are landmarks themselves.
+        For "landmarks"; up to as many samples, each is a landmark.
     normalize : bool or "auto", default=False
         Whether to return :math:`D^{-1/2} W D^{-1/2}`, W with a diagonal of 0 and D its row sums; a
-        graph keeps its diagonal where `n_clusters` is given, so that one sample can be a cluster.
+        graph keeps its diagonal if `n_clusters` is given, so that one sample can be a cluster.
         "auto": for "nearest_neighbors", and where W is nowhere negative and clusters have 14 rows
         or more, on average; rows of "landmarks" sum to 1 as they are.
     n_clusters : int, default=None
-        Number of clusters that are wanted: where "nearest_neighbors" or "landmarks" fall into more
-        parts that nothing connects, these are linked to what is nearest to them. None: never.
+        Number of clusters wanted: if "nearest_neighbors" or "landmarks" have more connected
+        components, these are linked to the samples nearest to them. None: never.
     random_state : int, RandomState, Generator or None, default=0
-        Determines the landmarks, where not all samples are.
+        Determines the landmarks, unless all samples are landmarks.
     n_jobs : int, default=None
-        Number of jobs that look for neighbours.
+        Number of jobs that search neighbours.
     counts : ndarray of shape (n_samples,), int, default=None
-        How many samples each row of features stands for, in sums over samples; 1 by default.
+        How many samples each row of features represents, in sums over samples; 1 by default.
 
     Returns
     -------
     Affinity
-        `similarity` is that of the samples, a `nmfcluster.similarity.Similarity`, and ``block()``
-        the same as an array, CSR where it is stored so. ``cross(X_new, P)`` returns the
-        similarities of new samples to those of X, (n_new, n_samples), times P of shape
-        (n_samples, r); ``between(X_new)`` returns them themselves, dense or CSR; ``onto(P)`` is a
-        function of new samples that keeps no more of X than ``cross`` needs. `name` is what "auto"
-        has chosen.
+        `similarity` is the similarity of the samples, a `nmfcluster.similarity.Similarity`, and
+        ``block()`` returns it as an array, or CSR if it is stored so. ``between(X_new)`` returns
+        the similarities of new samples to those of X, (n_new, n_samples), dense or CSR, and
+        ``cross(X_new, P)`` returns these times P of shape (n_samples, r). ``onto(P)`` returns the
+        function of new samples that ``cross`` calls; it keeps no more of X than it needs. `name` is
+        the affinity that "auto" has chosen.
 
     Raises
     ------
     ValueError
-        If `affinity` is not known, a callable returns something else than a similarity, or
-        `normalize` meets a row that sums to less than 0.
+        If `affinity` is unknown, a callable returns anything but a similarity, or
+        `normalize` is set and a row sums to less than 0.
 
     References
     ----------

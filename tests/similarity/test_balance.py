@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from nmfcluster import NMFConsensus, PairwiseConstraints, SSNMFClusterer
 from nmfcluster.similarity import Explicit, Factored
-from nmfcluster.similarity.balance import unevenness
+from nmfcluster.similarity.balance import measure_unevenness
 
 
 @pytest.mark.parametrize("storage", [Explicit, lambda W: Explicit(sp.csr_array(W))])
@@ -33,12 +33,15 @@ def test_unevenness_is_counted_over_pairs_of_samples(storage):
         if c != d
     )
     ratio = np.quantile(sums, 0.98) / np.quantile(sums, 0.02)
-    assert_allclose(unevenness(storage(W), labels, 5), (ratio, alike))
+    assert_allclose(measure_unevenness(storage(W), labels, 5), (ratio, alike))
 
 
 def test_sums_that_are_not_positive_say_nothing():
     X = np.random.default_rng(0).normal(size=(20, 3))
-    assert unevenness(Factored(X - X.mean(axis=0)), np.arange(20) % 2, 2) == (0, 0)
+    assert measure_unevenness(Factored(X - X.mean(axis=0)), np.arange(20) % 2, 2) == (
+        0,
+        0,
+    )
 
 
 @pytest.mark.parametrize("sizes", [(300, 30, 30), (200, 15)])
