@@ -121,8 +121,12 @@ class _Choice:
         among = format_candidates(self.candidates)
         return f"{type(self).__name__}({self.n_clusters_} of {among}, by {by})"
 
-    def _make_table(self, **figures):
-        """Return columns for all candidates, without those that are None."""
+    def _make_table(self, names, **computed):
+        """Return columns for all candidates: computed ones, and attributes by their names.
+
+        Those that are None are left out.
+        """
+        figures = computed | {name: getattr(self, name) for name in names}
         known = {name: values for name, values in figures.items() if values is not None}
         return {
             "n_clusters": self.candidates,
@@ -222,18 +226,10 @@ class NumberOfClusters(_Choice):
     @property
     def table(self) -> dict[str, np.ndarray]:
         """What is known of every candidate, by the names of columns."""
-        n_votes = None
-        if self.votes:
-            votes = list(self.votes.values())
-            n_votes = np.array([votes.count(k) for k in self.candidates])
-        return self._make_table(
-            n_votes=n_votes,
-            eigengap=self.eigengap,
-            stability=self.stability,
-            stability_se=self.stability_se,
-            n_fits=self.n_fits,
-            n_found=self.n_found,
-        )
+        names = ("eigengap", "stability", "stability_se", "n_fits", "n_found")
+        votes = list(self.votes.values())
+        n_votes = np.array([votes.count(k) for k in self.candidates])
+        return self._make_table(names, n_votes=n_votes if votes else None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -312,12 +308,13 @@ class ClusterSweep(_Choice):
     @property
     def table(self):
         """What is known of every candidate, by the names of columns."""
-        losses = self.held_out_losses
-        return self._make_table(
-            held_out_loss=None if losses is None else losses.mean(axis=1),
-            held_out_se=self.held_out_se,
-            recurrence=self.recurrence,
-            smallest_recurrence=self.smallest_recurrence,
-            reconstruction_err=self.reconstruction_err,
-            cophenetic=self.cophenetic,
+        names = (
+            "held_out_se",
+            "recurrence",
+            "smallest_recurrence",
+            "reconstruction_err",
+            "cophenetic",
         )
+        losses = self.held_out_losses
+        mean_losses = None if losses is None else losses.mean(axis=1)
+        return self._make_table(names, held_out_loss=mean_losses)

@@ -438,8 +438,9 @@ def prediction_strength(labels, predicted) -> float:
     sizes = shared.sum(axis=1)
     together = (shared * (shared - 1)).sum(axis=1)
     pairs = sizes * (sizes - 1)
-    shares = np.divide(together, pairs, out=np.ones(len(pairs)), where=pairs > 0)
-    return float(shares.min())
+    has_pairs = pairs > 0
+    shares = together[has_pairs] / pairs[has_pairs]
+    return float(shares.min(initial=1))
 
 
 # --- Gaussian mixtures ---------------------------------------------------------------
