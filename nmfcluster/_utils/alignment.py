@@ -1,14 +1,10 @@
 """Several tables of the same samples, matched by the names in their index."""
 
-from typing import Any
-
 import nmfcluster._utils.validation as by_index
 from nmfcluster._utils.validation import format_value, warn
 
 
-def align_similarities(
-    tables: list[Any], names: list[str]
-) -> tuple[list[Any], list[Any], Any, Any]:
+def align_similarities(tables, names):
     """Return similarities with rows and columns in the order of the first named data frame.
 
     The columns of one that is square by its names come in the order of its rows. If all are, and
@@ -31,7 +27,7 @@ def align_similarities(
     """
     own = [by_index.sample_names(table) for table in tables]
     ordered = list(tables)
-    masks: list[Any] = [None] * len(tables)
+    masks = [None] * len(tables)
     # tables of some of the samples each
     are_square = all(map(_is_square, own, tables))
     if are_square and any(set(index) != set(own[0]) for index in own):
@@ -77,7 +73,7 @@ def _is_square(own, table) -> bool:
     return set(own) == set(columns) or list(map(str, own)) == list(map(str, columns))
 
 
-def align_samples(tables: list[Any], names: list[str]) -> tuple[list[Any], Any]:
+def align_samples(tables, names):
     """Return tables with a row for every sample that one of them has.
 
     Parameters
@@ -120,7 +116,7 @@ def align_samples(tables: list[Any], names: list[str]) -> tuple[list[Any], Any]:
     return aligned, union
 
 
-def union_of_names(indices: list[Any], names: list[str], noun: str = "sample"):
+def union_of_names(indices, names, noun: str = "sample"):
     """Return all names in several indices, each of which must share some with the others."""
     for i, (index, name) in enumerate(zip(indices, names, strict=True)):
         if not index.is_unique:

@@ -306,17 +306,15 @@ def _read_kernels(kernels):
                 f"got {format_value(kernel)}."
             )
         kinds.append(name or kind)
-    names = []
-    for i, (triple, kind) in enumerate(zip(triples, kinds, strict=True)):
-        if triple[0] == "" and kinds.count(kind) > 1:
+    named = []
+    for i, (name, kernel, columns) in enumerate(triples):
+        kind = kinds[i]
+        if not name and kinds.count(kind) > 1:
             kind = f"{kind}-{kinds[:i].count(kind) + 1}"
-        names.append(kind)
+        named.append((kind, kernel, columns))
     with named_in_errors("kernels, or affinity"):
-        read_names(names, len(names), "kernel")
-    return [
-        (name, kernel, columns)
-        for name, (_, kernel, columns) in zip(names, triples, strict=True)
-    ]
+        read_names([name for name, _, _ in named], len(named), "kernel")
+    return named
 
 
 def _read_columns(columns, width: int, names, label: str):
@@ -328,8 +326,7 @@ def _read_columns(columns, width: int, names, label: str):
         listed = [listed]
     if isinstance(listed, list | tuple) and listed and isinstance(listed[0], str):
         known = [] if names is None else list(names)
-        numbers = {name: number for number, name in enumerate(known)}
-        missing = [name for name in listed if name not in numbers]
+        missing = [name for name in listed if name not in known]
         if missing:
             those = "without names, which data frames have"
             if known:
@@ -337,7 +334,7 @@ def _read_columns(columns, width: int, names, label: str):
             raise ValueError(
                 f"{label} takes the column {missing[0]!r}; those of X are {those}."
             )
-        return np.array([numbers[name] for name in listed])
+        return np.array([known.index(name) for name in listed])
     chosen = axis_positions(listed, width, "column", label)
     if not len(chosen):
         raise ValueError(

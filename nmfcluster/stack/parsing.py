@@ -42,7 +42,7 @@ def read_names(names, n_named: int, kind: str):
     return tuple(str(name) for name in listed)
 
 
-def read_sources(sources, names) -> tuple[list[Source], tuple[str, ...], Any, Any]:
+def read_sources(sources, names):
     """Return sources of one shape, their names, and those of their rows and columns."""
     if isinstance(sources, dict) and not sp.issparse(sources):
         if names is None:
@@ -52,11 +52,9 @@ def read_sources(sources, names) -> tuple[list[Source], tuple[str, ...], Any, An
         sources = list(np.moveaxis(sources, 2, 0))
     if not isinstance(sources, list | tuple) or not sources:
         validation.check_container(sources, "sources", "a list of similarity matrices")
-        got = (
-            f"shape {sources.shape}"
-            if hasattr(sources, "shape")
-            else format_value(sources)
-        )
+        got = format_value(sources)
+        if hasattr(sources, "shape"):
+            got = f"shape {sources.shape}"
         raise TypeError(
             "sources must be a list of at least one similarity matrix, an array of shape "
             f"(n, m, L) or a SimilarityStack, got {got}; a single matrix S is given as [S]."
@@ -78,10 +76,11 @@ def read_sources(sources, names) -> tuple[list[Source], tuple[str, ...], Any, An
             )
         source = _read_nan(array, label)
         if mask is not None:  # it has not seen the samples outside the mask
-            seen = np.zeros((2, len(mask)), dtype=bool)
-            seen[0, mask] = source.rows
-            seen[1, mask] = source.columns
-            source = Source(embed(source.values, mask, mask), seen[0], seen[1])
+            rows = mask.copy()
+            rows[mask] = source.rows
+            seen_columns = mask.copy()
+            seen_columns[mask] = source.columns
+            source = Source(embed(source.values, mask, mask), rows, seen_columns)
         read.append(source)
     return read, names, index, columns
 
@@ -103,10 +102,11 @@ def _read_nan(array, label: str) -> Source:
             "for a sample that the source has not seen: all of its row, or its column, must be "
             "NaN."
         )
+    stored = array.data if sp.issparse(array) else array
+    values = np.where(np.isnan(stored), 0, stored)
     if sp.issparse(array):
-        values = np.where(np.isnan(array.data), 0, array.data)
-        return Source(storage.with_nonzero_data(array, values), rows, columns)
-    return Source(np.where(np.isnan(array), 0, array), rows, columns)
+        values = storage.with_nonzero_data(array, values)
+    return Source(values, rows, columns)
 
 
 def read_views(views):
@@ -245,7 +245,7 @@ def has_nan(array) -> bool:
     return bool(np.isnan(array.data if sp.issparse(array) else array).any())
 
 
-def first_nan(array) -> tuple[int, int] | None:
+def first_nan(array):
     """Return the row and the column of a NaN, None where there is none."""
     i, j = (array != array).nonzero()
     return (int(i[0]), int(j[0])) if len(i) else None
@@ -283,7 +283,7 @@ def with_nan(source: Source, mark: bool = False):
     if mark and rows.all() and columns.all():
         return values
     if not mark or not sp.issparse(values):
-        array = values.toarray() if sp.issparse(values) else values.copy()
+        array = np.array(storage.as_dense(values))
         array[~rows] = np.nan
         array[:, ~columns] = np.nan
         return array

@@ -20,16 +20,17 @@ from nmfcluster.stack.parsing import (
     check_square,
     cure_of_negative,
     is_similarity,
+    read_names,
 )
-
-Objects = SimilarityStack | ViewStack
 
 # objects up to which views that name no kernel have a dense one, of 72 MB
 _MAX_DENSE = 3_000
 _BLOCK = 2048  # objects whose similarities are made at a time, which bounds memory
 
 
-def read_objects(estimator, X, similarities, views) -> tuple[StackReader, Objects]:
+def read_objects(
+    estimator, X, similarities, views
+):
     """Return the objects of a fit, and the reader of others.
 
     Views are known by their type. Otherwise `X` holds similarities if the `affinity` of the
@@ -44,7 +45,7 @@ def read_objects(estimator, X, similarities, views) -> tuple[StackReader, Object
     affinity = estimator.affinity
     options = {"normalize": estimator.normalize, "n_jobs": estimator.n_jobs}
     signed = getattr(estimator, "criterion", None) == "agreement"
-    objects: Objects
+    objects: SimilarityStack | ViewStack
     if views is not None or isinstance(X, ViewStack) or _is_dict(X):
         objects = ViewStack(X if views is None else views)
         kernels = _kernels_of_views(affinity, objects)
@@ -125,9 +126,9 @@ class StackReader:
         kind = "the kernel of source" if self._kernels else "source"
         return [f"{kind} {name!r} of X" for name in self.names]
 
-    def read_new(self, estimator, X) -> Objects:
+    def read_new(self, estimator, X):
         """Return other objects, like those of the fit."""
-        new: Objects
+        new: SimilarityStack | ViewStack
         if not self._kernels:
             new = self._new_similarities(estimator, X)
         elif self._widths is not None:
@@ -155,7 +156,7 @@ class StackReader:
         if order is not None:
             stack = stack[:, order]
         n_sources = len(self.names)
-        by_default = tuple(f"source{i}" for i in range(n_sources))
+        by_default = read_names(None, n_sources, "source")
         is_same = stack.names == self.names or by_default in (stack.names, self.names)
         if len(stack.names) != n_sources or not is_same:
             raise ValueError(
@@ -173,14 +174,14 @@ class StackReader:
                 f"X must hold the views of fit, of as many features, {self._widths}; got "
                 f"{views.n_features}."
             )
-        tables = [views.views[views.names.index(name)] for name in self.names]
+        tables = [views._held[views.names.index(name)] for name in self.names]
         return ViewStack._unchecked(tables, self.names, views.index)
 
     def order_of(self, objects) -> CanonicalOrder:
         """Return the order in which objects are fitted."""
         if self._kernels:
             tables = []
-            for kernel, view in zip(self._kernels, objects.views, strict=True):
+            for kernel, view in zip(self._kernels, objects._held, strict=True):
                 table = validation.read_matrix(view, ensure_all_finite=False)
                 kernel._check_missing(table, getattr(view, "columns", None))
                 tables.append(table)
@@ -196,19 +197,38 @@ class StackReader:
         objects,
         chosen,
         convert: Callable[[Any], Any] | None = None,
+        only_fit: bool = False,
     ):
         """Return the similarities of the objects that the model is fitted to.
 
         `chosen` holds their positions in `objects`. The matrix of every source, with 0 for NaN,
         is replaced by what `convert` makes of it, one after the other: together they can be large.
+        With `only_fit` they are not checked, and none is returned. What comparisons of other
+        objects with these need is kept.
         """
+        self._chosen = chosen
+        self.names = ()
+        seen = []
+        dtypes = []
         converted = []
-        for stack in self._fit_sources(objects, chosen):
+        for number, name in enumerate(objects.names):
+            part = objects._cut(objects._held[number], chosen, chosen)
+            if self._kernels:
+                stack = self._kernels[number].fit_transform(part)
+            else:
+                stack = SimilarityStack._unchecked([part], (name,))
+            self.names += stack.names
+            seen.append(stack.seen())
+            dtypes.append(stack.dtype)
+            if only_fit:
+                continue
             labels = self.labels[-len(stack.names) :]
             for source, label in zip(stack._held, labels, strict=True):
                 check_square(source, label, chosen, self.signed)
                 values = source.values
                 converted.append(values if convert is None else convert(values))
+        self.seen = np.hstack(seen)
+        self.dtype = np.result_type(*dtypes)
         return converted
 
     def compare_with_columns(self, objects, numbers, chosen) -> SimilarityStack:
@@ -217,8 +237,7 @@ class StackReader:
         These are columns; how similar they are to each other is not checked.
         """
         if self._kernels:
-            for _ in self._fit_sources(objects, chosen):
-                pass  # the kernels are fitted
+            self.compare_fitted(objects, chosen, only_fit=True)
         else:
             self._chosen = chosen
             self.dtype = objects.dtype
@@ -232,8 +251,8 @@ class StackReader:
         """
         if self._kernels:
             held: list[Any] = []
-            views = objects[numbers].views
-            for kernel, table in zip(self._kernels, views, strict=True):
+            tables = objects[numbers]._held
+            for kernel, table in zip(self._kernels, tables, strict=True):
                 held += kernel.transform(table)._held
             stack = SimilarityStack._unchecked(held, self.names)
         else:
@@ -247,38 +266,17 @@ class StackReader:
     def compare_in_blocks(self, objects, numbers):
         """Yield the matrices of `compare`, with 0 for NaN, of some objects at a time."""
         for start in range(0, len(numbers), _BLOCK):
-            stack = self.compare(objects, numbers[start : start + _BLOCK])
-            yield list(stack.filled())
-
-    def _fit_sources(self, objects, chosen):
-        """Yield the similarities of the chosen objects to each other, of some sources at a time.
-
-        What comparisons with these objects need is kept.
-        """
-        self._chosen = chosen
-        self.names = ()
-        seen = []
-        dtypes = []
-        for number, name in enumerate(objects.names):
-            part = objects._cut(objects._held[number], chosen, chosen)
-            if self._kernels:
-                stack = self._kernels[number].fit_transform(part)
-            else:
-                stack = SimilarityStack._unchecked([part], (name,))
-            self.names += stack.names
-            seen.append(stack.seen())
-            dtypes.append(stack.dtype)
-            yield stack
-        self.seen = np.hstack(seen)
-        self.dtype = np.result_type(*dtypes)
+            yield self.compare(objects, numbers[start : start + _BLOCK]).filled()
 
 
 def _read_stack(estimator, X, reset: bool, signed: bool) -> SimilarityStack:
     """Return X as a stack; its columns are the objects of a fit."""
-    is_list = isinstance(X, list | tuple)
-    is_list_of_matrices = is_list and any(getattr(one, "ndim", 0) == 2 for one in X)
-    is_cube = isinstance(X, np.ndarray) and X.ndim == 3
-    if is_list_of_matrices or is_cube or isinstance(X, SimilarityStack) or _is_dict(X):
+    is_stack = isinstance(X, SimilarityStack) or _is_dict(X)
+    if isinstance(X, list | tuple):
+        is_stack = any(getattr(one, "ndim", 0) == 2 for one in X)
+    elif isinstance(X, np.ndarray):
+        is_stack = X.ndim == 3
+    if is_stack:
         return SimilarityStack(X)
     X = validation.columns_in_row_order(X, "X")
     read = validation.read_matrix(
@@ -307,7 +305,7 @@ def _kernels_of_views(affinity, views: ViewStack):
     names = list(views.names)
     kernels = affinity
     if affinity == "precomputed":
-        if all(map(is_similarity, views.views)):
+        if all(map(is_similarity, views._held)):
             raise ValueError(
                 f"the views {names} are square and symmetric, as similarities are: give those as a "
                 "SimilarityStack, or as similarities=. If they are features, name the affinity, "
