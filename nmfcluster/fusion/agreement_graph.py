@@ -1,6 +1,5 @@
 """Fusion of the sources that agree with others: which ones count, and the graph that they make."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial, reduce
 from math import fsum
@@ -93,10 +92,7 @@ class AgreementGraph(FittedSources):
             self._blocks_of_landmarks = partial(
                 reader.compare_in_blocks, objects, sample.fitted
             )
-        # how far the sources agree
         self.agreement = measure_agreement(residuals)
-        self._duplicates = find_duplicates(residuals, self.agreement)
-        self._votes = vote_shares(self._duplicates)
         self._is_informative = sizes > 0
 
     def prepare(self, config: SolverConfig, weights):
@@ -145,7 +141,7 @@ class AgreementGraph(FittedSources):
         return np.array(losses)
 
     def mix_new(self, sources):
-        new = [self._residuals[i].residual_of_new(sources[i]) for i in self._order]
+        new = self._residuals_of_new(sources)
         weights = self.weights[self._order]
         graph = fused_rows(new, weights, self._n_neighbors, self._distinct)
         return divide_by_degrees(graph, self.mixed.degrees)
@@ -160,46 +156,39 @@ class AgreementGraph(FittedSources):
 
     def _vote(self):
         """Return the weights of sources that agree; in doubt, of those whose clusters stand out."""
+        names = self.reader.names
         if not self._is_informative.any():
             warn(
                 "No source says anything beyond independence: all of its similarities are next to "
                 "equal. Nothing tells clusters apart."
             )
-            return np.zeros(len(self.reader.names))
-        options = candidate_groups(
-            self.agreement, self._duplicates, self._is_informative
-        )
-        chosen = options[0]
-        if len(options) > 1:
-            # of the graphs of landmarks alone
-            residuals = [self._residuals[i] for i in self._order]
-            graphs = [self.mix(option, [residuals]).A for option in options]
-            gaps = [self._eigengap(graph) for graph in graphs]
-            chosen = options[int(np.argmax(gaps))]
-        self._warn_of_votes(options, chosen)
-        return chosen * self._votes
-
-    def _warn_of_votes(self, options, chosen) -> None:
-        """Warn of nearly equal sources, and if it is in doubt which sources count."""
-        pairs = np.argwhere(np.triu(self._duplicates, 1))
+            return np.zeros(len(names))
+        # nearly equal sources share a vote
+        duplicates = find_duplicates(self._residuals, self.agreement)
+        votes = vote_shares(duplicates)
+        pairs = np.argwhere(np.triu(duplicates, 1))
         if len(pairs):
-            one, other = (self.reader.names[i] for i in pairs[0])
+            one, other = (names[i] for i in pairs[0])
             n_pairs = format_count(len(pairs), "pair")
             warn(
                 f"{n_pairs} of sources are next to equal, such as {one!r} and {other!r}, and share "
                 "one vote: what is said twice is no evidence. weights= lets each of them count."
             )
+        # of several groups of sources, take that whose clusters stand out most
+        options = candidate_groups(self.agreement, duplicates, self._is_informative)
         if len(options) == 1:
-            return
-        kept = [self.reader.names[i] for i in np.flatnonzero(chosen)]
-        sizes = [np.round(self._votes[members].sum()) for members in options[:-1]]
-        if max(sizes) > 1:
+            return options[0] * votes
+        residuals = [self._residuals[i] for i in self._order]  # to landmarks alone
+        gaps = [self._eigengap(self.mix(option, [residuals]).A) for option in options]
+        chosen = options[int(np.argmax(gaps))]
+        kept = [names[i] for i in np.flatnonzero(chosen)]
+        if max(np.round(votes[members].sum()) for members in options[:-1]) > 1:
             why = (
                 "The sources fall into groups that do not agree with each other, and none "
                 "is larger"
             )
         else:
-            most = float(self.agreement.scores[~self._duplicates].max())
+            most = float(self.agreement.scores[~duplicates].max())
             why = (
                 "No two sources agree in more than what chance would make of independent ones: the "
                 f"largest of agreement_.scores is {most:.2f}, {AGREE:.0f} is asked"
@@ -208,6 +197,7 @@ class AgreementGraph(FittedSources):
             f"{why}. The clusters are those of {kept}, which stand out most, and may be noise: so "
             "few sources cannot outvote each other. weights= says which to trust."
         )
+        return chosen * votes
 
     def _eigengap(self, graph) -> float:
         """Return how far k eigenvalues are above the next: how far k clusters stand out."""
@@ -238,13 +228,15 @@ class AgreementGraph(FittedSources):
             self._residuals, weights, self._n_clusters, self._distinct
         )
 
-    def _blocks(self) -> Iterator[list[Residual]]:
-        """Yield the residuals of all fitted objects, or to landmarks of some at a time."""
+    def _blocks(self):
+        """Return the residuals of all fitted objects, or to landmarks of some at a time."""
         if self._blocks_of_landmarks is None:
-            yield [self._residuals[i] for i in self._order]
-            return
-        for sources in self._blocks_of_landmarks():
-            yield [self._residuals[i].residual_of_new(sources[i]) for i in self._order]
+            return [[self._residuals[i] for i in self._order]]
+        return map(self._residuals_of_new, self._blocks_of_landmarks())
+
+    def _residuals_of_new(self, sources) -> list[Residual]:
+        """Return the residuals of the similarities of other objects."""
+        return [self._residuals[i].residual_of_new(sources[i]) for i in self._order]
 
 
 def _clear_self_similarities(sources) -> None:

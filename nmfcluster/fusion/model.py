@@ -157,7 +157,7 @@ class Fusion(Factorization):
         """``diag(q)``: the probability of every cluster, (k, k)."""
         return np.diag(self.best.factors[0].sum(axis=0))
 
-    def posterior(self, dtype: np.dtype):
+    def posterior(self, dtype):
         """Return the probability of the clusters given the object, (n, k).
 
         The row of an object that is in no pair is 0: nothing is known of it, and it tells nothing
@@ -314,12 +314,12 @@ class Sample:
 
 
 def draw_sample(
-    shape: tuple[int, ...],
+    shape,
     order: CanonicalOrder,
     n_clusters: int,
     max_samples: float | None,
     symmetric: bool,
-    rng: np.random.RandomState,
+    rng,
 ) -> Sample:
     """Return the objects that a model is fitted to.
 
