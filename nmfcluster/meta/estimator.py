@@ -21,7 +21,6 @@ from nmfcluster._base import (
 from nmfcluster._optim.initialization import draw_seeds
 from nmfcluster._optim.run import Solution, SolverConfig, memory_of, run_starts
 from nmfcluster._optim.symmetric import Factorization
-from nmfcluster._utils.order import CanonicalOrder
 from nmfcluster._utils.progress import stage
 from nmfcluster._utils.validation import (
     column_names,
@@ -30,7 +29,7 @@ from nmfcluster._utils.validation import (
     row_names,
 )
 from nmfcluster.meta.device import current_device, on_devices
-from nmfcluster.meta.groups import GroupFits, is_shared
+from nmfcluster.meta.groups import GroupFits, fit_groups, is_shared
 from nmfcluster.meta.objective import (
     LOSSES,
     Objective,
@@ -333,10 +332,9 @@ class NMFMetaCluster(Programs):
         with fitting(self) as rng:
             self._row_names_ = row_names(X)
             self._column_names_ = column_names(X)
-            whole, objective, weights, samples, group_fits = self._prepare(
+            whole, objective, weights, samples, n_known, group_fits = self._prepare(
                 X, sample_weight, groups, rng
             )
-            n_known = group_fits.n_fixed if group_fits else whole.n_fixed
             ranks = samples.ranks
             # Run NMF many times, cluster the clusters of all runs, and run NMF from there.
             base_n_clusters = None if group_fits else self.base_n_clusters
@@ -355,18 +353,20 @@ class NMFMetaCluster(Programs):
             self.rows_ = find_members(self.factor_.T, self.threshold)
             self.columns_ = find_members(H, self.threshold)
             if group_fits is None:
-                correspondence = metaclusters.correspondence[:, order]
-                found = runs.summary(correspondence, weighted.T, H)
-                partitions = found.partitions[samples.first]
+                found = runs
+                correspondence = metaclusters.correspondence
+                partitions = runs.partitions[samples.first]
+                self.recurrence_ = runs.recurrence(weighted.T, H)
             else:
-                found = group_fits.summary(order)
-                partitions = found.partitions[samples.samples]
+                found = group_fits
+                correspondence = group_fits.correspondence
+                partitions = group_fits.partitions[samples.samples]
                 self.groups_ = group_fits.names
-                self.presence_ = group_fits.presence(order)
+                self.presence_ = group_fits.presence[:, order]
                 self.shared_ = is_shared(self.presence_, self.min_groups)
-            self.correspondence_ = found.correspondence
+                self.recurrence_ = self.presence_.mean(axis=0)
+            self.correspondence_ = correspondence[:, order]
             self.base_runs_ = found.base_runs
-            self.recurrence_ = found.recurrence
             self.run_losses_ = found.losses
             self.partitions_ = partitions[ranks]
             self.confidence_ = confidence(partitions, labels)[ranks]
@@ -389,14 +389,11 @@ class NMFMetaCluster(Programs):
         require_nonnegative(self, X, cure)
         return X
 
-    def _prepare(
-        self, X, sample_weight, groups, rng: np.random.RandomState
-    ) -> tuple[
-        Objective, Objective, np.ndarray | None, CanonicalOrder, GroupFits | None
-    ]:
+    def _prepare(self, X, sample_weight, groups, rng: np.random.RandomState):
         """Read the input, and return the objective of samples in an order of their own.
 
-        Also that with weights, the weights, the order, and the fits to groups if there are any.
+        Also that with weights, the weights, the order, the number of components that users
+        fixed, and the fits to groups if there are any.
         """
         rows = self._row_names_
         columns = self._column_names_
@@ -412,11 +409,11 @@ class NMFMetaCluster(Programs):
         self._check_n_clusters(n_samples, n_known)
         weights = read_weights(sample_weight, rows, max(k - n_known, 1), n_samples)
         # Once the programs of groups are found, all components are fixed.
-        group_fits = None
+        group_fits: GroupFits | None = None
         if groups is not None:
             groups = reorder_samples(rows, groups, "groups")
             [seed] = draw_seeds(rng, 1)
-            group_fits = GroupFits.of(self, X, groups, weights, fixed, seed)
+            group_fits = fit_groups(self, X, groups, weights, fixed, seed)
             fixed = group_fits.components
         whole = self._make_objective(X, fixed)
         # The order depends on values alone, so that results do not depend on that of the user.
@@ -426,7 +423,7 @@ class NMFMetaCluster(Programs):
             weights = weights[order.samples]
         objective = whole.weighted(weights)
         objective.check_range()
-        return whole, objective, weights, order, group_fits
+        return whole, objective, weights, order, n_known, group_fits
 
     def _make_objective(self, X, fixed) -> Objective:
         """Return the objective of X; if all components are fixed, of what they explain."""

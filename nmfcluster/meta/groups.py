@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -21,7 +21,6 @@ from nmfcluster._utils.validation import (
     read_matrix,
     sample_names,
 )
-from nmfcluster.meta.runs import RunSummary
 from nmfcluster.meta.squares import unit_rows
 
 # Presence from which a group has a program: it comes back in half of its runs.
@@ -205,110 +204,88 @@ class GroupFits:
 
     Attributes
     ----------
-    models : list of NMFMetaCluster
-        Fitted to one group each, in the order of their names.
-    rows : list of ndarray
-        The samples of every group.
     names : ndarray of shape (n_groups,)
     components : ndarray of shape (n_clusters, n_features)
         The metaclusters, fixed components first, each as long as they are.
-    labels : list of ndarray
-        The metacluster of every program of a group.
-    n_fixed : int
-        Number of fixed components.
+    presence : ndarray of shape (n_groups, n_clusters)
+        How surely they come back in the runs of every group.
+    correspondence : ndarray of shape (J, n_clusters)
+        How much of them is in every cluster of the runs of all groups.
+    base_runs : ndarray of shape (J,), int
+        The run of every one of these clusters.
+    losses : ndarray of shape (n_runs,)
+    partitions : ndarray of shape (n_samples, n_runs), int
     """
 
-    models: list[Any]
-    rows: list[np.ndarray]
     names: np.ndarray
     components: np.ndarray
-    labels: list[np.ndarray]
-    n_fixed: int
+    presence: np.ndarray
+    correspondence: np.ndarray
+    base_runs: np.ndarray
+    losses: np.ndarray
+    partitions: np.ndarray
 
-    @classmethod
-    def of(
-        cls,
-        model,
-        X,
-        groups,
-        weights,
-        fixed,
-        seed: int,
-    ) -> Self:
-        """Fit a model like `model` to the rows of every group, and metacluster their programs."""
-        names, group = read_groups(groups, "groups", X.shape[0], "sample")
-        if model.sparsity:  # usages alone are fitted at the end
-            raise ValueError(f"groups need sparsity=0, got sparsity={model.sparsity}.")
-        k = model.n_clusters
-        n_fixed = 0 if fixed is None else len(fixed)
-        n_programs = k if model.base_n_clusters is None else model.base_n_clusters
-        check_count(n_programs, "base_n_clusters, with groups,", max(n_fixed, 1))
-        models = []
-        rows = [np.flatnonzero(group == g) for g in range(len(names))]
-        for name, own in zip(names, rows, strict=True):
-            # the same seed for all: a group has the same programs whatever others there are
-            one = clone(model).set_params(
-                n_clusters=n_programs,
-                base_n_clusters=None,
-                fixed_components=fixed,
-                random_state=seed,
-            )
-            own_weights = None if weights is None else weights[own]
-            try:
-                models.append(one.fit(X[own], sample_weight=own_weights))
-            except ValueError as error:
-                raise ValueError(
-                    f"Group {name!r} of {len(own)} samples: {error}"
-                ) from error
-        # fixed components are the same everywhere, the others are metaclustered
-        components = np.zeros((0, X.shape[1])) if fixed is None else fixed
-        labels = [np.arange(n_fixed) for _ in models]
-        if k > n_fixed:
-            free = [one.components_[n_fixed:] for one in models]
-            found = metacluster(free, k - n_fixed)
-            components = np.concatenate([components, unit_rows(found.components)[0]])
-            labels = [
-                np.append(first, n_fixed + own)
-                for first, own in zip(labels, found.labels, strict=True)
-            ]
-        components = components.astype(X.dtype)
-        return cls(models, rows, names, components, labels, n_fixed)
 
-    def presence(self, order):
-        """Return how surely metaclusters, in this order, come back in every group."""
-        presence = [
-            model.recurrence_ @ E
-            for model, E in zip(self.models, self._indicators(order), strict=True)
-        ]
-        return np.array(presence)
+def fit_groups(model, X, groups, weights, fixed, seed: int) -> GroupFits:
+    """Fit a model like `model` to the rows of every group, and metacluster their programs."""
+    names, group = read_groups(groups, "groups", X.shape[0], "sample")
+    if model.sparsity:  # usages alone are fitted at the end
+        raise ValueError(f"groups need sparsity=0, got sparsity={model.sparsity}.")
+    k = model.n_clusters
+    n_fixed = 0 if fixed is None else len(fixed)
+    n_programs = k if model.base_n_clusters is None else model.base_n_clusters
+    check_count(n_programs, "base_n_clusters, with groups,", max(n_fixed, 1))
+    # the same seed for all: a group has the same programs whatever others there are
+    settings = {
+        "n_clusters": n_programs,
+        "base_n_clusters": None,
+        "fixed_components": fixed,
+        "random_state": seed,
+    }
+    models = []
+    for g, name in enumerate(names):
+        own = group == g
+        own_weights = None if weights is None else weights[own]
+        try:
+            fitted = clone(model).set_params(**settings).fit(X[own], None, own_weights)
+        except ValueError as error:
+            raise ValueError(
+                f"Group {name!r} of {own.sum()} samples: {error}"
+            ) from error
+        models.append(fitted)
+    # fixed components are the same everywhere, the others are metaclustered
+    components = np.zeros((0, X.shape[1])) if fixed is None else fixed
+    labels = [np.arange(n_fixed)] * len(models)
+    if k > n_fixed:
+        found = metacluster([one.components_[n_fixed:] for one in models], k - n_fixed)
+        components = np.concatenate([components, unit_rows(found.components)[0]])
+        labels = [np.append(labels[0], n_fixed + own) for own in found.labels]
+    return _summary(models, names, group, components.astype(X.dtype), labels)
 
-    def _indicators(self, order):
-        """Return which metacluster, in this order, every program of a group is, one-hot."""
-        positions = np.argsort(order)
-        return [one_hot(positions[labels], len(order)) for labels in self.labels]
 
-    def summary(self, order) -> RunSummary:
-        """Return what the runs of all groups found, metaclusters in this order."""
-        n_runs = [len(model.run_losses_) for model in self.models]
-        partitions = np.full((sum(map(len, self.rows)), sum(n_runs)), -1)
-        correspondence = []
-        base_runs = []
-        first = 0
-        for model, rows, E in zip(
-            self.models, self.rows, self._indicators(order), strict=True
-        ):
-            correspondence.append(model.correspondence_ @ E)
-            base_runs.append(model.base_runs_ + first)
-            end = first + len(model.run_losses_)
-            partitions[rows, first:end] = model.partitions_
-            first = end
-        return RunSummary(
-            np.concatenate(correspondence),
-            np.concatenate(base_runs),
-            recurrence=self.presence(order).mean(axis=0),
-            losses=np.concatenate([model.run_losses_ for model in self.models]),
-            partitions=partitions,
-        )
+def _summary(models, names, group, components, labels) -> GroupFits:
+    """Return what the runs of all groups found; `labels` are the metaclusters of programs."""
+    losses = [model.run_losses_ for model in models]
+    firsts = np.cumsum([0, *map(len, losses)])
+    partitions = np.full((len(group), firsts[-1]), -1)
+    presence = []
+    correspondence = []
+    base_runs = []
+    for g, model in enumerate(models):
+        E = one_hot(labels[g], len(components))
+        presence.append(model.recurrence_ @ E)
+        correspondence.append(model.correspondence_ @ E)
+        base_runs.append(model.base_runs_ + firsts[g])
+        partitions[group == g, firsts[g] : firsts[g + 1]] = model.partitions_
+    return GroupFits(
+        names,
+        components,
+        np.array(presence),
+        np.concatenate(correspondence),
+        np.concatenate(base_runs),
+        np.concatenate(losses),
+        partitions,
+    )
 
 
 def is_shared(presence, min_groups: float):

@@ -1,9 +1,10 @@
 """Many NMF runs, each on data of its own, and the clusters that they found."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import compress
-from typing import Any, NamedTuple, Self
+from itertools import chain, compress
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -27,6 +28,33 @@ _SMALL = 2**16
 _LARGEST_MEAN = 1e18
 
 
+def _of_every_start(name: str) -> Callable[..., Any]:
+    """Return a method that calls the same one of the objective of every start."""
+
+    def method(self, *arrays, **options):
+        results = []
+        for s, objective in enumerate(self.objectives):
+            one = slice(s, s + 1)
+            own = [
+                array[one] if isinstance(array, list) else array[one, ...]
+                for array in arrays
+            ]
+            results.append(getattr(objective, name)(*own, **options))
+        return _concatenate_starts(results)
+
+    return method
+
+
+def _concatenate_starts(results):
+    """Return the results of all starts, arrays or lists or tuples of them, as one."""
+    first = results[0]
+    if isinstance(first, tuple):
+        return tuple(map(_concatenate_starts, zip(*results, strict=True)))
+    if isinstance(first, list):
+        return list(chain.from_iterable(results))
+    return namespace(first).concat(results)
+
+
 class SideBySide:
     """Objectives of data of the same shape, one for every start of a batch.
 
@@ -40,6 +68,11 @@ class SideBySide:
 
     warm_start = BaseObjective.warm_start
     loss = MatrixObjective.loss
+    row_column_factors = _of_every_start("row_column_factors")
+    imputed_entries = _of_every_start("imputed_entries")
+    left_products = _of_every_start("left_products")
+    right_products = _of_every_start("right_products")
+    expected_counts = _of_every_start("expected_counts")
 
     def __init__(self, objectives) -> None:
         first = objectives[0]
@@ -57,7 +90,7 @@ class SideBySide:
     def root_means(self):
         """Roots of the means of rows, and of columns, of every start."""
         roots = [objective.root_means for objective in self.objectives]
-        return [np.stack([own[axis] for own in roots]) for axis in (0, 1)]
+        return [np.stack(own) for own in zip(*roots, strict=True)]
 
     @property
     def standardised(self) -> Self:
@@ -69,68 +102,6 @@ class SideBySide:
         if keep is None:
             return self
         return type(self)(list(compress(self.objectives, keep)))
-
-    def row_column_factors(self, F):
-        """Return starts as their two factors."""
-        factors = [
-            objective.row_column_factors(F[s : s + 1])
-            for s, objective in enumerate(self.objectives)
-        ]
-        return _concatenate_starts(factors)
-
-    def imputed_entries(self, W, H):
-        """Return what WH has where X misses an entry."""
-        imputed = []
-        for s, objective in enumerate(self.objectives):
-            imputed += objective.imputed_entries(W[s : s + 1, ...], H[s : s + 1, ...])
-        return imputed
-
-    def left_products(self, W, imputed=()):
-        """Return ``W'X`` of every start."""
-        products = [
-            objective.left_products(W[s : s + 1, ...], imputed[s : s + 1])
-            for s, objective in enumerate(self.objectives)
-        ]
-        return namespace(W).concat(products)
-
-    def right_products(self, H, imputed=()):
-        """Return ``HX'`` of every start."""
-        products = [
-            objective.right_products(H[s : s + 1, ...], imputed[s : s + 1])
-            for s, objective in enumerate(self.objectives)
-        ]
-        return namespace(H).concat(products)
-
-    def expected_counts(self, W, H, with_loss: bool = True):
-        """Return the counts expected of every cluster, and the losses."""
-        expected = [
-            objective.expected_counts(W[s : s + 1, ...], H[s : s + 1, ...], with_loss)
-            for s, objective in enumerate(self.objectives)
-        ]
-        return _concatenate_starts(expected)
-
-
-def _concatenate_starts(results):
-    """Return the arrays of all starts, one after the other."""
-    joined = []
-    for i in range(len(results[0])):
-        arrays = [result[i] for result in results]
-        joined.append(namespace(arrays[0]).concat(arrays))
-    return joined
-
-
-class RunSummary(NamedTuple):
-    """What runs found, with metaclusters in their final order.
-
-    `partitions` has samples in the order in which they were fitted; the others are the attributes
-    of the estimator.
-    """
-
-    correspondence: np.ndarray
-    base_runs: np.ndarray
-    recurrence: np.ndarray
-    losses: np.ndarray
-    partitions: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -180,6 +151,7 @@ class Runs:
         starts = ends - self.sizes
         return [slice(start, end) for start, end in zip(starts, ends, strict=True)]
 
+    @property
     def partitions(self):
         """Return the largest cluster of every row in every run, (n, n_runs); -1: in none."""
         return np.stack([hard_labels(self.W[run].T) for run in self.slices()], axis=1)
@@ -198,15 +170,10 @@ class Runs:
         firsts = range(min(n_starts, len(self)))
         return [np.concatenate(ranked[i:] + ranked[:i])[:n_clusters] for i in firsts]
 
-    def summary(self, correspondence, W, H) -> RunSummary:
-        """Return what the runs found of clusters W (k, n) and H (k, p)."""
-        return RunSummary(
-            correspondence,
-            base_runs=np.repeat(np.arange(len(self)), self.sizes),
-            recurrence=self.recurrence(W, H),
-            losses=self.losses,
-            partitions=self.partitions(),
-        )
+    @property
+    def base_runs(self):
+        """The run of every cluster."""
+        return np.repeat(np.arange(len(self)), self.sizes)
 
     def recurrence(self, W, H):
         """Return the mean over all runs of the cosine with the counterpart of a cluster, (k,).

@@ -55,7 +55,7 @@ def test_hard_labels_are_the_largest_entries_the_first_of_equals():
 @given(seeds, st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_partitions_are_the_largest_clusters_of_every_run(seed, sizes):
     runs = random_runs(np.random.default_rng(seed), sizes)
-    partitions = runs.partitions()
+    partitions = runs.partitions
     assert partitions.shape == (7, len(sizes))
     for run, own in enumerate(runs.slices()):
         for i in range(7):
