@@ -84,7 +84,7 @@ def programs(
     if mask_var is None:
         mask_var = np.ones(adata.n_vars, dtype=bool)
     elif isinstance(mask_var, str):
-        mask_var = _get(adata.var, mask_var, "var")
+        mask_var = _get(adata, "var", mask_var)
     used = np.asarray(mask_var)
     if used.dtype != bool or used.shape != (adata.n_vars,):
         raise ValueError(
@@ -93,7 +93,7 @@ def programs(
     X = _read_matrix(adata, layer, used)
     groups = None
     if batch_key is not None:
-        groups = _get(adata.obs, batch_key, "obs").to_numpy()
+        groups = _get(adata, "obs", batch_key).to_numpy()
     if "loss" not in parameters:
         parameters["loss"] = (
             "frobenius" if count_non_integers(X) else "kullback-leibler"
@@ -106,9 +106,7 @@ def programs(
     return model
 
 
-def write_programs(
-    adata, model, used, key_added: str, settings: dict[str, Any]
-) -> None:
+def write_programs(adata, model, used, key_added: str, settings) -> None:
     """Write the programs of a model of some genes into an AnnData, as `programs` describes."""
     components = model.components_
     loadings = np.zeros((adata.n_vars, len(components)), dtype=components.dtype)
@@ -175,9 +173,9 @@ def consensus(
     """
     _check_annotated(adata, "consensus")
     if isinstance(key, str):
-        X = _get(adata.obsm, key, "obsm")
+        X = _get(adata, "obsm", key)
     else:
-        columns = [_get(adata.obs, name, "obs").to_numpy() for name in key]
+        columns = [_get(adata, "obs", name).to_numpy() for name in key]
         X = np.array(columns, dtype=object).T
         parameters = {"affinity": "partitions", **parameters}
     model = NMFConsensus(n_clusters, **parameters).fit(X)
@@ -200,17 +198,18 @@ def _check_annotated(adata, name: str) -> None:
         )
 
 
-def _get(mapping, key: str, where: str):
+def _get(adata, where: str, key: str):
     """Return the value of a key of `adata.where`."""
+    mapping = getattr(adata, where)
     if key not in mapping:
         there = ", ".join(map(str, mapping.keys())) or "nothing"
         raise KeyError(f"{key!r} is not in adata.{where}, which has {there}.")
     return mapping[key]
 
 
-def _read_matrix(adata, layer: str | None, used: np.ndarray):
+def _read_matrix(adata, layer: str | None, used):
     """Return the matrix of some genes; of an open file by blocks of rows, to save memory."""
-    source = adata.X if layer is None else _get(adata.layers, layer, "layers")
+    source = adata.X if layer is None else _get(adata, "layers", layer)
     if source is None:
         raise ValueError("adata has no X: name a layer.")
     blocks = row_blocks(adata.n_obs, _ROWS) if adata.isbacked else [slice(None)]
@@ -218,7 +217,7 @@ def _read_matrix(adata, layer: str | None, used: np.ndarray):
     return vstack(parts)
 
 
-def _storable(settings: dict[str, Any]) -> dict[str, Any]:
+def _storable(settings):
     """Return settings as a file holds them: numbers and texts, None left out."""
     return {
         name: value if isinstance(value, bool | int | float | str) else str(value)

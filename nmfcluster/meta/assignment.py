@@ -20,9 +20,8 @@ from nmfcluster._utils.validation import (
     make_rng,
     read_matrix,
 )
-from nmfcluster.meta.divergence import Divergence
+from nmfcluster.meta.divergence import Divergence, PoissonRows, solve_poisson_rows
 from nmfcluster.meta.objective import drop_unexplained, fit_rows, read_components
-from nmfcluster.meta.usages import PoissonRows, solve_poisson_rows
 
 # Entries of the components of rows that are fitted together: 8 MiB.
 _BLOCK_ENTRIES = 2**20

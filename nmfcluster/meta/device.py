@@ -61,8 +61,7 @@ def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
     def called(self, *args, **kwargs):
         # without arrays of another library, passed or fitted, it is the method itself
         fitted = None if is_fit else getattr(self, "components_", None)
-        arrays = [fitted, *args, *kwargs.values()]
-        if not any(library_of(array) for array in arrays):
+        if not any(map(library_of, [fitted, *args, *kwargs.values()])):
             return method(self, *args, **kwargs)
         if not is_fit:
             check_is_fitted(self)
@@ -78,8 +77,7 @@ def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
                 )
             warn(f"X becomes an array of numpy: {_ADVICE}.")
         for argument, value in bound.arguments.items():
-            if argument != "self":
-                bound.arguments[argument] = to_numpy(value)
+            bound.arguments[argument] = to_numpy(value)
         # a fit makes its runs there; another result is moved to where the model is
         if not is_fit:
             home = Device.of(fitted) if is_dispatched else None

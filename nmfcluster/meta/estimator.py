@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -431,7 +432,7 @@ class NMFMetaCluster(Programs):
         objective = make_objective(
             X, self.loss, self.sparsity, self.penalty, fixed, all_fixed
         )
-        if fixed is not None and all_fixed:
+        if all_fixed:
             names = getattr(self, "feature_names_in_", None)
             objective = drop_unexplained(objective, fixed, names)
         # a feature that was not measured needs components that are known
@@ -536,7 +537,7 @@ def find_optima(objective, solver, config: SolverConfig, starts) -> list[Solutio
     losses = [solution.loss for solution in solutions]
     rises = np.diff(losses, prepend=-np.inf)
     is_new = rises > _SAME_OPTIMUM * objective.constant
-    return [solution for solution, new in zip(solutions, is_new, strict=True) if new]
+    return list(compress(solutions, is_new))
 
 
 def cluster_runs(way: str, runs: Runs, config: SolverConfig) -> list[Metaclusters]:

@@ -110,8 +110,9 @@ def metacluster(
     if not max(sizes) <= n_clusters <= sum(sizes):
         allowed = f"from {max(sizes)}, the most of one table, to {sum(sizes)}, the programs of all"
         raise ValueError(f"n_clusters must be {allowed}; got {n_clusters}.")
-    tables_of = np.arange(len(tables)) if sources is None else as_label_vector(sources)
-    known, source = read_groups(tables_of, "sources", len(tables), "table")
+    if sources is None:
+        sources = np.arange(len(tables))
+    known, source = read_groups(sources, "sources", len(tables), "table")
     # similarity of programs over the features that both have
     H = np.concatenate(tables)
     seen = ~np.isnan(H)
@@ -147,21 +148,21 @@ def _read_programs(components):
         )
     if not len(components):
         raise ValueError("components must hold a table at least, it is empty.")
-    names = [f"components[{i}]" for i in range(len(components))]
-    features_of = [sample_names(column_names(table)) for table in components]
+    names = []
+    features_of = []
     tables = []
-    for table, name in zip(components, names, strict=True):
+    for i, table in enumerate(components):
+        names.append(f"components[{i}]")
+        features_of.append(sample_names(column_names(table)))
         read = read_matrix(
             table,
-            name,
+            names[i],
             ensure_all_finite="allow-nan",
             ensure_non_negative=True,
             dtype=np.float64,
         )
         tables.append(as_dense(read))
-    unnamed = [
-        name for name, own in zip(names, features_of, strict=True) if own is None
-    ]
+    unnamed = [names[i] for i, own in enumerate(features_of) if own is None]
     if len(unnamed) == len(names):
         for table, name in zip(tables, names, strict=True):
             check_shape(table, name, tables[0].shape[1])

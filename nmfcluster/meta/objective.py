@@ -130,4 +130,4 @@ def read_components(components, name: str, columns, dtype):
     )
     if not read.any(axis=1).all():
         raise ValueError(f"{name} must each hold an entry above 0.")
-    return np.asarray(read)
+    return read

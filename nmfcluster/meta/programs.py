@@ -111,7 +111,7 @@ class Programs(BiclusterMixin, NMFClusterer):
         if values.shape != shape:
             raise ValueError(f"values must be of shape {shape}, got {values.shape}.")
         order = np.argsort(-values, axis=1, kind="stable")[:, : int(n_features)]
-        names = getattr(self, "_column_names_", None)
+        names = self._column_names_
         names = np.arange(shape[1]) if names is None else np.asarray(names)
         return names[order], np.take_along_axis(values, order, axis=1)
 
@@ -215,15 +215,12 @@ class Programs(BiclusterMixin, NMFClusterer):
             fixed_components=H, n_clusters=len(A), base_n_clusters=None, sparsity=0.0
         )
         other.fit(X)
-        for name in _OF_RUNS:
-            if hasattr(self, name):
-                setattr(other, name, getattr(self, name))
-        # a sum recurs as the surest of its parts
-        for name in _OF_CLUSTERS:
-            if hasattr(self, name):
-                values = getattr(self, name)
-                surest = (values[..., None, :] * A).max(axis=-1)
-                setattr(other, name, surest.astype(values.dtype))
+        for name, value in vars(self).items():
+            if name in _OF_RUNS:
+                setattr(other, name, value)
+            elif name in _OF_CLUSTERS:  # a sum recurs as the surest of its parts
+                surest = (value[..., None, :] * A).max(axis=-1)
+                setattr(other, name, surest.astype(value.dtype))
         other.correspondence_ = self.correspondence_ @ A.T
         other.confidence_ = confidence(self.partitions_, other.labels_)
         return other
@@ -261,10 +258,8 @@ class Programs(BiclusterMixin, NMFClusterer):
         check_is_fitted(self)
         pd = import_module("pandas")  # here, as it is needed for nothing else
         clusters = self.get_feature_names_out()
-        rows = getattr(self, "_row_names_", None)
-        columns = getattr(self, "_column_names_", None)
-        usages = pd.DataFrame(self.factor_, index=rows, columns=clusters)
-        programs = pd.DataFrame(self.components_, index=clusters, columns=columns)
+        usages = pd.DataFrame(self.factor_, self._row_names_, clusters)
+        programs = pd.DataFrame(self.components_, clusters, self._column_names_)
         return usages, programs
 
     def feature_profiles(self, X: Any) -> np.ndarray:
@@ -299,7 +294,7 @@ class Programs(BiclusterMixin, NMFClusterer):
         array([3., 1., 2., 0., 0., 0.])
         """
         X, M = self._with_memberships(X)
-        return nnls_rows(np.asarray(X.T @ M), M.T @ M).T
+        return nnls_rows(X.T @ M, M.T @ M).T
 
     def feature_scores(self, X: Any) -> np.ndarray:
         """Return how much every column rises with the membership in a cluster, in deviations.
@@ -345,7 +340,7 @@ class Programs(BiclusterMixin, NMFClusterer):
         usable = deviations > 1e-9 * np.maximum(means, np.finfo(float).tiny)
         # as memberships sum to 1 an eigenvalue is 0, but for rounding: 1e-9 of the largest is none
         inverse = np.linalg.pinv(Z.T @ Z / n, rcond=1e-9, hermitian=True)
-        slopes = inverse @ np.asarray((X.T @ Z).T) / n
+        slopes = inverse @ (X.T @ Z).T / n
         return np.divide(slopes, deviations, out=np.zeros_like(slopes), where=usable)
 
     def _with_memberships(self, X):

@@ -17,7 +17,7 @@ from nmfcluster._utils.sampling import poisson_counts
 from nmfcluster._utils.storage import max_abs
 from nmfcluster._utils.validation import warn
 from nmfcluster.meta.objective import Objective
-from nmfcluster.meta.squares import BaseObjective, MatrixObjective, unit_rows
+from nmfcluster.meta.squares import MatrixObjective, unit_rows
 from nmfcluster.partitions.base_runs import range_of_clusters
 
 # Entries of X up to which runs on data of their own share updates.
@@ -66,7 +66,6 @@ class SideBySide:
     objectives : sequence of MatrixObjective or Divergence
     """
 
-    warm_start = BaseObjective.warm_start
     loss = MatrixObjective.loss
     row_column_factors = _of_every_start("row_column_factors")
     imputed_entries = _of_every_start("imputed_entries")
@@ -77,7 +76,9 @@ class SideBySide:
     def __init__(self, objectives) -> None:
         first = objectives[0]
         self.objectives = objectives
+        self.degree = first.degree
         self.n_fixed = first.n_fixed
+        self.n_first_updates = first.n_first_updates
         self.solver = first.solver
         self.positive_start = first.positive_start  # the same for all
 
@@ -343,16 +344,12 @@ def draw_starts(
     # Seeds of starts and of their data alternate: the first runs are the same however many
     # there are.
     n_seeds = 1 if resample is None else 2
-    seeds = draw_seeds(rng, len(sizes) * n_seeds)
+    seeds = np.reshape(draw_seeds(rng, len(sizes) * n_seeds), (-1, n_seeds)).tolist()
     mean = 2 * float(np.sqrt(X.mean(dtype=np.float64)))
-    starts = []
-    for i, size in enumerate(sizes.tolist()):
-        own = seeds[i * n_seeds : (i + 1) * n_seeds]
-        start = RandomStart(
-            X.shape, mean, X.dtype, size, own[0], own[-1], resample, n_fixed
-        )
-        starts.append(start)
-    return starts
+    return [
+        RandomStart(X.shape, mean, X.dtype, size, own[0], own[-1], resample, n_fixed)
+        for size, own in zip(sizes.tolist(), seeds, strict=True)
+    ]
 
 
 def run_many(

@@ -299,8 +299,9 @@ class RunsObjective:
     @cached_property
     def constant(self) -> float:
         """Loss of the zero factors."""
-        rows = np.einsum("ij,ij->i", self.W, self.W, dtype=np.float64)
-        columns = np.einsum("ij,ij->i", self.H, self.H, dtype=np.float64)
+        rows, columns = [
+            np.einsum("ij,ij->i", F, F, dtype=np.float64) for F in (self.W, self.H)
+        ]
         return float(rows @ columns) / 2
 
 

@@ -11,7 +11,8 @@ from sklearn.decomposition import NMF
 
 from nmfcluster._utils import sparse_products
 from nmfcluster.meta import divergence
-from nmfcluster.meta.divergence import Divergence, em, joint_em
+from nmfcluster.meta.divergence import Divergence, joint_em
+from nmfcluster.meta.squares import from_standardised
 
 stored = pytest.mark.parametrize(
     "kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"]
@@ -76,7 +77,7 @@ def test_the_loss_never_rises_and_is_that_of_the_factors(kind, seed):
     X = counts(rng, mean=rng.choice([0.2, 2.0, 200.0]))
     before = np.inf
     for step, ((W, H), losses) in enumerate(
-        em(Divergence(kind(X)), begin(rng, 2, 4, 13, 17))
+        from_standardised(Divergence(kind(X)), begin(rng, 2, 4, 13, 17))
     ):
         assert (losses <= before * (1 + 1e-12)).all()
         before = losses
@@ -117,7 +118,9 @@ def test_updates_are_lower_than_two_steps_of_em():
 def test_it_ends_where_the_conditions_of_a_minimum_hold(kind):
     rng = np.random.default_rng(2)
     X = counts(rng, 15, 20, mean=10.0)
-    (W, H), _ = ends(em(Divergence(kind(X)), begin(rng, 1, 3, 15, 20)), 600)
+    (W, H), _ = ends(
+        from_standardised(Divergence(kind(X)), begin(rng, 1, 3, 15, 20)), 600
+    )
     W, H = W[0], H[0]
     Q = X / (W @ H)
     of_rows, of_columns = 1 - Q @ H.T, W.sum(axis=0)[:, None] - W.T @ Q
@@ -141,7 +144,7 @@ def test_it_ends_no_higher_than_many_updates_of_scikit_learn():
             tol=0,
         )
         model.fit(X, W=np.ascontiguousarray(F[0, :, :40].T), H=F[0, :, 40:].copy())
-        _, loss = ends(em(Divergence(X), F), 300)
+        _, loss = ends(from_standardised(Divergence(X), F), 300)
         assert loss[0] <= model.reconstruction_err_**2 / 2 * 1.02, seed
 
 
@@ -149,7 +152,7 @@ def test_zeros_of_a_warm_start_are_left_again():
     """Least squares end at 0 in places where the best product is not."""
     rng = np.random.default_rng(3)
     objective = Divergence(counts(rng))
-    (W, H), _ = next(em(objective, begin(rng, 1, 5, 13, 17)))
+    (W, H), _ = next(from_standardised(objective, begin(rng, 1, 5, 13, 17)))
     assert W.min() > 0
     assert H.min() > 0
 
@@ -161,12 +164,12 @@ def test_rows_and_columns_of_zeros_get_zeros_and_trouble_no_other(kind):
     F = begin(rng, 1, 3, 15, 19)
     wide = np.zeros((15, 19))
     wide[1:14, 1:18] = X
-    (W, H), loss = ends(em(Divergence(kind(wide)), F), 100)
+    (W, H), loss = ends(from_standardised(Divergence(kind(wide)), F), 100)
     assert np.isfinite(loss).all()
     assert not W[0][[0, 14]].any()
     assert not H[0][:, [0, 18]].any()
     inner = np.concatenate([F[..., 1:14], F[..., 16:33]], axis=2)
-    alone = ends(em(Divergence(kind(X)), inner), 100)[1]
+    alone = ends(from_standardised(Divergence(kind(X)), inner), 100)[1]
     assert_allclose(loss, alone, rtol=0.05)
 
 
@@ -175,21 +178,23 @@ def test_single_precision_ends_as_low(kind):
     rng = np.random.default_rng(5)
     X, F = counts(rng, 40, 50), begin(rng, 1, 3, 40, 50)
     single = Divergence(kind(X)).for_runs()
-    (W, H), loss = ends(em(single, F.astype(np.float32)), 100)
+    (W, H), loss = ends(from_standardised(single, F.astype(np.float32)), 100)
     assert W.dtype == H.dtype == np.float32
-    assert_allclose(loss, ends(em(Divergence(kind(X)), F), 100)[1], rtol=1e-3)
+    assert_allclose(
+        loss, ends(from_standardised(Divergence(kind(X)), F), 100)[1], rtol=1e-3
+    )
     assert single.for_runs().X is single.X
 
 
 def test_starts_that_leave_a_batch_change_no_other():
     rng = np.random.default_rng(6)
     X, F = counts(rng), begin(rng, 3, 3, 13, 17)
-    steps = em(Divergence(X), F)
+    steps = from_standardised(Divergence(X), F)
     next(steps)
     for _ in range(3):
         next(steps)
     (W, _), _ = steps.send(np.array([True, False, True]))
-    alone = ends(em(Divergence(X), F[2:]), 4)[0][0]
+    alone = ends(from_standardised(Divergence(X), F[2:]), 4)[0][0]
     assert_allclose(W[1], alone[0], rtol=1e-9)
 
 

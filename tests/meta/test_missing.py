@@ -13,9 +13,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nmfcluster import NMFMetaCluster
 from nmfcluster._utils import sparse_products
 from nmfcluster.datasets import make_programs
-from nmfcluster.meta.divergence import Divergence, em
+from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.solvers import hals
-from nmfcluster.meta.squares import MatrixObjective
+from nmfcluster.meta.squares import MatrixObjective, from_standardised
 from nmfcluster.metrics import match_components
 
 stored = pytest.mark.parametrize(
@@ -44,7 +44,10 @@ def half_of_squares(X, Y):
 @stored
 @pytest.mark.parametrize(
     ("objective", "solver", "formula"),
-    [(MatrixObjective, hals, half_of_squares), (Divergence, em, kullback_leibler)],
+    [
+        (MatrixObjective, hals, half_of_squares),
+        (Divergence, from_standardised, kullback_leibler),
+    ],
     ids=["squares", "divergence"],
 )
 @settings(max_examples=4)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from nmfcluster.meta import usages
-from nmfcluster.meta.usages import poisson_rows
+from nmfcluster.meta import divergence
+from nmfcluster.meta.divergence import poisson_rows
 
 stored = pytest.mark.parametrize(
     "kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"]
@@ -72,7 +72,7 @@ def test_a_row_does_not_depend_on_those_beside_it(kind):
     X, H = problem(np.random.default_rng(1), n=30)
     whole = poisson_rows(kind(X), H)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(usages, "_BLOCK_ENTRIES", 60)
+        patch.setattr(divergence, "_ROW_ENTRIES", 60)
         assert_allclose(poisson_rows(kind(X), H), whole, rtol=1e-6, atol=1e-9)
     assert_allclose(poisson_rows(kind(X[7:8]), H)[0], whole[7], rtol=1e-6, atol=1e-9)
 
@@ -81,10 +81,10 @@ def test_columns_that_a_block_does_not_use_are_left_out():
     X, H = problem(np.random.default_rng(1), n=30)
     X[:15, ::2] = X[15:, 1::2] = 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(usages, "_BLOCK_ENTRIES", 15 * 4**2)  # half of the rows
-        widths, solve = [], usages.solve_poisson_rows
+        patch.setattr(divergence, "_ROW_ENTRIES", 15 * 4**2)  # half of the rows
+        widths, solve = [], divergence.solve_poisson_rows
         patch.setattr(
-            usages,
+            divergence,
             "solve_poisson_rows",
             lambda rows: widths.append(rows.X.shape[1]) or solve(rows),
         )

@@ -11,15 +11,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nmfcluster import NMFMetaCluster
 from nmfcluster._utils.order import canonical_order
 from nmfcluster.datasets import make_programs
-from nmfcluster.meta.divergence import Divergence, em
+from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.solvers import hals
-from nmfcluster.meta.squares import MatrixObjective
+from nmfcluster.meta.squares import MatrixObjective, from_standardised
 from nmfcluster.metrics import match_components
 
 losses = pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
 objectives = pytest.mark.parametrize(
     ("objective", "solver"),
-    [(MatrixObjective, hals), (Divergence, em)],
+    [(MatrixObjective, hals), (Divergence, from_standardised)],
     ids=["squares", "counts"],
 )
 seeds = st.integers(0, 10**6)
