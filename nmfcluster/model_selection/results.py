@@ -227,9 +227,11 @@ class NumberOfClusters(_Choice):
     def table(self) -> dict[str, np.ndarray]:
         """What is known of every candidate, by the names of columns."""
         names = ("eigengap", "stability", "stability_se", "n_fits", "n_found")
-        votes = list(self.votes.values())
-        n_votes = np.array([votes.count(k) for k in self.candidates])
-        return self._make_table(names, n_votes=n_votes if votes else None)
+        n_votes = None
+        if self.votes:
+            votes = list(self.votes.values())
+            n_votes = np.array([votes.count(k) for k in self.candidates])
+        return self._make_table(names, n_votes=n_votes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
