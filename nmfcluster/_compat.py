@@ -50,7 +50,7 @@ def array_functions(library: str):
         return get_namespace(sys.modules[library].asarray(0.0))[0]
 
 
-def to_host(array, library: str) -> np.ndarray:
+def to_host(array, library: str):
     """Return an array of a library as numpy's, wherever it is."""
     return np.asarray(_convert_to_numpy(array, sys.modules[library]))
 

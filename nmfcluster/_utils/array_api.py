@@ -107,7 +107,7 @@ def to_device(array, there: Device | None):
     return array if there is None or array is None else there.moved(array)
 
 
-def asarray_like(values: np.ndarray, F, dtype=None):
+def asarray_like(values, F, dtype=None):
     """Return values of numpy where F is, in their own type or another."""
     if isinstance(F, np.ndarray):
         return values if dtype is None else values.astype(dtype, copy=False)
@@ -127,7 +127,7 @@ def call_with_out(out, function: Callable[..., Any], *arrays):
     return function(*arrays)
 
 
-def take_starts(F, mask: np.ndarray):
+def take_starts(F, mask):
     """Return F for some of the starts, its first axis."""
     if isinstance(F, np.ndarray):
         return F[mask]
@@ -139,7 +139,7 @@ def contiguous_transpose(F):
     return np.ascontiguousarray(F.T) if isinstance(F, np.ndarray) else F.T
 
 
-def put_starts(F, mask: np.ndarray, values) -> None:
+def put_starts(F, mask, values) -> None:
     """Set F for some of the starts."""
     if isinstance(F, np.ndarray):
         F[mask] = values
@@ -148,13 +148,13 @@ def put_starts(F, mask: np.ndarray, values) -> None:
         F[start, ...] = values[i, ...]
 
 
-def sum_to_numpy(F, axis: int | tuple[int, ...]) -> np.ndarray:
+def sum_to_numpy(F, axis: int | tuple[int, ...]):
     """Return sums over axes, numpy's in float64."""
     xp = namespace(F)
     return np.asarray(to_numpy(xp.sum(F, axis=axis, dtype=xp.float64)))
 
 
-def einsum_inner_products(X, Y) -> np.ndarray:
+def einsum_inner_products(X, Y):
     """Return <X_s, Y_s> for every start s, accumulated in float64.
 
     That of `blocks` shares long arrays out to threads, and sums float64 by BLAS: its last bit is

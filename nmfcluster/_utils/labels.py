@@ -16,7 +16,7 @@ _DECODE_ERRORS = "backslashreplace"  # what becomes of bytes that are not UTF-8
 LABEL_BLOCK_ROWS = 16_384  # rows of a block: a block of a wide table stays in cache
 
 
-def partition_columns(table, name: str) -> list[np.ndarray]:
+def partition_columns(table, name: str):
     """Return the partitions in `table`, one 1-d array each.
 
     Parameters
@@ -62,7 +62,7 @@ def partition_columns(table, name: str) -> list[np.ndarray]:
     return columns
 
 
-def as_label_vector(vector) -> np.ndarray:
+def as_label_vector(vector):
     """Return labels as an array; strings beside numbers or NaN stay what they are."""
     array = np.asarray(to_numpy(vector))
     if array.dtype.kind in "US" and not hasattr(vector, "dtype"):
@@ -70,9 +70,7 @@ def as_label_vector(vector) -> np.ndarray:
     return array
 
 
-def encode_labels(
-    table, name: str, categories: list[np.ndarray] | None = None
-) -> tuple[np.ndarray, list[np.ndarray]]:
+def encode_labels(table, name: str, categories=None):
     """Return the labels of every partition as numbers from 0; -1 stands for "not seen".
 
     A negative number, NaN and None mean that the partition did not see the sample.
@@ -118,7 +116,7 @@ def encode_labels(
     return np.ascontiguousarray(codes.T), all_known
 
 
-def _number_labels(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _number_labels(labels):
     """Return the distinct labels, in order, and the place of each label among them."""
     if labels.dtype == object or labels.max(initial=0) > 4 * len(labels):
         return np.unique(labels, return_inverse=True)
@@ -126,7 +124,7 @@ def _number_labels(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(is_present), (np.cumsum(is_present) - 1)[labels]
 
 
-def clean_labels(column: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+def clean_labels(column, name: str):
     """Return the labels that are there, comparable with each other, and where they are."""
     kind = column.dtype.kind
     if kind == "S":
@@ -189,7 +187,7 @@ def is_missing(value) -> bool:
         return False
 
 
-def label_positions(labels: np.ndarray, known: np.ndarray) -> np.ndarray:
+def label_positions(labels, known):
     """Return where labels are among known ones, in increasing order; -1 if they are not."""
     if not len(known):
         return np.full(len(labels), -1)
@@ -197,18 +195,18 @@ def label_positions(labels: np.ndarray, known: np.ndarray) -> np.ndarray:
     return np.where(known[positions] == labels, positions, -1)
 
 
-def to_smallest_int(labels: np.ndarray) -> np.ndarray:
+def to_smallest_int(labels):
     """Return labels in the smallest signed type that holds them, and -1."""
     lowest = min(int(labels.min(initial=0)), -int(labels.max(initial=0)) - 1)
     return labels.astype(np.min_scalar_type(lowest), copy=False)
 
 
-def cluster_counts(codes: np.ndarray) -> np.ndarray:
+def cluster_counts(codes):
     """Return the number of clusters of every partition of an encoded table, (n_partitions,)."""
     return codes.max(axis=0, initial=-1) + 1
 
 
-def indicator(codes: np.ndarray, n_clusters: np.ndarray) -> sp.csr_array:
+def indicator(codes, n_clusters) -> sp.csr_array:
     """Return Z, (n_samples, sum(n_clusters)): 1 where a sample is in a cluster of a partition.
 
     Parameters
@@ -229,13 +227,13 @@ def indicator(codes: np.ndarray, n_clusters: np.ndarray) -> sp.csr_array:
     return sp.csr_array((np.ones(len(columns)), columns, ends), shape=shape)
 
 
-def _offsets(sizes: np.ndarray) -> np.ndarray:
+def _offsets(sizes):
     """Return where groups of some sizes begin in a sequence, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def tuple_indicator(
-    codes: np.ndarray, n_clusters: np.ndarray, rows: np.ndarray | None, most: int | None
+    codes, n_clusters, rows, most: int | None
 ) -> tuple[sp.csr_array, sp.csr_array]:
     """Factor the indicator of all clusters through the label tuples that occur.
 
@@ -289,10 +287,10 @@ def tuple_indicator(
 
 
 def _clusters_of_tuples(
-    occurring: np.ndarray,
-    groups: list[np.ndarray],
-    bases: np.ndarray,
-    n_symbols: np.ndarray,
+    occurring,
+    groups,
+    bases,
+    n_symbols,
 ) -> sp.csr_array:
     """Return the indicator of the clusters that every tuple stands for, by its number."""
     offsets = _offsets(n_symbols - 1)
@@ -314,7 +312,7 @@ def _clusters_of_tuples(
     return sp.csr_array((np.ones(len(row)), (row, column)), shape=shape)
 
 
-def _group_partitions(n_symbols: np.ndarray, most: int) -> list[np.ndarray]:
+def _group_partitions(n_symbols, most: int):
     """Return partitions in groups, as long as the tuples of a group are no more than allowed."""
     cuts = []
     n_tuples = 1
@@ -326,15 +324,13 @@ def _group_partitions(n_symbols: np.ndarray, most: int) -> list[np.ndarray]:
     return np.split(np.arange(len(n_symbols)), cuts)
 
 
-def share_of_seen(
-    together: np.ndarray, seen: np.ndarray, never: float = MIN_SEEN_WEIGHT
-) -> np.ndarray:
+def share_of_seen(together, seen, never: float = MIN_SEEN_WEIGHT):
     """Return the shares ``together / seen``; NaN where the weight that was seen is `never`."""
     shares = np.full(together.shape, np.nan)
     return np.divide(together, seen, out=shares, where=seen > never)
 
 
-def adjusted_rand(both, one, other, everything) -> np.ndarray:
+def adjusted_rand(both, one, other, everything):
     r"""Return the adjusted Rand index of two labellings, or of many.
 
     With T the pairs of samples that both hold together, of :math:`T_a` and :math:`T_b` that one
@@ -358,12 +354,12 @@ def adjusted_rand(both, one, other, everything) -> np.ndarray:
     return np.where(most == 0, 1.0, (both - chance) / np.where(most == 0, 1, most))
 
 
-def one_hot(labels: np.ndarray, n_clusters: int, dtype=np.float64) -> np.ndarray:
+def one_hot(labels, n_clusters: int, dtype=np.float64):
     """Return E, dense (n_samples, n_clusters), with E[i, labels[i]] = 1."""
     return np.eye(n_clusters, dtype=dtype)[labels]
 
 
-def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def distinct_rows(codes):
     """Find the distinct rows of a table of integers, without sorting rows.
 
     Rows are compared by a 64-bit key, and every row is then checked against the first of its
@@ -390,7 +386,7 @@ def distinct_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return first, groups.ravel(), counts
 
 
-def hash_label_rows(codes: np.ndarray, seed: int = 0) -> np.ndarray:
+def hash_label_rows(codes, seed: int = 0):
     """Return a number for every row of a table of integers, (n_samples,), uint64."""
     # random odd multipliers: two different rows share a key with a chance of about 2^-63
     rng = np.random.default_rng(seed)

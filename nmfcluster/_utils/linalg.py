@@ -32,7 +32,7 @@ _pool: ContextVar[Executor | None] = ContextVar("pool", default=None)
 
 
 @contextmanager
-def share_blocks(n_jobs: int | None) -> Iterator[None]:
+def share_blocks(n_jobs: int | None):
     """Let `n_jobs` threads share the blocks that the calling thread works on in this context."""
     n_threads = effective_n_jobs(n_jobs)
     if n_threads == 1:
@@ -68,19 +68,17 @@ def map_blocks(work: Callable[[slice], T], n_rows: int) -> Iterator[T]:
     return pool.map(np.errstate(**error_state())(work), blocks)
 
 
-def error_state() -> dict[str, Any]:
+def error_state():
     """Return how numpy handles errors in this thread, which others have to be told."""
     return {"call": np.geterrcall(), **np.geterr()}
 
 
-def sum_blocks(work: Callable[[slice], np.ndarray], n_rows: int) -> np.ndarray:
+def sum_blocks(work: Callable[[slice], np.ndarray], n_rows: int):
     """Return the sum of a function of every block of rows, added in their order."""
     return reduce(np.add, map_blocks(work, n_rows))
 
 
-def fill_blocks(
-    out: np.ndarray, work: Callable[[slice], np.ndarray], axis: int = 0
-) -> np.ndarray:
+def fill_blocks(out, work: Callable[[slice], np.ndarray], axis: int = 0):
     """Fill an array with a function of every block of its rows, along an axis."""
     before = (slice(None),) * axis
 
@@ -93,8 +91,8 @@ def fill_blocks(
 
 def map_rows(
     function: Callable[..., np.ndarray],
-    *arrays: np.ndarray,
-) -> np.ndarray:
+    *arrays,
+):
     """Return a function of arrays that acts on each of their rows alone.
 
     Parameters
@@ -113,7 +111,7 @@ def map_rows(
     return fill_blocks(out, _of_block(function, arrays), axis=1)
 
 
-def sum_rows(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
+def sum_rows(function: Callable[..., np.ndarray], *arrays):
     """Return a function of arrays, of shape (n_starts, n, k), that is a sum over their rows."""
     n_rows = arrays[0].shape[1]
     if n_rows <= BLOCK_ROWS:
@@ -122,25 +120,25 @@ def sum_rows(function: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.nda
 
 
 def _of_block(
-    function: Callable[..., np.ndarray], arrays: tuple[np.ndarray, ...]
+    function: Callable[..., np.ndarray], arrays
 ) -> Callable[[slice], np.ndarray]:
     """Return a function of arrays as one of a block of their rows."""
     return lambda block: function(*[array[:, block] for array in arrays])
 
 
-def gram(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+def gram(X, Y):
     """Return ``X'Y`` of every start, (n_starts, k, k), for X and Y of shape (n_starts, n, k)."""
     return sum_rows(lambda X, Y: X.mT @ Y, X, Y)
 
 
-def inner_products(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+def inner_products(X, Y):
     """Return <X_s, Y_s> for every start s, accumulated in float64."""
     if not isinstance(X, np.ndarray):
         return array_api.einsum_inner_products(X, Y)
     return sum_rows(_inner_products, X, Y)
 
 
-def _inner_products(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+def _inner_products(X, Y):
     """Return what `inner_products` does, of the rows of one block."""
     if X.dtype == np.float64:
         return np.array(list(map(np.vdot, X, Y)))
@@ -148,12 +146,12 @@ def _inner_products(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return np.array([np.einsum("ij,ij->", x, y, dtype=np.float64) for x, y in pairs])
 
 
-def matmul_rows(X: np.ndarray, M: np.ndarray) -> np.ndarray:
+def matmul_rows(X, M):
     """Return the rows of every start, X of shape (n_starts, n, k), times its (k, k) matrix."""
     return map_rows(lambda rows: rows @ M, X)
 
 
-def scale_rows(X: np.ndarray, values: np.ndarray) -> np.ndarray:
+def scale_rows(X, values):
     """Multiply X, (n_starts, n, k), in place by a number of every start, (n_starts, 1, 1)."""
 
     def scale(block: slice) -> None:
@@ -163,14 +161,14 @@ def scale_rows(X: np.ndarray, values: np.ndarray) -> np.ndarray:
     return X
 
 
-def extrapolate(start: np.ndarray, end: np.ndarray, share: np.ndarray) -> np.ndarray:
+def extrapolate(start, end, share):
     """Return the end of a step, moved on by a share of the step: end + share (end - start).
 
     Arrays are of shape (n_starts, n, k), shares of shape (n_starts, 1, 1). It is one pass over
     large arrays, as in the next two functions, and no array is held for a part of the sum.
     """
 
-    def move(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    def move(start, end):
         step = end - start
         step *= share
         step += end
@@ -179,12 +177,10 @@ def extrapolate(start: np.ndarray, end: np.ndarray, share: np.ndarray) -> np.nda
     return map_rows(move, start, end)
 
 
-def rectified_sum(
-    a: np.ndarray, X: np.ndarray, b: np.ndarray, Y: np.ndarray
-) -> np.ndarray:
+def rectified_sum(a, X, b, Y):
     """Return the positive part of a X + b Y, for numbers a and b of every start."""
 
-    def add(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    def add(X, Y):
         V = X * a
         V += b * Y
         return np.maximum(V, 0, out=V)
@@ -192,12 +188,10 @@ def rectified_sum(
     return map_rows(add, X, Y)
 
 
-def products_of_step(
-    start: np.ndarray, end: np.ndarray, slope: np.ndarray
-) -> np.ndarray:
+def products_of_step(start, end, slope):
     """Return <D, D>, <start, D> and <slope, D> of every start, (3, n_starts), D = end - start."""
 
-    def products(start: np.ndarray, end: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    def products(start, end, slope):
         D = end - start
         return np.stack([_inner_products(A, D) for A in (D, start, slope)])
 
@@ -223,22 +217,20 @@ class RowBlocks:
     def __reduce__(self) -> tuple[type[RowBlocks], tuple[Any]]:
         return RowBlocks, (self._array,)  # parts are pickled as copies
 
-    def product(self, H: np.ndarray) -> np.ndarray:
+    def product(self, H):
         """Return the product with H of shape (m, k), sparse with a sparse H."""
         if len(self._parts) == 1 or is_sparse(H):
             return self._array @ H
         out = np.empty((self.n_rows, H.shape[1]), dtype=H.dtype)
         return fill_blocks(out, lambda block: self._parts[block.start] @ H)
 
-    def transposed_product(
-        self, H: np.ndarray, scale: np.ndarray | None = None
-    ) -> np.ndarray:
+    def transposed_product(self, H, scale=None):
         """Return the product of the transpose with H of shape (n, k), its rows scaled or not."""
         is_split = len(self._parts) > 1
         if is_split and self._wide_transpose is not None:
             return self._wide_transpose.product(H if scale is None else scale * H)
 
-        def multiply(block: slice) -> np.ndarray:
+        def multiply(block: slice):
             rows = H[block] if scale is None else scale[block] * H[block]
             return self._transposes[block.start] @ rows
 
@@ -300,7 +292,7 @@ def coordinate_descent(
             _sweep(F_part, rows, column_by_column)
 
 
-def _scale_to_unit_diagonal(N, G) -> tuple[Any, Any]:
+def _scale_to_unit_diagonal(N, G):
     """Return N and G with rows over the diagonal of G, which becomes 0.
 
     Where it was 0 it becomes -1, and the rest of the row 0: a sweep leaves such a row as it is.
@@ -314,13 +306,13 @@ def _scale_to_unit_diagonal(N, G) -> tuple[Any, Any]:
     return N * inverse, xp.where(on_diagonal, new_diagonal, G * inverse)
 
 
-def _rows(F, N, G, n_fixed: int = 0) -> list[tuple[Any, Any, Any]]:
+def _rows(F, N, G, n_fixed: int = 0):
     """Return views of the rows of all starts that a sweep sets one after the other."""
     rows = [slice(c, c + 1) for c in range(n_fixed, F.shape[1])]
     return [(F[:, row, :], N[:, row, :], G[:, row, :]) for row in rows]
 
 
-def _sweep(F, rows: list[tuple[Any, Any, Any]], column_by_column: bool = False) -> None:
+def _sweep(F, rows, column_by_column: bool = False) -> None:
     """Set every row of F to its best value, given all others."""
     xp = namespace(F)
     for f, n, g in rows:
@@ -332,9 +324,7 @@ def _sweep(F, rows: list[tuple[Any, Any, Any]], column_by_column: bool = False) 
             f[...] = xp.clip(n - new, min=0)
 
 
-def approximate_nnls_rows(
-    B: np.ndarray, G: np.ndarray, max_sweeps: int = 100, resolution: float = 1e-6
-) -> np.ndarray:
+def approximate_nnls_rows(B, G, max_sweeps: int = 100, resolution: float = 1e-6):
     """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h`` for every row b of B.
 
     With ``B = A[new, :] @ H`` and ``G = H'H`` these are the factor rows of new samples for a
@@ -368,7 +358,7 @@ def approximate_nnls_rows(
     return H
 
 
-def nnls_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
+def nnls_rows(B, G):
     """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h``, to rounding.
 
     Block principal pivoting [1]_: some entries of a row are taken to be above 0 and solved for;
@@ -401,7 +391,7 @@ def nnls_rows(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     return H
 
 
-def _pivot(B: np.ndarray, G: np.ndarray) -> np.ndarray:
+def _pivot(B, G):
     """Return the rows of `nnls_rows` for G of unit diagonal, in float64."""
     n, k = B.shape
     H = np.empty((n, k))
@@ -437,7 +427,7 @@ def _pivot(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     return H
 
 
-def _active_set(B: np.ndarray, G: np.ndarray) -> np.ndarray:
+def _active_set(B, G):
     """Return the rows of `_pivot` by an active set method, which changes one entry at a time.
 
     It is needed where columns are nearly equal: exchanges of many entries then go in circles.
@@ -453,7 +443,7 @@ def _active_set(B: np.ndarray, G: np.ndarray) -> np.ndarray:
     return np.array([nnls(A, y, maxiter=100 * len(G))[0] for y in targets])
 
 
-def _solve_free(B: np.ndarray, G: np.ndarray, free: np.ndarray) -> np.ndarray:
+def _solve_free(B, G, free):
     """Return the rows that solve ``Gh = b`` in the free entries; the others are 0."""
     system = np.where(free[:, :, None] & free[:, None, :], G, 0)
     np.einsum("ncc->nc", system)[~free] = 1

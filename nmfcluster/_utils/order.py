@@ -5,10 +5,8 @@ by keys of 64 bits. Two different ones share a key with a chance of 2^-64, and a
 they come: of a million samples that happens once in thirty million tables.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +22,7 @@ from nmfcluster._utils.storage import (
 _HASHED_ENTRIES = 2**15
 
 
-def _mix(keys: np.ndarray) -> np.ndarray:
+def _mix(keys):
     """Scramble numbers of 64 bits, in place: the last step of the generator SplitMix64."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         keys ^= keys >> np.uint64(shift)
@@ -33,21 +31,21 @@ def _mix(keys: np.ndarray) -> np.ndarray:
     return keys
 
 
-def _canonical_bits(values: np.ndarray) -> np.ndarray:
+def _canonical_bits(values):
     """Return a copy of numbers as the bits of float64, the same for every NaN, and for 0 and -0."""
     numbers = values.astype(np.float64) + 0.0
     numbers[np.isnan(numbers)] = np.nan
     return numbers.view(np.uint64)
 
 
-def _hash_entries(values: np.ndarray, column_keys: np.ndarray) -> np.ndarray:
+def _hash_entries(values, column_keys):
     """Return a key of every entry, 0 where it is 0."""
     keys = _mix(_canonical_bits(values) ^ column_keys)
     keys[values == 0] = 0
     return keys
 
 
-def _sum_hashes(X, column_keys: np.ndarray) -> np.ndarray:
+def _sum_hashes(X, column_keys):
     """Return a key of every row: the sum of those of its nonzero entries, modulo 2^64."""
     n = X.shape[0]
     keys = np.empty(n, dtype=np.uint64)
@@ -64,7 +62,7 @@ def _sum_hashes(X, column_keys: np.ndarray) -> np.ndarray:
     return keys
 
 
-def hash_rows(X) -> np.ndarray:
+def hash_rows(X):
     """Return a key of every row, which depends on the numbers it holds and their columns.
 
     It is the same for dense and sparse matrices of these numbers, in float32 and float64.
@@ -81,7 +79,7 @@ def hash_rows(X) -> np.ndarray:
     return _sum_hashes(X, _mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64)))
 
 
-def refine_hashes(keys: np.ndarray, matrices: Sequence[Any]) -> np.ndarray:
+def refine_hashes(keys, matrices):
     """Return keys that also depend on the entries of samples in symmetric matrices.
 
     Two samples keep one key where their entries are the same in some order, and so are the entries
@@ -135,7 +133,7 @@ class CanonicalOrder:
     first: np.ndarray
 
     @cached_property
-    def ranks(self) -> np.ndarray:
+    def ranks(self):
         """Place of every sample in canonical order.
 
         Results in canonical order are ``results[ranks]`` in the user's.
@@ -145,7 +143,7 @@ class CanonicalOrder:
         return ranks
 
     @cached_property
-    def first_ranks(self) -> np.ndarray:
+    def first_ranks(self):
         """Place of the result of every sample, (n,), among those in canonical order.
 
         Equal samples have that of the first of them.
@@ -153,29 +151,29 @@ class CanonicalOrder:
         return self.first[self.ranks]
 
     @cached_property
-    def distinct(self) -> np.ndarray:
+    def distinct(self):
         """Samples of which no two are equal, and which all others equal; in canonical order."""
         return self.samples[self._firsts]
 
     @cached_property
-    def counts(self) -> np.ndarray:
+    def counts(self):
         """Number of samples that are equal to each of the distinct ones."""
         return np.bincount(self._groups)
 
     @cached_property
-    def distinct_inverse(self) -> np.ndarray:
+    def distinct_inverse(self):
         """Which of the distinct ones every sample equals, (n,), in the user's order."""
         return self._groups[self.ranks]
 
     @cached_property
-    def _firsts(self) -> np.ndarray:
+    def _firsts(self):
         return np.unique(self.first)
 
     @cached_property
-    def _groups(self) -> np.ndarray:
+    def _groups(self):
         return np.searchsorted(self._firsts, self.first)
 
-    def largest(self, values: np.ndarray) -> np.ndarray:
+    def largest(self, values):
         """Return the largest of the values, in canonical order, that equal samples have."""
         if len(self._firsts) == len(values):
             return values
@@ -190,9 +188,9 @@ class CanonicalOrder:
 
 def canonical_order(
     *tables,
-    similarities: Sequence[Any] = (),
-    links: Sequence[Any] = (),
-    weights: np.ndarray | None = None,
+    similarities=(),
+    links=(),
+    weights=None,
 ) -> CanonicalOrder:
     """Return the order of samples by their rows in data matrices, or by how they are related.
 
@@ -246,9 +244,7 @@ def canonical_order(
     return CanonicalOrder(order[by_place], first[group])
 
 
-def _sort_arrays(
-    arrays: Sequence[Any], off_diagonal: bool
-) -> tuple[Sequence[Any], list[np.ndarray]]:
+def _sort_arrays(arrays, off_diagonal: bool):
     """Return arrays in an order of their own, and the extremes of the rows of the first.
 
     They are sorted by their largest entry and their smallest; where these are the same, as those of
@@ -270,11 +266,11 @@ def _sort_arrays(
     return arrays, _extremes(arrays[0], off_diagonal)
 
 
-def _fixed_permutation(n: int) -> np.ndarray:
+def _fixed_permutation(n: int):
     return np.random.default_rng(0).permutation(n)
 
 
-def _extremes(array, off_diagonal: bool) -> list[np.ndarray]:
+def _extremes(array, off_diagonal: bool):
     """Return the largest and the smallest entry of every row; 0 where that is NaN.
 
     Off the diagonal of a similarity, on which most have 0 or 1, zeros do not count, and of two

@@ -7,7 +7,7 @@ import concurrent.futures
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import contextmanager
 from threading import Lock, get_ident, local
 from typing import Any
@@ -49,7 +49,7 @@ _limits = _Limits()
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread():
     """Let BLAS use one thread as long as anyone in this process is in this context.
 
     The last bits of a sum depend on how many threads share it.
@@ -68,7 +68,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def one_thread():
     """Let BLAS and OpenMP use one thread; OpenMP is limited for the calling thread alone."""
     before = _limits.n_modules
     n_modules = len(sys.modules)
@@ -144,11 +144,11 @@ def uses_cluster() -> bool:
 
 def run_calls(
     function: Callable[..., Any],
-    common: Sequence[Any],
-    calls: Sequence[tuple[Any, ...]],
+    common,
+    calls,
     n_jobs: int | None,
     each: ProgressCallback | None = None,
-) -> list[Any]:
+):
     """Return ``function(*common, *call)`` for every call, in their order.
 
     joblib says where they run. A cluster of Dask is sent `common` once. joblib would send it with
@@ -244,7 +244,7 @@ class Parcel:
         return len(self._head) + sum(array.nbytes for array in self._bytes)
 
 
-def _unpack(head: bytes, *arrays: np.ndarray) -> Parcel:
+def _unpack(head: bytes, *arrays) -> Parcel:
     parcel = Parcel.__new__(Parcel)  # not packed again, though it may be sent on
     parcel._head = head
     parcel._bytes = [_align(array) for array in arrays]
@@ -257,7 +257,7 @@ def _pickle_module():
     return sys.modules["distributed.protocol.pickle"]
 
 
-def _align(array: np.ndarray) -> np.ndarray:
+def _align(array):
     """Return bytes that another array can have for its own, aligned to 16 as numpy aligns them."""
     is_usable = array.flags.writeable and array.ctypes.data % 16 == 0
     return array if is_usable else array.copy()
@@ -266,9 +266,9 @@ def _align(array: np.ndarray) -> np.ndarray:
 def _run_on_dask(
     backend,
     shared: Parcel,
-    calls: Sequence[tuple[Any, ...]],
+    calls,
     is_last: bool = False,
-) -> list[Any]:
+):
     """Return the results of calls on a cluster of Dask, and try again once if it loses workers."""
     try:
         return _submit_calls(backend, shared, calls)
@@ -293,9 +293,7 @@ def _run_on_dask(
     return _run_on_dask(backend, shared, calls, is_last=True)
 
 
-def _submit_calls(
-    backend, shared: Parcel, calls: Sequence[tuple[Any, ...]]
-) -> list[Any]:
+def _submit_calls(backend, shared: Parcel, calls):
     """Make calls through the client of Dask that a backend of joblib has."""
     client = backend.client
     options = backend.submit_kwargs

@@ -20,7 +20,7 @@ _fitted: ContextVar[Any] = ContextVar(
 
 
 @contextmanager
-def reporting(estimator) -> Iterator[None]:
+def reporting(estimator):
     """Report the stages of this context as those of an estimator's fit, and run its callbacks."""
     before = _fitted.set(estimator)
     try:

@@ -3,7 +3,6 @@
 And the overdispersion of counts: by how much they vary more than Poisson numbers.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,12 @@ from nmfcluster._utils.storage import (
 _DRAWN_ENTRIES = 2**20  # entries that are drawn at a time: 8 MiB of counts
 
 
-def draw_positions(size: int, most: int, rng: np.random.Generator) -> np.ndarray:
+def draw_positions(size: int, most: int, rng: np.random.Generator):
     """Return at most so many positions of a table, drawn at random, in order."""
     return np.arange(size) if size <= most else np.sort(rng.permutation(size)[:most])
 
 
-def draw_preferring(
-    wanted: np.ndarray, most: int, rng: np.random.RandomState
-) -> np.ndarray:
+def draw_preferring(wanted, most: int, rng: np.random.RandomState):
     """Return at most so many positions, drawn at random: wanted ones first, up to half of these.
 
     Parameters
@@ -64,9 +61,7 @@ def poisson_counts(X, rng: np.random.Generator):
     return rng.poisson(X).astype(X.dtype)
 
 
-def thin_counts(
-    X, n_parts: int, rng: np.random.Generator, dispersion: float = 0.0
-) -> list[Any]:
+def thin_counts(X, n_parts: int, rng: np.random.Generator, dispersion: float = 0.0):
     r"""Return matrices of counts that sum to X; each has the same share of a count, on average.
 
     Parts of Poisson numbers are independent [1]_. Counts that vary more, as negative binomial
@@ -108,9 +103,7 @@ def thin_counts(
     return [part.reshape(X.shape) for part in parts]
 
 
-def _split_counts(
-    counts: np.ndarray, n_parts: int, rng: np.random.Generator, dispersion: float
-) -> Iterator[np.ndarray]:
+def _split_counts(counts, n_parts: int, rng: np.random.Generator, dispersion: float):
     """Yield parts of counts, one after the other; each takes its share of what is left."""
     # large floats are multiples of a number above 1; so are their parts, which sum to them then
     unit = 1 if counts.dtype.kind in "iu" else np.maximum(np.spacing(counts), 1)
@@ -136,7 +129,7 @@ def count_non_integers(X) -> int:
 _MAX_SIDE = 1000
 
 
-def overdispersion(X, W: np.ndarray, H: np.ndarray, rng: np.random.Generator) -> float:
+def overdispersion(X, W, H, rng: np.random.Generator) -> float:
     r"""Return the :math:`\phi` of counts of variance :math:`\mu + \phi \mu^2`, the mean being WH.
 
     It balances squared residuals against this variance, each entry weighted by
@@ -182,7 +175,7 @@ def overdispersion(X, W: np.ndarray, H: np.ndarray, rng: np.random.Generator) ->
     return phi
 
 
-def _leverage(means: np.ndarray, factor: np.ndarray, scale: float) -> np.ndarray:
+def _leverage(means, factor, scale: float):
     """Return the leverage of entries on the coefficients of their rows, (n, p).
 
     Parameters

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,9 +16,7 @@ _GATHERED_ENTRIES = 2**13  # stored entries whose rows of factors are gathered a
 _BLAS_FROM = 0.02  # share of stored entries from which all of a block is formed faster
 
 
-def iter_products(
-    pattern, W: np.ndarray, H: np.ndarray
-) -> Iterator[tuple[slice, np.ndarray]]:
+def iter_products(pattern, W, H) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield the entries of WH where a CSR matrix stores one, some rows at a time.
 
     Parameters
@@ -61,14 +58,12 @@ def iter_products(
         yield stored, multiply_rows(W, transposed_H, rows, pattern.indices[stored])
 
 
-def multiply_rows(
-    W: np.ndarray, H: np.ndarray, rows: np.ndarray, columns: np.ndarray
-) -> np.ndarray:
+def multiply_rows(W, H, rows, columns):
     """Return entries of ``WH'``, for W and H of shape (n, k) and (p, k), by rows of both."""
     return np.einsum("ek,ek->e", W.take(rows, axis=0), H.take(columns, axis=0))
 
 
-def product_at(pattern, W: np.ndarray, H: np.ndarray):
+def product_at(pattern, W, H):
     """Return the entries of WH where a CSR matrix stores one, as such a matrix."""
     values = namespace(W).empty_like(pattern.data, dtype=W.dtype)
     for stored, products in iter_products(pattern, W, H):
@@ -76,7 +71,7 @@ def product_at(pattern, W: np.ndarray, H: np.ndarray):
     return with_data(pattern, values)
 
 
-def with_data(pattern, values: np.ndarray):
+def with_data(pattern, values):
     """Return a CSR matrix with other values for the stored entries, which may be zeros."""
     if isinstance(pattern, SparseTensor):
         return replace(pattern, data=values)
@@ -97,7 +92,7 @@ def astype(array, dtype):
     return with_data(array, array.data.astype(dtype))
 
 
-def scale_rows_columns(array, rows: np.ndarray, columns: np.ndarray):
+def scale_rows_columns(array, rows, columns):
     """Return an array, or a CSR matrix of the same pattern, times factors of rows and columns."""
     rows = np.asarray(rows, dtype=array.dtype)
     columns = np.asarray(columns, dtype=array.dtype)
@@ -109,7 +104,7 @@ def scale_rows_columns(array, rows: np.ndarray, columns: np.ndarray):
     return with_data(array, values)
 
 
-def center_columns(X) -> tuple[Any, np.ndarray]:
+def center_columns(X):
     """Return a matrix to take products of, and the means of its columns that it still has.
 
     A dense one is centred: products of what is far from 0 would lose digits. A sparse one stays.
@@ -125,13 +120,13 @@ def csr_arrays(value):
     return value.shape, value.indptr, value.indices, value.data
 
 
-def negative_entries(X) -> np.ndarray:
+def negative_entries(X):
     """Return the entries of a table that are below 0, which NaN is not."""
     values = X.data if sp.issparse(X) else X
     return values[values < 0]
 
 
-def split_missing(X) -> tuple[Any, Any]:
+def split_missing(X):
     """Return X with 0 for NaN, and a CSR matrix with a 1 for each; None where there is none.
 
     Parameters

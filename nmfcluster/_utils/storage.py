@@ -4,7 +4,6 @@ And graphs of the objects that are nearest to each other, or most similar.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -89,7 +88,7 @@ def rows_of(array, rows: slice):
     return part
 
 
-def submatrix(array, rows: np.ndarray, columns: np.ndarray | None = None):
+def submatrix(array, rows, columns=None):
     """Return some rows and columns of a matrix, or all columns, in a new matrix of its kind."""
     if not is_sparse(array):
         return array[rows] if columns is None else array[np.ix_(rows, columns)]
@@ -98,7 +97,7 @@ def submatrix(array, rows: np.ndarray, columns: np.ndarray | None = None):
     return part
 
 
-def row_inner_products(a, b) -> np.ndarray:
+def row_inner_products(a, b):
     """Return the inner product of every row of a with the same row of b."""
     if is_sparse(b):  # the order of a sum is that of the entries of the first
         return row_sums(b.multiply(a))
@@ -107,17 +106,17 @@ def row_inner_products(a, b) -> np.ndarray:
     return np.einsum("ij,ij->i", a, b)
 
 
-def scaled_rows(array, factors: np.ndarray):
+def scaled_rows(array, factors):
     """Return the array with every row times its factor; it keeps its type."""
     return _scale(array, factors, (-1, 1))
 
 
-def scaled_columns(array, factors: np.ndarray):
+def scaled_columns(array, factors):
     """Return the array with every column times its factor; it keeps its type."""
     return _scale(array, factors, (1, -1))
 
 
-def _scale(array, factors: np.ndarray, shape: tuple[int, int]):
+def _scale(array, factors, shape: tuple[int, int]):
     factors = np.asarray(factors, dtype=array.dtype).reshape(shape)
     if is_sparse(array):
         return sp.csr_array(array.multiply(factors))
@@ -236,12 +235,12 @@ def looks_like_distances(array) -> bool:
     )
 
 
-def row_sums(array) -> np.ndarray:
+def row_sums(array):
     """Return the sum of every row."""
     return np.asarray(array.sum(axis=1)).ravel()
 
 
-def safe_inverse(values: np.ndarray) -> np.ndarray:
+def safe_inverse(values):
     """Return 1 / values, and 0 where a value is not above 0."""
     return np.divide(1, values, out=np.zeros_like(values), where=values > 0)
 
@@ -251,7 +250,7 @@ def identity(n: int, dtype) -> sp.csr_array:
     return sp.csr_array(sp.eye_array(n, dtype=dtype))
 
 
-def group_indicator(groups: np.ndarray, dtype=np.float64) -> sp.csr_array:
+def group_indicator(groups, dtype=np.float64) -> sp.csr_array:
     """Return E, sparse (n_samples, n_groups), scaled so that E'E = I.
 
     Parameters
@@ -270,12 +269,12 @@ def group_indicator(groups: np.ndarray, dtype=np.float64) -> sp.csr_array:
     return csr_of_equal_rows(values[:, None], groups[:, None], len(sizes))
 
 
-def as_dense(array) -> np.ndarray:
+def as_dense(array):
     """Return a matrix as an array."""
     return array.toarray() if is_sparse(array) else array
 
 
-def fill_unstored(array, value: float) -> np.ndarray:
+def fill_unstored(array, value: float):
     """Return a matrix as an array, with a value where a sparse one stores nothing."""
     if not is_sparse(array):
         return np.asarray(array)
@@ -310,10 +309,10 @@ def match_storage(array, reference):
 
 
 def knn_weights(
-    distances: np.ndarray,
-    nearest: np.ndarray,
-    own: np.ndarray,
-    others: np.ndarray,
+    distances,
+    nearest,
+    own,
+    others,
     farthest: float,
 ) -> sp.csr_array:
     """Return ``exp(-d_ij^2 / (own_i others_j))`` for the neighbours j of every i, sparse.
@@ -339,9 +338,7 @@ def knn_weights(
     return csr_of_equal_rows(weights, nearest, len(others))
 
 
-def csr_of_equal_rows(
-    values: np.ndarray, columns: np.ndarray, n_columns: int
-) -> sp.csr_array:
+def csr_of_equal_rows(values, columns, n_columns: int) -> sp.csr_array:
     """Return the sparse matrix with as many entries in every row, (m, n_columns).
 
     Its indices have 32 bits where they can: scikit-learn takes no others.
@@ -358,13 +355,13 @@ def index_dtype(largest: int):
     return np.int32 if largest < np.iinfo(np.int32).max else np.int64
 
 
-def stored_entries(array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def stored_entries(array):
     """Return the rows, columns and values that a CSR matrix stores, in its order."""
     rows = np.repeat(np.arange(array.shape[0]), np.diff(array.indptr))
     return rows, array.indices, array.data
 
 
-def with_nonzero_data(array, values: np.ndarray) -> sp.csr_array:
+def with_nonzero_data(array, values) -> sp.csr_array:
     """Return a CSR matrix with other values for its stored entries; zeros are dropped."""
     parts = (values, array.indices, array.indptr)
     matrix = sp.csr_array(parts, shape=array.shape, copy=True)
@@ -372,7 +369,7 @@ def with_nonzero_data(array, values: np.ndarray) -> sp.csr_array:
     return matrix
 
 
-def hstack(arrays: list[Any]):
+def hstack(arrays):
     """Return the arrays side by side; all of them dense, or all sparse."""
     if is_sparse(arrays[0]):
         return sp.hstack(arrays, format="csr")
@@ -448,9 +445,7 @@ def as_matrix(value):
 _MIN_SIMILARITY = 1e-12  # relative to the largest entry: less is no similarity
 
 
-def nearest_similarities(
-    rows: np.ndarray, n_neighbors: int, among: Any = slice(None)
-) -> sp.csr_array:
+def nearest_similarities(rows, n_neighbors: int, among=slice(None)) -> sp.csr_array:
     """Return the similarities of every row that are not below the K-th largest, sparse.
 
     Parameters
@@ -475,7 +470,7 @@ def nearest_similarities(
     return sp.csr_array(np.where(is_kept, rows, 0))
 
 
-def vstack(blocks: list[Any]):
+def vstack(blocks):
     """Return blocks of rows as one matrix, CSR if they are sparse."""
     if is_sparse(blocks[0]):
         return sp.csr_array(sp.vstack(blocks, format="csr"))
@@ -487,9 +482,7 @@ def bipartite_graph(array: sp.csr_array) -> sp.csr_array:
     return sp.csr_array(sp.block_array([[None, array], [array.T, None]]))
 
 
-def maximum_spanning_edges(
-    heights: np.ndarray, nearest: np.ndarray
-) -> list[tuple[int, int, float]]:
+def maximum_spanning_edges(heights, nearest) -> list[tuple[int, int, float]]:
     """Return the edges of a tree that joins all that a graph joins, as high as possible.
 
     Parameters

@@ -16,7 +16,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
 
 import joblib
 import numpy as np
@@ -131,7 +130,7 @@ def make_rng(random_state) -> np.random.RandomState:
         ) from error
 
 
-def last_step(estimator) -> tuple[str, Any]:
+def last_step(estimator):
     """Return the estimator at the end of a pipeline, and the prefix that its parameters have."""
     prefix = ""
     while isinstance(estimator, Pipeline):
@@ -193,7 +192,7 @@ def _pairwise_kind(step) -> str | None:
     return "pairs" if has_tags and get_tags(step).input_tags.pairwise else None
 
 
-def axis_positions(key, n: int, noun: str, owner: str) -> np.ndarray:
+def axis_positions(key, n: int, noun: str, owner: str):
     """Return the positions, from 0, that a key names on an axis.
 
     Parameters
@@ -250,7 +249,7 @@ def axis_positions(key, n: int, noun: str, owner: str) -> np.ndarray:
     return everything[named]
 
 
-def normalize_weights(weights, n_partitions: int) -> np.ndarray:
+def normalize_weights(weights, n_partitions: int):
     """Return nonnegative weights of partitions, scaled to sum to 1; equal ones for None."""
     if weights is None:
         return np.full(n_partitions, 1 / n_partitions)
@@ -372,7 +371,7 @@ def check_readable(X, name: str = "X"):
     return array
 
 
-def _check_numbers(array: np.ndarray, name: str) -> None:
+def _check_numbers(array, name: str) -> None:
     """Raise if an array holds anything but real numbers."""
     kind = array.dtype.kind
     if kind in _NUMERIC_KINDS:
@@ -536,9 +535,7 @@ def sample_names(table):
     return None if index is None or _is_default(index) else index
 
 
-def row_order(
-    own, other, name: str, owner: str = "X", noun: str = "sample"
-) -> np.ndarray | None:
+def row_order(own, other, name: str, owner: str = "X", noun: str = "sample"):
     """Return the rows of another table in the order of a table's rows, or None if they are.
 
     Parameters
@@ -611,7 +608,7 @@ def reorder_samples(own, table, name: str):
     return table if order is None else take_samples(table, order)
 
 
-def read_weights(weights, rows, least: int, n_samples: int) -> np.ndarray | None:
+def read_weights(weights, rows, least: int, n_samples: int):
     """Return how much every sample counts, (n_samples,); None if all count alike.
 
     `rows` are the names of the samples, if X is a data frame; `least` of them must count.

@@ -28,9 +28,7 @@ _MAX_DENSE = 3_000
 _BLOCK = 2048  # objects whose similarities are made at a time, which bounds memory
 
 
-def read_objects(
-    estimator, X, similarities, views
-):
+def read_objects(estimator, X, similarities, views):
     """Return the objects of a fit, and the reader of others.
 
     Views are known by their type. Otherwise `X` holds similarities if the `affinity` of the
