@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spanning_tree
 
 from nmfcluster._utils.storage import index_dtype
-from nmfcluster._utils.validation import Seed, check_count, make_rng
+from nmfcluster._utils.validation import check_count, make_rng
 
 _MOST_NAMED = 20  # samples that a message names; more would make it unreadable
 
@@ -100,15 +100,13 @@ def link_all_members(links: Links, group) -> Links:
     inside = one == other
     n_pairs = sizes[one] * np.where(inside, (sizes[one] - 1) / 2, sizes[other])
     # what is known of two groups holds for all pairs of their samples
-    shares = np.bincount(number, links.weights, minlength=len(ends)) / n_pairs
-    hard = np.bincount(number, links.hard, minlength=len(ends)) > 0
+    shares = np.bincount(number, links.weights) / n_pairs
+    hard = np.bincount(number, links.hard) > 0
     pairs, source = copy_pairs(ends, group)
     return make_links(pairs, shares[source], hard[source])
 
 
-def make_links_of_labels(
-    codes, n_pairs: int | None = None, random_state: Seed = None
-) -> tuple[Links, Links]:
+def make_links_of_labels(codes, n_pairs=None, random_state=None) -> tuple[Links, Links]:
     """Return pairs of samples whose class is known, of weight 1: of equal classes, of others.
 
     Parameters
@@ -156,7 +154,7 @@ def make_links_of_groups(codes) -> Links:
     return make_links(members[pairs])
 
 
-def _draw_distinct_numbers(rng: np.random.RandomState, total: int, n_drawn: int):
+def _draw_distinct_numbers(rng, total: int, n_drawn: int):
     """Draw distinct numbers below `total`, all sets of them with the same chance."""
     # a list of all is then short, and draws would often repeat others
     if 3 * n_drawn > total:
@@ -277,14 +275,14 @@ def check_pairs(pairs, n_clusters: int | None) -> str:
 
 def _search_breadth_first(n_nodes: int, edges, roots):
     """Search a graph from roots: the depth of every node, and the node before it."""
-    depth, before, _ = dijkstra(
+    found = dijkstra(
         make_adjacency(n_nodes, edges),
         indices=roots,
         unweighted=True,
         min_only=True,
         return_predecessors=True,
     )
-    return depth, before
+    return found[:2]
 
 
 def _trace_to_root(before, node: int) -> list[int]:

@@ -365,8 +365,7 @@ def read_labels(labels):
     """Return labels as numbers from 0; -1 stands for a label that is not known."""
     column = np.asarray(None)
     with suppress(TypeError, ValueError):
-        if not sp.issparse(labels):
-            column = as_label_vector(labels)
+        column = as_label_vector(labels)
     if column.ndim != 1:
         got = f"shape {column.shape}" if column.ndim else format_value(labels)
         raise ValueError(f"labels must have shape (n_samples,), got {got}.")

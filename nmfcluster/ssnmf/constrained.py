@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
-
 import numpy as np
 
 from nmfcluster._base import membership
@@ -17,7 +14,7 @@ from nmfcluster._utils.validation import (
     sample_names,
     warn,
 )
-from nmfcluster.affinity import Affinity, normalize_similarity
+from nmfcluster.affinity import Affinity
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity import Explicit, Similarity, inner
 from nmfcluster.similarity.balance import warn_of_split
@@ -230,28 +227,6 @@ def constrain(
         wanted=np.bincount(groups, n_links) > 0,
         has_reliable_start=affinity.name == "landmarks",
     )
-
-
-def constrain_part(
-    affinity: Affinity,
-    pairs: PairwiseConstraints,
-    alpha: float,
-    beta: float,
-    samples,
-) -> ConstrainedProblem:
-    """Return the problem of some samples, a mask, as if there were no others.
-
-    Where all rows weighed the same they do again: or else those that were similar to samples that
-    are gone would be worth less than others, and the cut would go through their clusters.
-    """
-    counts = None if affinity.counts is None else affinity.counts[samples]
-    W = affinity.similarity.take(np.flatnonzero(samples))
-    if affinity.is_normalized:
-        # what fails is left as it is: nothing is similar, or what is negative outweighs the rest
-        with suppress(ValueError):
-            W, _ = normalize_similarity(W, counts, affinity.keeps_diagonal)
-    part = replace(affinity, similarity=W, counts=counts)
-    return constrain(part, pairs[samples], alpha, beta, may_be_empty=True)
 
 
 def _scale_links(links, amount: float, groups) -> Similarity | None:

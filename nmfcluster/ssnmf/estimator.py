@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -38,7 +39,6 @@ from nmfcluster.ssnmf.constrained import (
     ConstrainedProblem,
     check_constraints,
     constrain,
-    constrain_part,
     find_rows,
     read_constraints,
     warn_of_sizes,
@@ -78,8 +78,8 @@ class SSNMFClusterer(NMFClusterer):
     with the pairs in A and B, and factorized: :math:`\min_{H \ge 0} \|\tilde A - HH'\|_F^2`, eq. 27
     of [1]_, or :math:`\min_{G, S \ge 0} \|\tilde A - GSG'\|_F^2`, eq. 3 of [2]_ with the signs
     of a similarity. By default must-links of weight 1 or more are *hard*: samples that they join
-    share one row of the factor (eq. 34 of [1]_), so that they cannot be violated. Those of less,
-    and all cannot-links, are weighed.
+    share one row of the factor (eq. 34 of [1]_), so that they cannot be violated. Must-links of
+    smaller weight, and all cannot-links, are weighed against the similarities.
 
     Read more in the :ref:`User Guide <ssnmf>`.
 
@@ -88,66 +88,72 @@ class SSNMFClusterer(NMFClusterer):
     n_clusters : int
         Number of clusters.
     alpha : float, default=0.25
-        Weight of must-link pairs that are soft; hard ones have none. It counts in u, the
-        0.999-quantile of the nonzero entries of W off its diagonal (of 100,000 drawn entries where
-        W is not sparse and has more).
+        Weight of soft must-link pairs; hard ones need none. A larger value satisfies more of them.
+        Its unit is u, the 0.999-quantile of the nonzero entries of W off its diagonal (of 100,000
+        drawn entries if W is not sparse and has more).
     beta : float, default=3.0
-        Weight of cannot-link pairs, in u.
+        Weight of cannot-link pairs, in the unit u. A larger value satisfies more of them.
     hard_must_link : bool or "auto", default="auto"
-        Whether samples joined by must-links, directly or by a chain, are fitted as one. "auto": by
-        those that are hard, see `PairwiseConstraints`: of weight 1 and more, unless others are
-        infinite; but by none if `contradictions` is "warn" or "ignore": pairs may then be wrong,
-        and those that the fit violates are suspicious. True: by all; False: by none.
+        Whether samples that must-links join, directly or by a chain, are fitted as one sample.
+        True applies this to all must-links, False to none. "auto" applies it to hard ones: those of
+        weight 1 or more or, if some weights are infinite, those alone (see `PairwiseConstraints`).
+        If `contradictions` is "warn" or "ignore", "auto" is the same as False: pairs may then be
+        wrong, and those that the fit violates are suspicious.
     propagation : "auto", float or None, default="auto"
-        How far pairs spread to samples near theirs, in (0, 1); None: not at all. W is raised where
-        samples are near pairs that must be together, and not near pairs that cannot, by the
-        exhaustive constraint propagation of [3]_, and normalised unless `normalize` is False.
-        "auto": 0.7 for the "nearest_neighbors" and "landmarks" affinities where there are at least
-        as many must-links as clusters, and None otherwise.
-        W has to be nowhere negative; of more than 3,000 samples, a sparse graph or by way of
-        landmarks. Cannot-links alone never spread: without must-links this changes nothing.
+        How far the effect of a pair spreads to samples near its own, in (0, 1); a larger value
+        spreads it further, and None turns this off. The exhaustive constraint propagation of [3]_
+        raises W for samples that are near must-link pairs and not near cannot-link pairs. W is then
+        normalised unless `normalize` is False. "auto" is 0.7 for the "nearest_neighbors" and
+        "landmarks" affinities if there are at least as many must-links as clusters, and None
+        otherwise. No entry of W may be negative. Above 3,000 samples, W has to be a sparse graph or
+        made by landmarks. Cannot-links alone never spread: without must-links, this parameter
+        changes nothing.
     contradictions : {"raise", "warn", "ignore"}, default="raise"
-        What to do where constraints cannot all be satisfied: a cannot-link between samples that
-        must-links join, or cannot-links that need more clusters. "warn" and "ignore" allow for
-        pairs that are wrong, see `hard_must_link`; with True, must-links win.
+        What to do if the constraints cannot all be satisfied, because a cannot-link is between
+        samples that must-links join, or cannot-links need more clusters. "warn" and "ignore" allow
+        for wrong pairs, see `hard_must_link`; if that is True, must-links win.
     affinity : str or callable, default="auto"
-        How W is made of `X`: "nearest_neighbors", a sparse graph; "landmarks", by way of up to
-        2,000 points, never formed, in O(n); "auto": the former for up to 3,000 dense or 10,000
-        sparse rows that differ, the latter for more; "linear" and "cosine", never formed; "rbf", a
-        dense array; "precomputed": `X` is W, symmetric, dense or sparse, of any sign; or a function
-        of two sets of samples, in whatever order. See `nmfcluster.affinity.make_affinity`.
+        How W is computed from `X`. "nearest_neighbors" is a sparse graph. "landmarks" relates
+        samples by up to 2,000 points, in O(n), and never forms W. "auto" chooses the former for up
+        to 3,000 dense or 10,000 sparse distinct rows, and the latter for more. "linear" and
+        "cosine" never form W. "rbf" is a dense array. With "precomputed", `X` is W: symmetric,
+        dense or sparse, of any sign. A callable is a function of two sets of samples, in any order.
+        See `nmfcluster.affinity.make_affinity`.
     gamma : float, default=None
-        Of the "rbf" affinity; 1 over the median squared distance of two samples by default.
+        Parameter of the "rbf" affinity; by default, 1 over the median squared distance of two
+        samples.
     n_neighbors : int, default=None
-        Of the "nearest_neighbors" affinity, 10 by default, and of fewer than 14 different rows a
-        cluster three quarters of their number, but at least 3; of "landmarks", 5.
+        Number of neighbours of the "nearest_neighbors" affinity. The default is 10, or if there are
+        fewer than 14 distinct rows per cluster, three quarters of the rows per cluster, but at
+        least 3. For the "landmarks" affinity, the number of landmarks of each sample, 5 by default.
     normalize : bool or "auto", default="auto"
-        Whether W is replaced by :math:`D^{-1/2} W D^{-1/2}`, D its row sums: the objective of
-        normalised cut instead of that of kernel k-means, which splits large clusters and merges
-        small ones. "auto": for "nearest_neighbors", and where W is nowhere negative and clusters
-        have 14 rows or more, on average; rows of "landmarks" sum to 1 as they are.
+        Whether W is replaced by :math:`D^{-1/2} W D^{-1/2}`, with D the row sums of W. The
+        objective is then that of normalised cut instead of that of kernel k-means, which splits
+        large clusters and merges small ones. "auto" normalises "nearest_neighbors", and other W
+        without negative entries if clusters have 14 rows or more on average; rows of "landmarks"
+        sum to 1 anyway.
     factorization : {"bi", "tri"}, default="bi"
-        "bi" is HH', by Bregman proximal gradient steps; "tri" is GSG' with any S >= 0, by the rules
-        of [2]_, corrected, in more time. Neither raises the loss. A diagonal S would have the
-        solutions of "bi".
+        "bi" fits HH' by Bregman proximal gradient steps. "tri" fits GSG' with any S >= 0 by the
+        rules of [2]_, corrected, and takes more time. Neither ever raises the loss. A diagonal S
+        would have the solutions of "bi".
     n_init : int, default=5
-        Number of starts; the solution with the smallest loss is kept. The first is computed from
-        leading eigenvectors, the others are random, and given up where they will hardly get below
-        the best so far. Of more than 3,000 samples the first is run alone for "landmarks", and for
-        other affinities that are no sparse graph all are run on a random 3,000, up to half of them
-        from constrained samples: the best is extended to all samples and improved on all, until
-        ten updates lower its loss by less than 1e-5 of that of H = 0.
+        Number of starts; the solution with the smallest loss is kept. The first start is computed
+        from leading eigenvectors. The others are random, and abandoned early if they are unlikely
+        to beat the best so far. Above 3,000 samples, "landmarks" runs the first start alone, and
+        other affinities that are not sparse graphs run all starts on 3,000 random samples, up to
+        half of them constrained ones. The best solution is extended to all samples and improved
+        there until ten updates lower its loss by less than 1e-5 of the loss of H = 0.
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6
         A start has converged when ten updates lower its loss by less than `tol` times the loss of
         H = 0. A negative value runs all updates.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the random starts. The result depends on it alone, not on `n_jobs`, the number of
+        Determines the random starts. The result does not depend on `n_jobs`, the number of
         threads or the order of the samples.
     n_jobs : int, default=None
-        Number of jobs that look for neighbours, of starts run at a time, and of threads that share
-        the rows of a start that runs alone on more than 32,768 of them.
+        Number of parallel jobs for the neighbour search and for the starts, and of threads that
+        share the rows of a start that runs alone on more than 32,768 rows.
 
     Attributes
     ----------
@@ -155,15 +161,15 @@ class SSNMFClusterer(NMFClusterer):
         Cluster of every sample. Clusters are numbered by decreasing size.
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Rows of H, or of :math:`G \,\mathrm{diag}(S)^{1/2}`, scaled to sum to 1. A sample whose
-        penalties outweigh its similarities has a row of zeros there, and gets shares of
-        :math:`\tilde A H` instead: it goes where the penalties are smallest. If it violates pairs
-        there it goes where it violates the fewest, if need be to a cluster of its own, with a
-        column of zeros; the others are then fitted without it.
+        penalties outweigh its similarities has a row of zeros there. It gets shares of
+        :math:`\tilde A H` instead, which assigns it where the penalties are smallest. If it
+        violates pairs there, it is assigned where it violates the fewest. If necessary this is a
+        cluster of its own, with a column of zeros; the other samples are then fitted without it.
     core_ : ndarray of shape (n_clusters, n_clusters)
-        S, where G has unit columns: weights of the clusters on its diagonal, and with
-        ``factorization="tri"`` how similar they are to each other off it.
+        S for unit columns in G. Its diagonal holds the weights of the clusters; with
+        ``factorization="tri"``, the other entries are their similarities to each other.
     constraints_ : PairwiseConstraints
-        The constraints, as they were understood.
+        The constraints that the fit used.
     satisfaction_ : float
         Share of the constraints that `labels_` satisfy; NaN without constraints.
     violated_must_link_ : ndarray of shape (n_violated, 2), int
@@ -173,20 +179,20 @@ class SSNMFClusterer(NMFClusterer):
     must_link_groups_ : ndarray of shape (n_samples,), int
         Group of every sample: samples that hard must-links join, directly or by a chain.
     affinity_ : str
-        What W was made by; "callable" where `affinity` is one.
+        The affinity that was used; "callable" if `affinity` is one.
     propagation_ : float or None
-        How far pairs spread; None where they did not.
+        How far pairs spread; None if they did not.
     weight_unit_ : float
         The unit u of `alpha` and `beta`.
     loss_ : float
         :math:`\|\tilde A - HH'\|^2`, or :math:`\|\tilde A - GSG'\|^2`, of the kept factors. Its
-        constant :math:`\|\tilde A\|^2` is estimated, to a few per cent, for "linear" and "cosine"
-        with more than 2,000 samples and features.
+        constant :math:`\|\tilde A\|^2` is estimated, to within a few per cent, for "linear" and
+        "cosine" with more than 2,000 samples and features.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
-        Loss curves of all starts, the kept one first; those of starts that were given up are
-        short, those of starts on a subset of the samples are scaled to all of them.
+        Loss curves of all starts, the kept one first. Curves of abandoned starts are short; those
+        of starts on a subset of the samples are scaled to all samples.
     n_iter_ : int
         Number of updates of the kept run.
     n_features_in_ : int
@@ -202,12 +208,12 @@ class SSNMFClusterer(NMFClusterer):
     Notes
     -----
     `transform` and `predict` fit a row h >= 0 to the similarities w of a sample to the training
-    samples, :math:`\min_h \|w - Hh\|`, with GS for H in a tri-factorization: the other factor is
-    kept. No constraint holds for new
-    samples, and training samples are extended like new ones.
+    samples, :math:`\min_h \|w - Hh\|`, with the other factor fixed: H, or GS in a
+    tri-factorization. Constraints do not apply to new samples, and training samples are treated
+    like new ones.
 
-    An update costs O(nnz k + n k^2), with nnz the entries of `X` for the "linear" and "cosine"
-    affinities, and those of W otherwise.
+    An update costs O(nnz k + n k^2), with nnz the number of entries of `X` for the "linear" and
+    "cosine" affinities, and of W otherwise.
 
     References
     ----------
@@ -234,7 +240,7 @@ class SSNMFClusterer(NMFClusterer):
     array([0, 0])
     """
 
-    # constraints are split with the samples, and wanted wherever a search hands them out
+    # scikit-learn's searches split constraints with the samples and pass them to fit
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"constraints": True}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -301,14 +307,14 @@ class SSNMFClusterer(NMFClusterer):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Features, or the similarity with ``affinity="precomputed"``.
         y : None
-            Ignored, whatever it is, so that true classes cannot leak into the fit.
+            Always ignored, so that true classes cannot leak into the fit.
         constraints : PairwiseConstraints, default=None
             The constraints, in the container that cross-validation splits with the samples.
         must_link : array-like of shape (n_pairs, 2) or (n_pairs, 3), iterable of pairs, or sparse \
                 matrix of shape (n_samples, n_samples), default=None
-            Pairs of samples that belong together, instead of `constraints`; a third column, or
-            the entries of the matrix, are weights: the cost of violating the pair, below 1 for
-            those that are believed and not known.
+            Pairs of samples that belong together, instead of `constraints`. A third column, or
+            the entries of the matrix, are weights: the cost of violating the pair, below 1 if the
+            pair is not certain.
         cannot_link : as must_link, default=None
             Pairs of samples that do not belong together.
 
@@ -385,12 +391,7 @@ class SSNMFClusterer(NMFClusterer):
                 counts=counts,
             )
 
-    def _factorize(
-        self,
-        affinity: Affinity,
-        pairs: PairwiseConstraints,
-        rng: np.random.RandomState,
-    ):
+    def _factorize(self, affinity: Affinity, pairs: PairwiseConstraints, rng):
         """Factorize a similarity under constraints.
 
         Returned are the problem, its factors, the memberships of the samples, and how far pairs
@@ -422,20 +423,28 @@ class SSNMFClusterer(NMFClusterer):
         coarse_size = max(_COARSE, self.n_clusters)
 
         def refit(samples, n_clusters: int) -> Factorization:
-            part = constrain_part(affinity, pairs, self.alpha, self.beta, samples)
+            """Factorize the problem of some samples, a mask, as if there were no others."""
+            counts = None if affinity.counts is None else affinity.counts[samples]
+            W = affinity.similarity.take(np.flatnonzero(samples))
+            # Where all rows weighed the same they do again: or else those that were similar to
+            # samples that are gone would be worth less than others, and the cut would go through
+            # their clusters. What cannot be normalized is left as it is: nothing is similar, or
+            # what is negative outweighs the rest.
+            if affinity.is_normalized:
+                with suppress(ValueError):
+                    W, _ = normalize_similarity(W, counts, affinity.keeps_diagonal)
+            part = replace(affinity, similarity=W, counts=counts)
+            part_problem = constrain(
+                part, pairs[samples], self.alpha, self.beta, may_be_empty=True
+            )
             fewer = replace(config, n_clusters=n_clusters)
-            return factorize(part, fewer, rng, coarse_size)
+            return factorize(part_problem, fewer, rng, coarse_size)
 
         found = factorize(problem, config, rng, coarse_size)
         found, P = assign_unplaced(problem, pairs, found, refit)
         return problem, found, P, width
 
-    def _propagate(
-        self,
-        affinity: Affinity,
-        pairs: PairwiseConstraints,
-        rng: np.random.RandomState,
-    ):
+    def _propagate(self, affinity: Affinity, pairs: PairwiseConstraints, rng):
         """Return an affinity that is raised near pairs, and how far; None: not at all.
 
         Cannot-links alone make no samples more similar, and neither do must-links of weight 0.
