@@ -348,6 +348,7 @@ def _compute_kernel(X, affinity, gamma: float | None) -> tuple[Similarity, Any, 
     Returned are the similarity, a function of new samples that returns those to the samples, and
     one of a matrix P that returns a function of new samples: these times P.
     """
+    compare: Callable[[Any], Any]
     if affinity in ("linear", "cosine"):
         lengths = _inverse_lengths(X) if affinity == "cosine" else None
         compare = partial(_linear, X, lengths)
@@ -364,7 +365,7 @@ def _compute_kernel(X, affinity, gamma: float | None) -> tuple[Similarity, Any, 
                 f"X must be square with affinity='precomputed', got shape {X.shape}."
             )
         storage.require_symmetric(X, "X with affinity='precomputed'")
-        compare = partial(storage.as_float)  # new samples are similarities already
+        compare = storage.as_float  # new samples are similarities already
         array = X
     elif callable(affinity) and not isinstance(affinity, type):
         compare = partial(_call, affinity, X)

@@ -84,7 +84,7 @@ def test_which_affinities_are_stored_and_how():
 
 
 @pytest.mark.parametrize(("form", "normalize"), [("dense", False), ("sparse", True)])
-def test_a_row_of_zeros_is_like_nothing(form, normalize):
+def test_a_row_of_zeros_is_similar_to_no_other(form, normalize):
     X = samples(n=8)
     X[[2, 5]] = 0
     found = make_affinity(FORMS[form](X), "cosine", normalize=normalize)
@@ -100,7 +100,7 @@ def test_a_row_of_zeros_is_like_nothing(form, normalize):
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e12])
-def test_the_cosine_does_not_see_the_lengths(scale):
+def test_the_cosine_ignores_lengths(scale):
     X = samples()
     lengths = scale * np.random.default_rng(0).uniform(1, 100, size=(25, 1))
     for pair in [(X, X * lengths), (sp.csr_array(X), sp.csr_array(X * lengths))]:
@@ -222,7 +222,7 @@ def test_float32_stays_float32(affinity, form):
         ("precomputed", sp.csr_array),
     ],
 )
-def test_what_was_handed_in_is_not_written_to(affinity, storage):
+def test_inputs_are_not_written_to(affinity, storage):
     handed, new, _, _ = given(affinity, samples())
     copies = handed.copy(), new.copy()
     frozen = [storage(handed), storage(new)]

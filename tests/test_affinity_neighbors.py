@@ -39,7 +39,7 @@ def whole_numbers(n=40, width=3, seed=0):
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("k", [1, 4])
-def test_neighbours_are_looked_for_among_rows_that_differ_and_ties_kept(storage, k):
+def test_neighbours_are_distinct_rows_and_ties_are_kept(storage, k):
     X = whole_numbers()
     assert len(differing(X)[0]) < len(X)
     found = make_affinity(
@@ -48,7 +48,7 @@ def test_neighbours_are_looked_for_among_rows_that_differ_and_ties_kept(storage,
     assert_allclose(found, literal_graph(X, k), rtol=1e-6)
 
 
-def test_few_rows_a_cluster_have_no_scale_beyond_the_steps_inside_of_clusters():
+def test_with_few_rows_a_cluster_scales_are_at_most_the_longest_step_inside():
     X = np.concatenate([samples(5, 6), [[9.0, 9, 9, 9]], [[-9.0, 9, 9, 9]]])
     for n_clusters in (2, 3, 4):
         longest = steps(np.sqrt([[square(x, y) for y in X] for x in X]))[n_clusters - 1]
@@ -62,7 +62,7 @@ def test_few_rows_a_cluster_have_no_scale_beyond_the_steps_inside_of_clusters():
         assert set(links) <= {0.0, np.exp(-1)}
 
 
-def test_the_diagonal_counts_where_clusters_are_looked_for():
+def test_the_diagonal_counts_where_clusters_are_wanted():
     X = samples(5)
     W = literal_graph(X, 10)
     for n_clusters in (None, 1):
@@ -73,7 +73,7 @@ def test_the_diagonal_counts_where_clusters_are_looked_for():
         )
 
 
-def test_samples_that_coincide_are_like_themselves():
+def test_samples_that_coincide_are_treated_like_one():
     """Four copies of each of six points."""
     rng = np.random.default_rng(3)
     X = np.repeat(rng.uniform(size=(6, 2)), 4, axis=0)

@@ -484,13 +484,15 @@ class WeightedSum(Similarity):
         return reduce(add, products)
 
     def split(self) -> tuple[Similarity, Similarity | None]:
-        gains: list[tuple[Similarity, float]] = []
-        losses: list[tuple[Similarity, float]] = []
+        gains: list[Any] = []
+        losses: list[Any] = []
         for term, weight in self.terms:
-            P, N = term.split()
-            (gains if weight >= 0 else losses).append((P, abs(weight)))
-            if N is not None:
-                (gains if weight < 0 else losses).append((N, abs(weight)))
+            parts = term.split()
+            gain, loss = parts if weight >= 0 else reversed(parts)
+            if gain is not None:
+                gains.append((gain, abs(weight)))
+            if loss is not None:
+                losses.append((loss, abs(weight)))
         if not gains:
             gains = [(losses[0][0], 0.0)]
         return _sum_of_pairs(gains), _sum_of_pairs(losses) if losses else None

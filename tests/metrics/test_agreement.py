@@ -91,7 +91,7 @@ def test_labellings_that_are_the_same_agree():
         assert rand_indices(np.stack([labels, labels]))[0, 1] == 1
 
 
-def test_shared_counts_are_those_of_every_two_clusters():
+def test_the_contingency_table_counts_samples_of_every_two_clusters():
     rng = np.random.default_rng(0)
     a, b = rng.integers(3, size=40), rng.integers(4, size=40)
     expected = [[np.sum((a == i) & (b == j)) for j in range(4)] for i in range(3)]

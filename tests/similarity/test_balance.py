@@ -36,7 +36,7 @@ def test_unevenness_is_counted_over_pairs_of_samples(storage):
     assert_allclose(measure_unevenness(storage(W), labels, 5), (ratio, alike))
 
 
-def test_sums_that_are_not_positive_say_nothing():
+def test_row_sums_that_are_not_positive_are_not_compared():
     X = np.random.default_rng(0).normal(size=(20, 3))
     assert measure_unevenness(Factored(X - X.mean(axis=0)), np.arange(20) % 2, 2) == (
         0,
@@ -46,7 +46,7 @@ def test_sums_that_are_not_positive_say_nothing():
 
 @pytest.mark.parametrize("sizes", [(300, 30, 30), (200, 15)])
 @pytest.mark.parametrize("model", [SSNMFClusterer(2), NMFConsensus(2)])
-def test_a_large_cluster_that_is_split_is_said_to_be(model, sizes):
+def test_a_large_cluster_that_is_split_is_warned_of(model, sizes):
     y = np.repeat(np.arange(len(sizes)), sizes)
     X = 20 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(len(y), 3))
     squares = ((X[:, None] - X) ** 2).sum(axis=2)
@@ -67,7 +67,7 @@ def test_a_large_cluster_that_is_split_is_said_to_be(model, sizes):
         model.set_params(normalize=False).fit(W[np.ix_(few, few)])
 
 
-def test_clusters_that_pairs_hold_together_are_not_said_to_be_split():
+def test_clusters_that_pairs_join_are_not_warned_of():
     y = np.repeat([0, 1, 2], [200, 20, 10])
     W = rbf_kernel(
         20 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(230, 3)), gamma=0.02

@@ -24,7 +24,7 @@ def test_inner_is_the_sum_over_all_entries(n):
 @pytest.mark.parametrize(
     "kinds", [("wide", "wide"), ("array", "array"), ("array", "wide")]
 )
-def test_inner_of_more_samples_than_are_looked_at_at_once(kinds):
+def test_inner_of_more_samples_than_a_block_has(kinds):
     rng = np.random.default_rng(0)
     n = 530  # with wider factors than samples and with several blocks of columns
 

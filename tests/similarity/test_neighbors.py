@@ -17,7 +17,7 @@ from nmfcluster.similarity.neighbors import NeighborGraph
 FORMS = [np.asarray, sp.csr_array]
 
 
-def islands(sizes, dtype=float):
+def distant_groups(sizes, dtype=float):
     """Return samples on a line in groups that lie ever farther from each other."""
     rng = np.random.default_rng(0)
     starts = 100.0 * np.cumsum(np.arange(1, len(sizes) + 1))
@@ -31,7 +31,7 @@ def islands(sizes, dtype=float):
 
 @pytest.mark.parametrize("storage", FORMS)
 def test_parts_are_linked_to_the_nearest_others(storage):
-    X, island = islands([5, 9, 7, 6, 8])
+    X, island = distant_groups([5, 9, 7, 6, 8])
     plain = NeighborGraph(storage(X), 3).array
     assert connected_components(plain)[0] >= 5
     found = NeighborGraph(storage(X), 3, max_parts=1).array
@@ -53,7 +53,7 @@ def test_parts_are_linked_to_the_nearest_others(storage):
 @given(st.lists(st.integers(14, 20), min_size=2, max_size=6), st.integers(1, 6))
 def test_no_more_parts_than_wanted_and_no_link_without_need(sizes, max_parts):
     max_parts = min(max_parts, len(sizes))  # or rows would be few
-    X, _ = islands(sizes)
+    X, _ = distant_groups(sizes)
     before = NeighborGraph(X, 3).array
     after = NeighborGraph(X, 3, max_parts=max_parts).array
     n_before, n_after = connected_components(before)[0], connected_components(after)[0]
@@ -62,7 +62,7 @@ def test_no_more_parts_than_wanted_and_no_link_without_need(sizes, max_parts):
         assert_array_equal(before.toarray(), after.toarray())
 
 
-def test_copies_are_linked_as_the_rows_that_differ_are():
+def test_copies_are_linked_like_the_distinct_rows():
     X = np.repeat(np.array([0.0, 1, 10, 11]), 30)[:, None]
     rows = NeighborGraph(X[::30], 1, max_parts=1).array.toarray()
     found = NeighborGraph(X, 1, max_parts=1).array
@@ -72,11 +72,11 @@ def test_copies_are_linked_as_the_rows_that_differ_are():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_links_keep_the_type(dtype):
-    X, _ = islands([5, 6, 7], dtype)
+    X, _ = distant_groups([5, 6, 7], dtype)
     assert NeighborGraph(X, 3, max_parts=1).array.dtype == dtype
 
 
-def test_a_fit_of_more_parts_than_clusters_joins_what_is_near():
+def test_a_fit_of_more_parts_than_clusters_joins_the_nearest():
     """Six groups in three places; which share a cluster was arbitrary."""
     rng = np.random.default_rng(0)
     places = np.array([[0, 0], [40, 0], [0, 40]])

@@ -150,7 +150,7 @@ def frozen(array):
 
 
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array])
-def test_nothing_that_was_handed_in_is_written_to(storage):
+def test_inputs_are_not_written_to(storage):
     rng = np.random.default_rng(2)
     S, U, C = symmetric(rng, 6), rng.normal(size=(6, 2)), symmetric(rng, 2)
     scale, before = frozen(np.arange(1.0, 7)), (S.copy(), U.copy(), C.copy())
