@@ -113,8 +113,8 @@ class AgreementGraph(FittedSources):
             single = [self.own[i] for i in counting]
             if self._blocks_of_landmarks is not None:  # `own` is of landmarks alone
                 blocks = list(self._blocks())
-                alone = np.eye(len(prior))
-                single = [self.mix(alone[i], blocks).A for i in counting]
+                alone = np.eye(len(prior))[counting]
+                single = [self.mix(weights, blocks).A for weights in alone]
         return prior, single
 
     def release(self) -> None:
@@ -148,11 +148,9 @@ class AgreementGraph(FittedSources):
 
     def contributions(self):
         counts = (self.weights > 0) & self._is_informative
-        counting = [i for i in self._order if counts[i]]
-        found = [None] * len(counts)
-        for i, values in zip(counting, self.mixed.contributions, strict=True):
-            found[i] = with_nonzero_data(self.mixed.A, values)
-        return found
+        counting = self._order[counts[self._order]]
+        added = zip(counting, self.mixed.contributions, strict=True)
+        return {i: with_nonzero_data(self.mixed.A, values) for i, values in added}
 
     def _vote(self):
         """Return the weights of sources that agree; in doubt, of those whose clusters stand out."""

@@ -533,9 +533,8 @@ class SimilarityFusionNMF(NMFClusterer):
         W, H = self._sources_.row_column_factors()
         explained = np.zeros((len(self.weights_), self.n_clusters))
         with one_blas_thread():
-            for number, part in enumerate(self._sources_.contributions()):
-                if part is not None:
-                    explained[number] = explained_by_clusters(part, W, H)
+            for number, part in self._sources_.contributions().items():
+                explained[number] = explained_by_clusters(part, W, H)
         explained = np.maximum(explained.T[self._order_], 0)
         sums = explained.sum(axis=1, keepdims=True)
         shares = explained / np.where(sums > 0, sums, 1)

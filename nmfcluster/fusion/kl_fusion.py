@@ -38,7 +38,7 @@ class KLFusion(FittedSources):
             seen = reader.seen
         else:
             stack = reader.compare_with_columns(objects, sample.fitted, sample.compared)
-            sources = list(stack.filled())
+            sources = stack.filled()
             seen = stack.seen()
         if not seen.all():
             label = reader.labels[int(seen.all(axis=0).argmin())]
@@ -68,10 +68,8 @@ class KLFusion(FittedSources):
         self._order = np.lexsort((self._sizes, self._entropies))
 
     def prepare(self, config: SolverConfig, weights):
-        n_sources = len(self.own)
-        if weights is None:
-            weights = np.full(n_sources, 1 / n_sources)
-        return weights, []
+        equal_weights = np.full(len(self.own), 1 / len(self.own))
+        return equal_weights if weights is None else weights, []
 
     def mix(self, weights) -> FusedGraph:
         return FusedGraph(self._weighted_sum(self.own, weights))
@@ -79,17 +77,15 @@ class KLFusion(FittedSources):
     def losses_of(self, W):
         rows, columns = self.row_column_factors(W)
         mass = np.log(float(rows.sum(axis=0) @ columns.sum(axis=0)))
-        losses = [cross_entropy(source, rows, columns) + mass for source in self.own]
-        if self.subtracts_entropy:
-            return np.array(losses) - self._entropies
-        return np.array(losses)
+        losses = np.array([cross_entropy(S, rows, columns) + mass for S in self.own])
+        return losses - self._entropies if self.subtracts_entropy else losses
 
     def mix_new(self, sources):
         return self._weighted_sum(sources, self.weights)
 
     def contributions(self):
         scales = self.weights / self._sizes
-        return [w * sp.csr_array(S) for w, S in zip(scales, self.own, strict=True)]
+        return {i: scales[i] * sp.csr_array(S) for i, S in enumerate(self.own)}
 
     def _weighted_sum(self, sources, weights):
         """Return the mixture of sources: sparse if all of those with a weight are."""

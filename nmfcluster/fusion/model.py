@@ -197,32 +197,29 @@ class SpectralStarts:
         values, vectors = leading_eigenpairs(scaled, min(self._n_clusters, n))
         return degrees, values, vectors
 
-    def rotated(self):
-        """Return W from eigenvectors rotated towards the axes, (n, k); its scale is of no use."""
+    def factor(self, by_kmeans: bool):
+        """Return W, (n, k), before any EM step; its scale is of no use.
+
+        It holds the eigenvectors rotated towards the axes, or clusters that k-means finds in their
+        rows.
+        """
         degrees, values, vectors = self._spectrum
+        if not degrees.any():  # a similarity of 0 has no clusters
+            return np.ones((len(degrees), self._n_clusters))
+        if by_kmeans:
+            kmeans = KMeans(vectors.shape[1], n_init=_KMEANS_RUNS, random_state=0)
+            with one_thread():
+                labels = kmeans.fit_predict(normalize(vectors))
+            H = np.eye(self._n_clusters)[labels] + 0.1 / self._n_clusters
+            return H * degrees[:, None]
         H = rotate_to_axes(values, vectors, self._n_clusters)
         H = H * np.sqrt(degrees)[:, None]
         H += 1e-3 * H.mean()  # an entry that begins at 0 stays there
         return H * H.sum(axis=0)
 
-    def clustered(self):
-        """Return W of clusters that k-means finds in the rows of the eigenvectors, (n, k)."""
-        degrees, _, vectors = self._spectrum
-        kmeans = KMeans(vectors.shape[1], n_init=_KMEANS_RUNS, random_state=0)
-        with one_thread():
-            labels = kmeans.fit_predict(normalize(vectors))
-        H = np.eye(self._n_clusters)[labels] + 0.1 / self._n_clusters
-        return H * degrees[:, None]
-
     def start(self, objective: FusionObjective, by_kmeans: bool):
         """Return the factor where a run starts, after some EM steps, (n, k)."""
-        degrees = self._spectrum[0]
-        if not degrees.any():  # a similarity of 0 has no clusters
-            W = np.ones((len(degrees), self._n_clusters))
-        elif by_kmeans:
-            W = self.clustered()
-        else:
-            W = self.rotated()
+        W = self.factor(by_kmeans)
         W = _make_positive(W.astype(objective.pairs.margin.dtype))
         for _ in range(_WARM_UP):
             W = em_step(objective, W)
@@ -331,12 +328,9 @@ def draw_sample(
     if not isinstance(size, Integral):
         size = max(round(size * n_columns), 2)
     if not n_clusters <= size <= n_columns:
-        allowed = (
-            f"at least n_clusters={n_clusters} objects, and at most all {n_columns}"
-        )
         raise ValueError(
-            f"max_samples={max_samples} must leave {allowed} that there are, or columns of "
-            f"similarities, got {size}."
+            f"max_samples={max_samples} must leave at least n_clusters={n_clusters} objects, and "
+            f"at most all {n_columns} that there are, or columns of similarities, got {size}."
         )
     chosen = np.arange(n_columns)
     if size < n_columns:  # else nothing is drawn, and it is the same full fit
@@ -356,7 +350,7 @@ class FittedSources:
 
     A subclass sets the attributes from `relative` to `own`, and gives `prepare`, `mix`, `losses_of`
     and `mix_new`. Its method ``contributions()`` returns what every source adds to what is
-    explained, a list of (n, p) matrices, or None where that is nothing.
+    explained: (n, p) matrices by the numbers of the sources, without those that add nothing.
 
     Parameters
     ----------

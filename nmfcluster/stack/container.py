@@ -304,8 +304,8 @@ class ViewStack(_Stack):
     @property
     def n_features(self) -> dict[str, int]:
         """The number of features of every view, by its name."""
-        widths = [int(view.shape[1]) for view in self._held]
-        return dict(zip(self.names, widths, strict=True))
+        views = zip(self.names, self._held, strict=True)
+        return {name: int(view.shape[1]) for name, view in views}
 
     def __repr__(self) -> str:
         parts = [format_count(len(self), "sample")]

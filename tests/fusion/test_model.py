@@ -176,7 +176,7 @@ def test_starts_on_blocks_are_the_degrees_of_objects_in_their_own(storage):
     S = (labels[:, None] == labels) * np.repeat(heights, sizes)
     degrees = [S[i].sum() - S[i, i] for i in range(23)]
     origin = SpectralStarts(storage(S), 3)
-    for W in (origin.rotated(), origin.clustered()):
+    for W in (origin.factor(False), origin.factor(True)):
         W = (
             W[:, np.argmax(W[[0, 4, 11]], axis=1)] / W.sum()
         )  # columns in the order of the blocks
@@ -189,7 +189,8 @@ def test_a_start_is_some_steps_from_its_origin():
     rng = np.random.default_rng(2)
     A = matrix_of("kernel", rng, 15)
     objective, origin = objective_of(A), SpectralStarts(A, 3)
-    for by_kmeans, W in ((False, origin.rotated()), (True, origin.clustered())):
+    for by_kmeans in (False, True):
+        W = origin.factor(by_kmeans)
         W = W / W.sum()
         for _ in range(5):
             W = literal_step(A / A.sum(), W)
