@@ -34,9 +34,9 @@ from nmfcluster.affinity import (
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.similarity.neighbors import has_small_clusters
 from nmfcluster.similarity.propagation import propagate_constraints
-from nmfcluster.ssnmf.assignment import assign_unplaced
 from nmfcluster.ssnmf.constrained import (
     ConstrainedProblem,
+    assign_unplaced,
     check_constraints,
     constrain,
     find_rows,
