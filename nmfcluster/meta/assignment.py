@@ -143,7 +143,7 @@ def assign(
     objective = Divergence(X)
     if largest_sum:
         objective.check_range()
-    X = drop_unexplained(objective, H, None if names is None else np.asarray(names)).X
+    X = drop_unexplained(objective, H, names).X
     usages = _assign(X, H, min_gain)
     if not n_bootstraps:
         return Assignment(usages)

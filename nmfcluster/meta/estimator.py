@@ -54,7 +54,12 @@ from nmfcluster.meta.solvers import (
     hals,
     tensor_hals,
 )
-from nmfcluster.meta.squares import MatrixObjective, least_squares_rows, unit_rows
+from nmfcluster.meta.squares import (
+    MatrixObjective,
+    from_standardised,
+    least_squares_rows,
+    unit_rows,
+)
 from nmfcluster.metrics.co_occurrence import confidence
 from nmfcluster.metrics.matching import find_members
 
@@ -390,7 +395,7 @@ class NMFMetaCluster(Programs):
         require_nonnegative(self, X, cure)
         return X
 
-    def _prepare(self, X, sample_weight, groups, rng: np.random.RandomState):
+    def _prepare(self, X, sample_weight, groups, rng):
         """Read the input, and return the objective of samples in an order of their own.
 
         Also that with weights, the weights, the order, the number of components that users
@@ -416,7 +421,15 @@ class NMFMetaCluster(Programs):
             [seed] = draw_seeds(rng, 1)
             group_fits = fit_groups(self, X, groups, weights, fixed, seed)
             fixed = group_fits.components
-        whole = self._make_objective(X, fixed)
+        all_fixed = fixed is not None and len(fixed) == k
+        whole = make_objective(
+            X, self.loss, self.sparsity, self.penalty, fixed, all_fixed
+        )
+        if all_fixed:
+            names = getattr(self, "feature_names_in_", None)
+            whole = drop_unexplained(whole, fixed, names)
+        # A feature that was not measured needs components that are known.
+        whole.check_observed(check_columns=not all_fixed)
         # The order depends on values alone, so that results do not depend on that of the user.
         order = order_of_samples(whole, weights)
         whole = whole.take_rows(order.samples)
@@ -426,34 +439,21 @@ class NMFMetaCluster(Programs):
         objective.check_range()
         return whole, objective, weights, order, n_known, group_fits
 
-    def _make_objective(self, X, fixed) -> Objective:
-        """Return the objective of X; if all components are fixed, of what they explain."""
-        all_fixed = fixed is not None and len(fixed) == self.n_clusters
-        objective = make_objective(
-            X, self.loss, self.sparsity, self.penalty, fixed, all_fixed
-        )
-        if all_fixed:
-            names = getattr(self, "feature_names_in_", None)
-            objective = drop_unexplained(objective, fixed, names)
-        # a feature that was not measured needs components that are known
-        objective.check_observed(check_columns=not all_fixed)
-        return objective
-
     def _factorize(
         self,
         whole: Objective,
         objective: Objective,
         weights,
         base_n_clusters,
-        rng: np.random.RandomState,
-    ) -> tuple[Runs, Metaclusters, Factorization]:
+        rng,
+    ):
         """Return runs, the metaclusters that were kept, and the last factorization.
 
         `objective` is that of the whole with weights.
         """
         k = self.n_clusters
         sizes = draw_sizes(self.n_estimators, k, base_n_clusters, rng, whole.n_fixed)
-        config = self._solver_config(objective.run_solver, relative_to_loss=True)
+        config = self._solver_config(from_standardised, relative_to_loss=True)
         resample = self.resample
         if whole.n_fixed == k:  # all runs would be the same
             config = replace(config, solver=fit_fixed).with_stop(min_iter=1, tol=0)
@@ -611,9 +611,7 @@ def metacluster_runs(
     return candidates
 
 
-def refine(
-    objective: Objective, config: SolverConfig, candidates: list[Metaclusters]
-) -> tuple[Metaclusters, Factorization]:
+def refine(objective: Objective, config: SolverConfig, candidates: list[Metaclusters]):
     """Factorize X from metaclusters, and keep those with the smallest loss.
 
     Parameters

@@ -208,7 +208,7 @@ def draw_sizes(
     n_runs: int,
     n_clusters: int,
     base_n_clusters,
-    rng: np.random.RandomState,
+    rng,
     n_fixed: int = 0,
 ):
     """Return the number of clusters of every run; together they have at least `n_clusters`.
@@ -298,7 +298,7 @@ class Resampled:
     @property
     def constant(self) -> float:
         """Loss by which a decrease is measured."""
-        return float(self.objective.constant)
+        return self.objective.constant
 
     @property
     def wide(self) -> bool:
@@ -333,30 +333,11 @@ class Resampled:
         return all_rows, H
 
 
-def draw_starts(
-    X,
-    sizes,
-    rng: np.random.RandomState,
-    resample: str | float | None,
-    n_fixed: int,
-) -> list[RandomStart]:
-    """Return a start for each number of clusters in `sizes`, such that WH has the mean of X."""
-    # Seeds of starts and of their data alternate: the first runs are the same however many
-    # there are.
-    n_seeds = 1 if resample is None else 2
-    seeds = np.reshape(draw_seeds(rng, len(sizes) * n_seeds), (-1, n_seeds)).tolist()
-    mean = 2 * float(np.sqrt(X.mean(dtype=np.float64)))
-    return [
-        RandomStart(X.shape, mean, X.dtype, size, own[0], own[-1], resample, n_fixed)
-        for size, own in zip(sizes.tolist(), seeds, strict=True)
-    ]
-
-
 def run_many(
     objective: Objective,
     config: SolverConfig,
     sizes,
-    rng: np.random.RandomState,
+    rng,
     resample: str | float | None = None,
     weights=None,
     memory=None,
@@ -389,26 +370,35 @@ def run_many(
     """
     weighted = objective.weighted(weights)
     X = weighted.X
-    n_fixed = objective.n_fixed
     high = max_abs(objective.X)
     if resample == "poisson" and high > _LARGEST_MEAN:
         raise ValueError(
             f"resample='poisson' needs entries of X up to 1e18, got {high:.3g}."
         )
-    if sizes.max() - n_fixed > X.shape[0]:
+    if sizes.max() - objective.n_fixed > X.shape[0]:
         raise ValueError(
             f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}."
         )
-    starts = draw_starts(X, sizes, rng, resample, n_fixed)
+    # Draw starts such that WH has the mean of X. Seeds of starts and of their data alternate: the
+    # first runs are the same however many there are.
+    n_seeds = 1 if resample is None else 2
+    seeds = np.reshape(draw_seeds(rng, len(sizes) * n_seeds), (-1, n_seeds)).tolist()
+    mean = 2 * np.sqrt(X.mean(dtype=np.float64))
+    starts = [
+        RandomStart(
+            X.shape, mean, X.dtype, size, own[0], own[-1], resample, objective.n_fixed
+        )
+        for size, own in zip(sizes.tolist(), seeds, strict=True)
+    ]
     # Run each to its end, as all are members of the ensemble. Updates of the standardised matrix
     # have led them past the plateau of a random start.
     config = config.with_stop(prune_from=None, min_iter=min(config.stop.min_iter, 10))
     if X.size <= _SMALL:  # of a sparse one: entries that are stored
         config = replace(config, n_jobs=1)
-    seen: Any = weighted if resample is None else Resampled(objective, weights)
+    seen = weighted if resample is None else Resampled(objective, weights)
     sparsity = getattr(objective, "sparsity", 0)
     settings = f"with resample={resample!r}, sparsity={sparsity} and entries of X up to {high:.3g}"
-    solutions: list[Solution] = []
+    solutions = []
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the loss shows an overflow
             for size in np.unique(sizes):

@@ -34,7 +34,7 @@ def half_squares(
     N,
     F,
     G,
-    more: np.ndarray | float = 0.0,
+    more=0.0,
 ):
     """Return ``constant - <N, F> + <G, FF'> / 2 + more`` of every start.
 

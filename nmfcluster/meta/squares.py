@@ -69,11 +69,6 @@ class BaseObjective:
     n_first_updates: ClassVar[int]
     """Number of updates of the standardised matrix before those of X."""
 
-    @property
-    def run_solver(self):
-        """The solver of a run from a random start."""
-        return from_standardised
-
     @cached_property
     def on_device(self):
         """X and its missing entries, on their device."""
@@ -120,7 +115,7 @@ class BaseObjective:
         """Return the objective of the starts that go on: X is that of all."""
         return self
 
-    def take_rows(self, rows: np.ndarray | slice) -> Self:
+    def take_rows(self, rows) -> Self:
         """Return the objective of some rows."""
         missing = None if self.missing is None else self.missing[rows]
         return replace(self, X=self.X[rows], missing=missing)

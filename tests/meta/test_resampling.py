@@ -13,7 +13,7 @@ from nmfcluster._utils.sampling import count_non_integers, poisson_counts
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.runs import RandomStart, Resampled
-from nmfcluster.meta.squares import MatrixObjective
+from nmfcluster.meta.squares import MatrixObjective, from_standardised
 
 stored = pytest.mark.parametrize(
     "kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"]
@@ -174,7 +174,7 @@ def test_runs_side_by_side_are_those_of_each_alone_to_the_bit(loss, resample, ki
         stop = StoppingRule(
             60, 1e-3, relative_to_loss=True, min_iter=5, prune_from=None
         )
-        config = SolverConfig(3, objective.run_solver, 1, stop, 1)
+        config = SolverConfig(3, from_standardised, 1, stop, 1)
         together = run_starts(several, starts, config, "runs")
         alone = [run_starts(several, [one], config, "run")[0] for one in starts]
         assert (

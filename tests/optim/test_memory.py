@@ -13,6 +13,7 @@ from nmfcluster import NMFMetaCluster
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.objective import make_objective
 from nmfcluster.meta.runs import Resampled, run_many
+from nmfcluster.meta.squares import from_standardised
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_first_runs_are_the_same_however_many_there_are():
 def _given(n_runs):
     estimator = model(None, n_estimators=n_runs)
     objective = make_objective(X, estimator.loss)
-    plan = estimator._solver_config(objective.run_solver, relative_to_loss=True)
+    plan = estimator._solver_config(from_standardised, relative_to_loss=True)
     return objective, plan, np.full(n_runs, 3), np.random.RandomState(0), "poisson"
 
 
