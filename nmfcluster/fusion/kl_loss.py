@@ -226,7 +226,8 @@ def explained_by_clusters(S, W, H):
 
 def _blocks_of_entries(W, H, rows, columns):
     """Yield slices of entries and these of ``W H'``: their rows of factors stay in the cache."""
-    for block in row_blocks(len(rows), _SPARSE_ENTRIES):
+    for start in range(0, len(rows), _SPARSE_ENTRIES):
+        block = slice(start, start + _SPARSE_ENTRIES)
         of_rows = W.take(rows[block], axis=0)
         of_columns = H.take(columns[block], axis=0)
         yield block, np.einsum("ec,ec->e", of_rows, of_columns)
