@@ -281,6 +281,7 @@ def _fit_all(model: NMFMetaCluster, X, numbers, n_estimators, n_jobs: int | None
 
 
 def _fit(model: NMFMetaCluster, X, n_clusters: int) -> NMFMetaCluster:
+    """Return a clone with a number of clusters, fitted to X."""
     return clone(model).set_params(n_clusters=n_clusters).fit(X)
 
 
