@@ -398,7 +398,7 @@ class NMFConsensus(NMFClusterer):
             )
         warn(hint)
 
-    def _fit_source(self, source: LabelTable | PrecomputedSimilarity, rng) -> None:
+    def _fit_source(self, source: LabelTable | PrecomputedSimilarity, rng):
         """Factorize the co-association, or a similarity, and set the fitted attributes."""
         self._check_n_clusters(len(source))
         problem: Any = source.problem(self.weights, self.normalize)
@@ -445,7 +445,7 @@ class NMFConsensus(NMFClusterer):
         self._source_ = source
         self._warn_unless_converged(best, int(sample_labels.max()) + 1)
 
-    def _require_complete(self, coverage) -> None:
+    def _require_complete(self, coverage):
         """Raise if a parameter needs partitions that saw all samples, and they did not.
 
         `coverage` is the weight of those that saw each sample, of all whose weights sum to 1.

@@ -223,9 +223,7 @@ class BlockedTable:
         What each cluster adds to every pair that it holds.
     """
 
-    def __init__(
-        self, clusters: list[Counted], weights, n_samples: int, least: float
-    ) -> None:
+    def __init__(self, clusters: list[Counted], weights, n_samples: int, least: float):
         self.weights = weights
         self.n_samples = n_samples
         self.least = least
@@ -311,7 +309,7 @@ class KnownRows:
         The results by their names.
     """
 
-    def __init__(self, codes, values) -> None:
+    def __init__(self, codes, values):
         for seed in count():  # until no two rows have one key: mostly at once
             keys, order = np.unique(hash_label_rows(codes, seed), return_index=True)
             if len(keys) == len(codes):
@@ -352,7 +350,7 @@ class CountedRows(LabelTable):
         The whole table.
     """
 
-    def __init__(self, codes, counts, table: BlockedTable) -> None:
+    def __init__(self, codes, counts, table: BlockedTable):
         first, groups, _ = distinct_rows(codes)
         self.codes = codes[first]
         self.counts = _count_groups(groups, counts, len(first))

@@ -475,7 +475,7 @@ def base_partitions(
     return run_base_clusterers(X, estimator, runs, pairs, n_jobs)
 
 
-def check_parameters(arguments: dict[str, Any]) -> None:
+def check_parameters(arguments):
     """Raise if an argument of `base_partitions` is not as described; X is checked elsewhere."""
     parameters = {name: value for name, value in arguments.items() if name in ALLOWED}
     _compat.validate_parameter_constraints(

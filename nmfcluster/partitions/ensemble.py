@@ -343,9 +343,7 @@ class EnsembleProblem(Problem):
 
     polish_min_iter = 1  # updates: partitions that agree fix the factor well
 
-    def __init__(
-        self, ensemble: Ensemble, groups, dtype: np.dtype, normalize: bool
-    ) -> None:
+    def __init__(self, ensemble: Ensemble, groups, dtype: np.dtype, normalize: bool):
         self.ensemble = ensemble
         self.groups = groups
         self.dtype = dtype
@@ -521,9 +519,7 @@ def singletons(problem: EnsembleProblem, labels, n_clusters: int):
     return np.flatnonzero(is_single[groups] & (groups >= 0))  # -1: in no partition
 
 
-def warn_of_singletons(
-    problem: EnsembleProblem, labels, n_clusters: int, names
-) -> None:
+def warn_of_singletons(problem: EnsembleProblem, labels, n_clusters: int, names):
     """Warn of samples that a consensus and most of its partitions spend clusters on.
 
     `names` is the index of the samples, or None.
@@ -540,7 +536,7 @@ def warn_of_singletons(
     )
 
 
-def warn_of_unlabelled(samples, names) -> None:
+def warn_of_unlabelled(samples, names):
     """Warn of samples that no partition labels; `names` is their index, or None."""
     number = format_count(len(samples), "sample")
     warn(f"{NO_LABEL.format(number)}: {list_samples(samples, names)}.")

@@ -47,7 +47,7 @@ class PrecomputedSimilarity:
     sample_weight = None
     similarity: Similarity
 
-    def __init__(self, X) -> None:
+    def __init__(self, X):
         self.order = canonical_order(similarities=[X])
         X = self.order.permute(X)
         self.similarity = Explicit(X)
@@ -103,7 +103,7 @@ class PrecomputedProblem(SimilarityProblem):
     # weight of the partitions that saw each sample, of those that any saw
     coverage: Any = 1.0
 
-    def __init__(self, source: PrecomputedSimilarity, A: Similarity, mass=None) -> None:
+    def __init__(self, source: PrecomputedSimilarity, A: Similarity, mass=None):
         self._source = source
         self.groups = source.order.ranks
         self.normalize = mass is not None
@@ -155,7 +155,7 @@ class Memberships(PrecomputedSimilarity):
         memberships of new samples are given, too.
     """
 
-    def __init__(self, partitions, name: str, X=None) -> None:
+    def __init__(self, partitions, name: str, X=None):
         self._name = name
         self._X = X
         # labels of the partitions that are label vectors
@@ -183,9 +183,8 @@ class Memberships(PrecomputedSimilarity):
                 codes, _ = encode_labels([partitions[t]], self._name, categories)
                 sizes = np.array([len(categories[0])])
                 tables.append(indicator(codes, sizes).toarray())
-        n_rows = {len(table) for table in tables}
         widths = [table.shape[1] for table in tables]
-        if len(n_rows) != 1 or widths != (self._widths or widths):
+        if len(set(map(len, tables))) != 1 or widths != (self._widths or widths):
             shapes = ", ".join(str(table.shape) for table in tables)
             raise ValueError(
                 f"{self._name} must have rows for the same samples, and as many columns each "
@@ -232,7 +231,7 @@ class Memberships(PrecomputedSimilarity):
         return np.asarray(Z @ (self._votes[:, None] * (self._U.T @ profile)))
 
 
-def check_length(rows, X) -> None:
+def check_length(rows, X):
     """Raise unless precomputed partitions have a row for each sample of X, if there is one."""
     if X is not None and len(rows) != X.shape[0]:
         raise ValueError(
@@ -309,11 +308,9 @@ def make_partitions(
         group = order.distinct_inverse
         mean = np.bincount(group, sample_weight) / order.counts
         sample_weight = mean[group][order.samples]
-    # run the base clusterers, by default with no more clusters than distinct samples
+    # run the base clusterers
     if base_n_clusters is None:
-        finest = min(isqrt(X.shape[0]), _MAX_CLUSTERS, len(order.distinct))
-        fewest = max(2, n_clusters)
-        base_n_clusters = (fewest, max(fewest, finest))
+        base_n_clusters = _default_range(n_clusters, X.shape[0], len(order.distinct))
     low, high = base_runs.range_of_clusters(base_n_clusters, "base_n_clusters")
     runs = base_runs.draw_base_runs(
         rng, X, estimator, (low, high), n_estimators=n_estimators, **sizes
@@ -324,23 +321,30 @@ def make_partitions(
         found = base_runs.run_base_clusterers(
             ordered, estimator, runs, pairs, n_jobs, sample_weight, progress.callback
         )
-    # put labels into the order of X, in place; equal samples have one label
-    for column in found.labels.T:
-        column[order.samples] = order.largest(column)
-    samples = [s if s is None else np.sort(order.samples[s]) for s in found.samples]
-    if counting is None:
-        return replace(found, samples=samples)
-    # put them among those of all samples, and label the others
-    labels = np.full((all_samples.shape[0], found.labels.shape[1]), -1)
-    labels[counting] = found.labels
+    # put labels into the order of X, in place if all samples count; equal samples have one
+    labels = found.labels
+    places = order.samples
+    if counting is not None:
+        labels = np.full((all_samples.shape[0], labels.shape[1]), -1)
+        places = counting[places]
+    for t, column in enumerate(found.labels.T):
+        labels[places, t] = order.largest(column)
     found = replace(
         found,
         labels=labels,
-        samples=[None if s is None else counting[s] for s in samples],
+        samples=[s if s is None else np.sort(places[s]) for s in found.samples],
         n_features=base_runs.n_features_of(all_samples),
     )
-    labels[others] = found.predict(take_samples(all_samples, others), all_samples)
+    if counting is not None:
+        labels[others] = found.predict(take_samples(all_samples, others), all_samples)
     return found
+
+
+def _default_range(n_clusters: int, n_samples: int, n_distinct: int):
+    """Return the range of the numbers of clusters; no more clusters than distinct samples."""
+    fewest = max(2, n_clusters)
+    most = min(isqrt(n_samples), _MAX_CLUSTERS, n_distinct)
+    return fewest, max(fewest, most)
 
 
 class LabelTable:
@@ -380,7 +384,7 @@ class LabelTable:
     _base: base_runs.BasePartitions | None = None
     _X = None
 
-    def __init__(self, labels, name: str, names=None, X=None) -> None:
+    def __init__(self, labels, name: str, names=None, X=None):
         if isinstance(labels, base_runs.BasePartitions):
             self._base = labels
             self.estimators = labels.estimators
@@ -397,7 +401,7 @@ class LabelTable:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def warn_of_single(self) -> None:
+    def warn_of_single(self):
         """Warn of partitions with one cluster and missing labels."""
         single = np.flatnonzero((self.n_clusters == 1) & (self.codes.min(axis=0) < 0))
         if len(single):
@@ -441,7 +445,7 @@ class LabelTable:
             ensemble = replace(ensemble, counts=counts, self_weight=self_weight)
         return ensemble.labelled_rows(groups)
 
-    def _require_drawn(self, samples) -> None:
+    def _require_drawn(self, samples):
         """Raise if no base run drew some of the samples that have no label."""
         drawn: list[Any] = [None] if self._base is None else self._base.samples
         if any(of_run is None for of_run in drawn):

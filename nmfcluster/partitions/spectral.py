@@ -79,7 +79,7 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
             self._fit_table(X)
         return self
 
-    def _fit_table(self, X, order: CanonicalOrder | None = None) -> None:
+    def _fit_table(self, X, order: CanonicalOrder | None = None):
         """Find the clusters of a table that was read and checked.
 
         Base runs call this method, so that a table is checked once for all of them.
