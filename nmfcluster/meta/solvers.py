@@ -29,13 +29,7 @@ _SWEEPS = 3
 _TENSOR_SWEEPS = 1
 
 
-def half_squares(
-    constant: float,
-    N,
-    F,
-    G,
-    more=0.0,
-):
+def half_squares(constant: float, N, F, G, more=0.0):
     """Return ``constant - <N, F> + <G, FF'> / 2 + more`` of every start.
 
     Rounding may not go below 0.

@@ -261,10 +261,9 @@ class MatrixObjective(BaseObjective):
         missing = self.on_device[1]
         if missing is None:
             return []
-        starts = range(W.shape[0])
         return [
             product_at(missing, contiguous_transpose(W[s, ...]), H[s, ...])
-            for s in starts
+            for s in range(W.shape[0])
         ]
 
     def left_products(self, W, imputed=()):
@@ -275,14 +274,7 @@ class MatrixObjective(BaseObjective):
         """Return ``HX'`` of every start, (n_starts, k, n)."""
         return _products(H, self.on_device[0].T, [S.T for S in imputed])
 
-    def loss(
-        self,
-        N,
-        F,
-        G,
-        imputed=(),
-        current=(),
-    ):
+    def loss(self, N, F, G, imputed=(), current=()):
         """Return the losses, without the penalty, from the products for one of the factors.
 
         Where entries are missing, `imputed` are those that the products were made with, and
