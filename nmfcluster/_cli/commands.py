@@ -1,10 +1,8 @@
 """What the commands do: read files, find clusters, and write what was found."""
 
-import argparse
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -35,13 +33,13 @@ from nmfcluster.model_selection import choose_n_clusters
 _N_TOP = 20  # number of features of a program that are listed and drawn
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options) -> None:
     """Run a command, and say in one line what it found."""
     if options.command == "demo":
         return demo.main(options.picture)
     of_cells = options.command == "programs" and not options.transpose
-    writes_h5ad = options.output.endswith(".h5ad")
-    if writes_h5ad and not (of_cells and options.files[0].endswith(".h5ad")):
+    reads_cells = of_cells and options.files[0].endswith(".h5ad")
+    if options.output.endswith(".h5ad") and not reads_cells:
         raise ValueError(
             "--output can be an .h5ad file for the programs of another one, whose rows "
             "are cells."
@@ -58,14 +56,14 @@ def run(options: argparse.Namespace) -> None:
     print(f"{', '.join(options.files)}: {result}; wrote {written}")
 
 
-def _consensus(options: argparse.Namespace) -> Result:
-    table = _read(options)
+def _consensus(options) -> Result:
+    table = _read(options, options.files[0])
     model, chosen = _fit(_consensus_estimator(options), table.X, options)
     tables = _tables(model, table, [("confidence", model.confidence_)])
     return Result(model, chosen, tables, display.ConsensusMatrixDisplay.from_estimator)
 
 
-def _consensus_estimator(options: argparse.Namespace) -> consensus.NMFConsensus:
+def _consensus_estimator(options):
     return consensus.NMFConsensus(
         2,
         affinity="partitions" if options.partitions else "coassociation",
@@ -74,25 +72,23 @@ def _consensus_estimator(options: argparse.Namespace) -> consensus.NMFConsensus:
     )
 
 
-def _cluster(options: argparse.Namespace) -> Result:
-    table = _read(options)
+def _cluster(options) -> Result:
+    table = _read(options, options.files[0])
     estimator = ssnmf.SSNMFClusterer(2, contradictions=options.contradictions)
-    comment = ""
+    fit_params = {}
     if options.constraints:
-        pairs = _read_pairs(options, table)
-        model, chosen = _fit(estimator, table.X, options, constraints=pairs)
+        fit_params["constraints"] = _read_pairs(options, table)
+    model, chosen = _fit(estimator, table.X, options, **fit_params)
+    comment = ""
+    for pairs in fit_params.values():
         satisfied = np.concatenate(pairs.satisfied(model.labels_))
         n_pairs = format_count(len(satisfied), "pair")
         comment = f"; {int(satisfied.sum())} of {n_pairs} satisfied"
-    else:
-        model, chosen = _fit(estimator, table.X, options)
     draw = display.ConsensusMatrixDisplay.from_estimator
     return Result(model, chosen, _tables(model, table), draw, comment)
 
 
-def _read_pairs(
-    options: argparse.Namespace, table: FileTable
-) -> constraints.PairwiseConstraints:
+def _read_pairs(options, table: FileTable) -> constraints.PairwiseConstraints:
     """Return the pairs of a file, by the names of rows, or by positions without names."""
     ids = table.rows or [str(i) for i in range(table.X.shape[0])]
     try:
@@ -102,13 +98,13 @@ def _read_pairs(
         raise ValueError(f"{options.constraints}: {error}") from error
 
 
-def _fuse(options: argparse.Namespace) -> Result:
+def _fuse(options) -> Result:
     names = [stem(file) for file in options.files]
     if len(set(names)) < len(names):
         names = options.files
     if len(set(names)) < len(names):
         raise ValueError(f"the files must differ, got {', '.join(names)}.")
-    read = [_read(options, i) for i in range(len(names))]
+    read = [_read(options, file) for file in options.files]
     # Numbers that name the rows of several files must not be taken for features.
     ids = [tuple(table.id_column()) for table in read]
     shared = set.intersection(*map(set, ids))
@@ -141,12 +137,10 @@ def _fuse(options: argparse.Namespace) -> Result:
     return Result(model, chosen, tables, display.SourceWeightsDisplay.from_estimator)
 
 
-def _programs(options: argparse.Namespace) -> Result:
-    table = _read(options)
+def _programs(options) -> Result:
+    table = _read(options, options.files[0])
     model, chosen = _fit(_programs_estimator(), table.X, options)
-    genes = np.arange(table.X.shape[1])
-    if table.columns is not None:
-        genes = np.array(table.columns)
+    genes = np.array(table.columns or range(table.X.shape[1]))
     # The genes that rise most with each program.
     scores = _feature_scores(model, table.X)
     top = np.argsort(-scores, axis=1, kind="stable")[:, :_N_TOP]
@@ -192,19 +186,19 @@ def _feature_scores(model, X):
     return model.feature_scores(X)
 
 
-def _programs_estimator() -> meta.NMFMetaCluster:
+def _programs_estimator():
     return meta.NMFMetaCluster(2, loss="kullback-leibler")
 
 
-def _how_many(options: argparse.Namespace) -> Result:
+def _how_many(options) -> Result:
     if isinstance(options.clusters, int):
         raise ValueError(
             f"--clusters must be a range such as 1-15, got {options.clusters}."
         )
-    table = _read(options)
-    estimator: Any = _consensus_estimator(options)
-    if options.counts:
-        estimator = _programs_estimator()
+    table = _read(options, options.files[0])
+    estimator = (
+        _programs_estimator() if options.counts else _consensus_estimator(options)
+    )
     model, chosen = _fit(estimator, table.X, options)
     tables = {"candidates": chosen.table.items()}
     return Result(model, chosen, tables, lambda _: chosen.plot())
@@ -218,9 +212,8 @@ def _tables(model, table: FileTable, more: Columns = ()) -> dict[str, Columns]:
     }
 
 
-def _read(options: argparse.Namespace, i: int = 0) -> FileTable:
+def _read(options, file: str) -> FileTable:
     """Return the table of a file, checked for what the command needs; say how it was read."""
-    file = options.files[i]
     table = read_file(
         Path(file),
         max_bytes=options.max_gib * 2**30,
@@ -260,7 +253,7 @@ def _check_counts(table: FileTable, file: str) -> None:
         )
 
 
-def _fit(estimator, X, options: argparse.Namespace, **fit_params):
+def _fit(estimator, X, options, **fit_params):
     """Return the estimator, fitted with the wanted number of clusters, and how it was chosen."""
     shared = {"n_jobs": options.jobs, "random_state": options.random_state}
     estimator.set_params(**shared)
@@ -268,7 +261,7 @@ def _fit(estimator, X, options: argparse.Namespace, **fit_params):
         estimator.set_params(n_clusters=options.clusters)
         return estimator.fit(X, **fit_params), None
     chosen = choose_n_clusters(
-        estimator, X, options.clusters, fit_params=fit_params or None, **shared
+        estimator, X, options.clusters, fit_params=fit_params, **shared
     )
     return chosen.best_estimator_, chosen
 

@@ -2,10 +2,10 @@
 
 import csv
 import gzip
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
-from itertools import islice, product
+from itertools import islice, product, takewhile
 from math import inf, prod
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -90,8 +90,8 @@ class FileTable(NamedTuple):
         if X.dtype.kind != "f" or not np.isnan(X).any():
             return
         i, j = np.argwhere(np.isnan(X))[0]
-        row = i if self.rows is None else repr(self.rows[i])
-        column = j if self.columns is None else repr(self.columns[j])
+        row = repr(self.rows[i]) if self.rows else i
+        column = repr(self.columns[j]) if self.columns else j
         raise ValueError(
             f"{file} must not lack a value, but its column {column} does in row {row}: "
             "leave one of them out, or put in a number."
@@ -235,9 +235,7 @@ def _check_numbers(path: Path, table: FileTable) -> None:
 
 def _ending(path: Path) -> str:
     """Return the ending of a file, without that of gzip."""
-    if path.suffix.lower() == ".gz":
-        path = path.with_suffix("")
-    return path.suffix.lower()
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def _check_size(size: float, max_bytes: float) -> None:
@@ -269,7 +267,7 @@ def _check_file_size(path: Path, max_bytes: float) -> None:
     _check_size(size, max_bytes)
 
 
-def _open_text(path: Path) -> tuple[Callable[..., Any], list[list[str]]]:
+def _open_text(path: Path):
     """Return pandas' reader of a text, and the entries of its first lines.
 
     The separator is the one of the file's ending if all first lines have it, or else another one
@@ -281,23 +279,19 @@ def _open_text(path: Path) -> tuple[Callable[..., Any], list[list[str]]]:
     if not lines:
         raise ValueError("it is empty.")
     usual = _SEPARATORS[_ending(path)]
-    chosen = usual
-    head = list(csv.reader(lines, delimiter=usual))
     for separator in (usual, "\t", ";", ",", " "):
         is_space = separator == " "
-        entries = list(
-            csv.reader(lines, delimiter=separator, skipinitialspace=is_space)
-        )
-        if is_space and not any(map(is_number, entries[-1][1:])):  # words of a text
-            continue
-        if min(map(len, entries)) > 1:
-            chosen = separator
-            head = entries
+        head = list(csv.reader(lines, delimiter=separator, skipinitialspace=is_space))
+        is_prose = is_space and not any(map(is_number, head[-1][1:]))
+        if min(map(len, head)) > 1 and not is_prose:
             break
+    else:
+        separator = usual
+        head = list(csv.reader(lines, delimiter=usual))
     read_csv = partial(
         imported("pandas").read_csv,
         path,
-        sep=r"\s+" if chosen == " " else chosen,
+        sep=r"\s+" if separator == " " else separator,
         encoding="utf-8-sig",
     )
     return read_csv, head
@@ -375,8 +369,7 @@ def _titles(head, has_titles: bool) -> tuple[bool, list[str]]:
     if body:
         n_blank = min(max(width - len(line), 0) + _n_blank(line) for line in body)
     if not has_titles:
-        numbers = [str(i) for i in range(width - n_blank)]
-        return False, numbers + [_BLANK] * n_blank
+        return False, [*map(str, range(width - n_blank))] + [_BLANK] * n_blank
     titles = [title or f"{_BLANK}{i}" for i, title in enumerate(first)]
     n_lacking = max(width - len(first), 0)
     # Separators that end all lines but the first one are no entries that lack a title.
@@ -391,12 +384,7 @@ def _titles(head, has_titles: bool) -> tuple[bool, list[str]]:
 
 def _n_blank(entries) -> int:
     """Return how many entries at the end are blank."""
-    n_blank = 0
-    for entry in reversed(entries):
-        if entry.strip():
-            break
-        n_blank += 1
-    return n_blank
+    return len(list(takewhile(lambda entry: not entry.strip(), reversed(entries))))
 
 
 def is_number(entry: str) -> bool:

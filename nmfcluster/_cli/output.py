@@ -4,7 +4,6 @@ import csv
 import os
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,9 +25,7 @@ class Result(NamedTuple):
     tables: dict[str, Columns]
     draw: Callable[[Any], Any]  # draws the model
     comment: str = ""  # what else the line of output says
-    annotate: Callable[[Path], None] | None = (
-        None  # writes an h5ad file with the result
-    )
+    annotate: Any = None  # writes an h5ad file with the result, if there can be one
 
     def __str__(self) -> str:
         labels = self.model.labels_
@@ -66,7 +63,11 @@ class Output:
             )
         files = [*self.annotated, *self.tables.values(), self.picture]
         existing = [path for path in files if os.path.lexists(path)]
-        readonly = [path for path in existing if not _can_overwrite(path)]
+        readonly = [
+            path
+            for path in existing
+            if not (path.is_file() and os.access(path, os.W_OK))
+        ]
         if readonly:
             raise FileExistsError(
                 f"{_join(readonly)} cannot be written to: name another --output."
@@ -80,15 +81,16 @@ class Output:
         """Write all that a command found, and return where."""
         self.picture.parent.mkdir(parents=True, exist_ok=True)
         for name, path in self.tables.items():
-            titles, values = zip(*result.tables[name], strict=True)
-            columns = [np.asarray(column).tolist() for column in values]
+            columns = [
+                [title, *np.asarray(values).tolist()]
+                for title, values in result.tables[name]
+            ]
             with path.open(self.mode, newline="", encoding="utf-8") as file:
                 writer = csv.writer(file)
-                for row in chain([titles], zip(*columns, strict=True)):
+                for row in zip(*columns, strict=True):
                     writer.writerow([_as_text(entry) for entry in row])
-        if result.annotate is not None:
-            for path in self.annotated:
-                result.annotate(path)
+        for path in self.annotated:
+            result.annotate(path)
         written = _join([*self.annotated, *self.tables.values()])
         if find_spec("matplotlib") is None:
             return f"{written}; no picture without matplotlib: pip install {_PLOT}"
@@ -96,10 +98,6 @@ class Output:
         with self.picture.open(f"{self.mode}b") as file:
             figure.savefig(file, format="png", dpi=_DPI, bbox_inches="tight")
         return f"{written}, {self.picture}"
-
-
-def _can_overwrite(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.W_OK)
 
 
 def _join(paths: Iterable[Path]) -> str:
@@ -120,9 +118,9 @@ def stem(file: str) -> str:
 
 def row_columns(table: FileTable, columns: Columns) -> Columns:
     """Return columns with an entry for every row of a table, preceded by the names of the rows."""
-    names = range(table.X.shape[0]) if table.rows is None else table.rows
+    names = table.rows or range(table.X.shape[0])
     title = table.title
-    if title is None or title in [other for other, _ in columns]:
+    if title is None or title in dict(columns):
         title = "row"
     return [(title, names), *columns]
 

@@ -6,7 +6,7 @@ Nothing here imports the estimators, so that help comes at once.
 import argparse
 import re
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import NoReturn
 
 _CANDIDATES = range(1, 16)  # the default of choose_n_clusters
 _LABELS = ("labels", "memberships")
@@ -77,56 +77,57 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _add_common_options(command: argparse.ArgumentParser, several_files: bool) -> None:
     """Add the arguments that all commands for files have."""
-    command.add_argument("files", metavar="FILE", nargs="+" if several_files else 1)
-    options: dict[str, dict[str, Any]] = {
-        "--clusters": {
-            "metavar": "K",
-            "type": _number_or_range,
-            "default": _CANDIDATES,
-            "help": "number of clusters, or a range to choose from; by default 1-15",
-        },
-        "--output": {
-            "metavar": "PLACE",
-            "default": ".",
-            "help": "a folder, or how names of files begin",
-        },
-        "--force": {"action": "store_true", "help": "overwrite files that are there"},
-        "--names": {
-            "metavar": "TITLE",
-            "help": "of the column that names the rows (csv, tsv, txt)",
-        },
-        "--transpose": {
-            "action": "store_true",
-            "help": "columns of the file are what is clustered",
-        },
-        "--layer": {
-            "metavar": "NAME",
-            "help": "of the table that is read, instead of X (h5ad)",
-        },
-        "--random-state": {
-            "metavar": "N",
-            "type": int,
-            "default": 0,
-            "help": "seed; 0 by default",
-        },
-        "--jobs": {
-            "metavar": "N",
-            "type": int,
-            "help": "how much is done at a time",
-        },
-        "--no-titles": {
-            "action": "store_true",
-            "help": "the first line is a row (csv, tsv, txt)",
-        },
-        "--max-gib": {
-            "metavar": "N",
-            "type": float,
-            "default": 8,
-            "help": "most of a file, unpacked; 8",
-        },
-    }
-    for name, settings in options.items():
-        command.add_argument(name, **settings)
+    add = command.add_argument
+    add("files", metavar="FILE", nargs="+" if several_files else 1)
+    add(
+        "--clusters",
+        metavar="K",
+        type=_number_or_range,
+        default=_CANDIDATES,
+        help="number of clusters, or a range to choose from; by default 1-15",
+    )
+    add(
+        "--output",
+        metavar="PLACE",
+        default=".",
+        help="a folder, or how names of files begin",
+    )
+    add("--force", action="store_true", help="overwrite files that are there")
+    add(
+        "--names",
+        metavar="TITLE",
+        help="of the column that names the rows (csv, tsv, txt)",
+    )
+    add(
+        "--transpose",
+        action="store_true",
+        help="columns of the file are what is clustered",
+    )
+    add(
+        "--layer",
+        metavar="NAME",
+        help="of the table that is read, instead of X (h5ad)",
+    )
+    add(
+        "--random-state",
+        metavar="N",
+        type=int,
+        default=0,
+        help="seed; 0 by default",
+    )
+    add("--jobs", metavar="N", type=int, help="how much is done at a time")
+    add(
+        "--no-titles",
+        action="store_true",
+        help="the first line is a row (csv, tsv, txt)",
+    )
+    add(
+        "--max-gib",
+        metavar="N",
+        type=float,
+        default=8,
+        help="most of a file, unpacked; 8",
+    )
 
 
 def _number_or_range(text: str) -> int | range:
@@ -137,9 +138,7 @@ def _number_or_range(text: str) -> int | range:
             f"must be such as 5, or 2-20 to choose from, got {text!r}"
         )
     first, last = found.groups()
-    if last is None:
-        return int(first)
-    return range(int(first), int(last) + 1)
+    return range(int(first), int(last) + 1) if last else int(first)
 
 
 def number_or_share(text: str) -> float:
