@@ -202,12 +202,12 @@ class NMFClusterer(
     def __init__(
         self,
         n_clusters: int,
-        n_init: Any,
+        n_init,
         max_iter: int,
-        tol: Any,
-        random_state: Any,
-        n_jobs: Any,
-    ) -> None:
+        tol,
+        random_state,
+        n_jobs,
+    ):
         self.n_clusters = n_clusters
         self.n_init = n_init  # an int, or what a subclass makes one of
         self.max_iter = max_iter
@@ -231,10 +231,7 @@ class NMFClusterer(
         ndarray of shape (n_samples,), int
             `labels_`.
         """
-        labels: np.ndarray = self.fit(
-            X, y, **given
-        ).labels_  # of another library where X is
-        return labels
+        return self.fit(X, y, **given).labels_  # of another library where X is
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the memberships of samples, from their similarities to the training samples.
@@ -351,9 +348,9 @@ class NMFClusterer(
 
     def _check_n_clusters(self, n_samples: int, n_fixed: int = 0) -> None:
         if self.n_clusters - n_fixed > n_samples:
-            most = f"n_samples={n_samples}" + (
-                f" beside {n_fixed} fixed ones" if n_fixed else ""
-            )
+            most = f"n_samples={n_samples}"
+            if n_fixed:
+                most += f" beside {n_fixed} fixed ones"
             raise ValueError(f"n_clusters={self.n_clusters} must be at most {most}.")
 
     def _check_not_alone(self, n_samples: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from nmfcluster import consensus, constraints, display, fusion, meta, ssnmf, stack
+from nmfcluster import NMFConsensus, NMFMetaCluster, SimilarityFusionNMF, SSNMFClusterer
 from nmfcluster._cli import demo
 from nmfcluster._cli.files import (
     FileTable,
@@ -28,7 +28,14 @@ from nmfcluster._cli.parser import COMMANDS
 from nmfcluster._utils.storage import is_sparse
 from nmfcluster._utils.validation import format_count, warn
 from nmfcluster.anndata import write_programs
+from nmfcluster.constraints import PairwiseConstraints
+from nmfcluster.display import (
+    BiclusterDisplay,
+    ConsensusMatrixDisplay,
+    SourceWeightsDisplay,
+)
 from nmfcluster.model_selection import choose_n_clusters
+from nmfcluster.stack import ViewStack
 
 _N_TOP = 20  # number of features of a program that are listed and drawn
 
@@ -60,11 +67,11 @@ def _consensus(options) -> Result:
     table = _read(options, options.files[0])
     model, chosen = _fit(_consensus_estimator(options), table.X, options)
     tables = _tables(model, table, [("confidence", model.confidence_)])
-    return Result(model, chosen, tables, display.ConsensusMatrixDisplay.from_estimator)
+    return Result(model, chosen, tables, ConsensusMatrixDisplay.from_estimator)
 
 
 def _consensus_estimator(options):
-    return consensus.NMFConsensus(
+    return NMFConsensus(
         2,
         affinity="partitions" if options.partitions else "coassociation",
         max_samples=options.max_samples,
@@ -74,7 +81,7 @@ def _consensus_estimator(options):
 
 def _cluster(options) -> Result:
     table = _read(options, options.files[0])
-    estimator = ssnmf.SSNMFClusterer(2, contradictions=options.contradictions)
+    estimator = SSNMFClusterer(2, contradictions=options.contradictions)
     fit_params = {}
     if options.constraints:
         fit_params["constraints"] = _read_pairs(options, table)
@@ -84,16 +91,16 @@ def _cluster(options) -> Result:
         satisfied = np.concatenate(pairs.satisfied(model.labels_))
         n_pairs = format_count(len(satisfied), "pair")
         comment = f"; {int(satisfied.sum())} of {n_pairs} satisfied"
-    draw = display.ConsensusMatrixDisplay.from_estimator
+    draw = ConsensusMatrixDisplay.from_estimator
     return Result(model, chosen, _tables(model, table), draw, comment)
 
 
-def _read_pairs(options, table: FileTable) -> constraints.PairwiseConstraints:
+def _read_pairs(options, table: FileTable) -> PairwiseConstraints:
     """Return the pairs of a file, by the names of rows, or by positions without names."""
     ids = table.rows or [str(i) for i in range(table.X.shape[0])]
     try:
         pairs = read_pairs(Path(options.constraints), options.max_gib * 2**30)
-        return constraints.PairwiseConstraints.from_table(pairs, ids=ids)
+        return PairwiseConstraints.from_table(pairs, ids=ids)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{options.constraints}: {error}") from error
 
@@ -115,13 +122,13 @@ def _fuse(options) -> Result:
             "column first."
         )
     max_bytes = options.max_gib * 2**30
-    views = stack.ViewStack(
+    views = ViewStack(
         {
             name: table.by_names(max_bytes)
             for name, table in zip(names, read, strict=True)
         }
     )
-    model, chosen = _fit(fusion.SimilarityFusionNMF(2), views, options)
+    model, chosen = _fit(SimilarityFusionNMF(2), views, options)
     titles = {table.title for table in read}
     table = FileTable(
         views,
@@ -134,7 +141,7 @@ def _fuse(options) -> Result:
         ("weight", model.weights_),
         ("loss", model.source_losses_),
     ]
-    return Result(model, chosen, tables, display.SourceWeightsDisplay.from_estimator)
+    return Result(model, chosen, tables, SourceWeightsDisplay.from_estimator)
 
 
 def _programs(options) -> Result:
@@ -160,14 +167,12 @@ def _programs(options) -> Result:
         X = table.X if is_sparse(table.X) else np.asarray(table.X)
         shown = np.unique(top[rises] if rises.any() else top)
         rows = model.labels_ == np.arange(model.n_clusters)[:, None]
-        columns = [np.isin(shown, top[c][rises[c]]) for c in range(len(top))]
-        drawn = display.BiclusterDisplay.from_biclusters(
-            np.log1p(X[:, shown]), rows, columns
-        )
+        columns = [np.isin(shown, own[up]) for own, up in zip(top, rises, strict=True)]
+        drawn = BiclusterDisplay.from_biclusters(np.log1p(X[:, shown]), rows, columns)
         drawn.colorbar_.set_label("log(1 + count)")
         return drawn
 
-    def annotate(path: Path) -> None:
+    def annotate(path):
         adata = imported("anndata").read_h5ad(options.files[0])
         write_programs(adata, model, slice(None), "nmf", model.get_params())
         adata.write_h5ad(path)
@@ -187,7 +192,7 @@ def _feature_scores(model, X):
 
 
 def _programs_estimator():
-    return meta.NMFMetaCluster(2, loss="kullback-leibler")
+    return NMFMetaCluster(2, loss="kullback-leibler")
 
 
 def _how_many(options) -> Result:
@@ -233,7 +238,7 @@ def _read(options, file: str) -> FileTable:
     return table
 
 
-def _check_counts(table: FileTable, file: str) -> None:
+def _check_counts(table: FileTable, file: str):
     """Raise if entries are negative; warn if most of those above 0 are no whole numbers."""
     X = table.X.data if is_sparse(table.X) else np.asarray(table.X)
     cure = suggest_layers(table.layers) or "give the counts that it was made of"

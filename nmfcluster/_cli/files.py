@@ -82,7 +82,7 @@ class FileTable(NamedTuple):
             X = X.set_axis(list(names), axis=1)
         return self._replace(X=X, columns=list(names))
 
-    def require_complete(self, file: str) -> None:
+    def require_complete(self, file: str):
         """Raise if an entry is missing; a sparse table has none."""
         if is_sparse(self.X):
             return
@@ -134,7 +134,7 @@ def imported(name: str):
 
 
 def read_file(
-    path: Path,
+    path,
     *,
     may_hold_text: bool = False,
     max_bytes: float = inf,
@@ -216,7 +216,7 @@ def read_file(
     return table
 
 
-def _check_numbers(path: Path, table: FileTable) -> None:
+def _check_numbers(path, table: FileTable):
     """Raise if a table holds text; warn if it looks like distances."""
     X = table.X
     if hasattr(X, "select_dtypes"):
@@ -233,19 +233,19 @@ def _check_numbers(path: Path, table: FileTable) -> None:
         warn_of_distances(np.asarray(X), f"{path}, which is taken for features,")
 
 
-def _ending(path: Path) -> str:
+def _ending(path) -> str:
     """Return the ending of a file, without that of gzip."""
     return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
-def _check_size(size: float, max_bytes: float) -> None:
+def _check_size(size: float, max_bytes: float):
     if not size <= max_bytes:  # NaN allows nothing
         raise ValueError(
             f"it holds more than {max_bytes / 2**30:g} GiB: --max-gib allows more."
         )
 
 
-def _check_file_size(path: Path, max_bytes: float) -> None:
+def _check_file_size(path, max_bytes: float):
     """Raise if a file holds too much, uncompressed, whatever it says of itself.
 
     Of an archive no more is read than its list says, and of others no more than there is.
@@ -267,7 +267,7 @@ def _check_file_size(path: Path, max_bytes: float) -> None:
     _check_size(size, max_bytes)
 
 
-def _open_text(path: Path):
+def _open_text(path):
     """Return pandas' reader of a text, and the entries of its first lines.
 
     The separator is the one of the file's ending if all first lines have it, or else another one
@@ -297,7 +297,7 @@ def _open_text(path: Path):
     return read_csv, head
 
 
-def _read_text(path: Path, names: str | None, has_titles: bool) -> FileTable:
+def _read_text(path, names: str | None, has_titles: bool) -> FileTable:
     """Return the table of a csv, tsv or txt file."""
     read_csv, head = _open_text(path)
     has_titles, titles = _titles(head, has_titles)
@@ -341,7 +341,7 @@ def _read_text(path: Path, names: str | None, has_titles: bool) -> FileTable:
     )
 
 
-def _warn_of_titles(path: Path, frame) -> None:
+def _warn_of_titles(path, frame):
     """Warn where the first line, taken for titles, may be a row."""
     texts = frame.select_dtypes(exclude=["number", "bool"]).astype(str)
     titles = list(frame)
@@ -410,7 +410,7 @@ def _are_names(entries) -> bool:
     return not any(is_number(entry.replace(",", "")) for entry in entries)
 
 
-def read_pairs(path: Path, max_bytes: float):
+def read_pairs(path, max_bytes: float):
     """Return the table of a text file of pairs, with the rows by their names."""
     columns = ["a", "b", "kind"]
     _check_file_size(path, max_bytes)
@@ -423,7 +423,7 @@ def read_pairs(path: Path, max_bytes: float):
     return frame[columns + ["weight"] * ("weight" in frame.columns)]
 
 
-def _read_npz(path: Path) -> FileTable:
+def _read_npz(path) -> FileTable:
     # np.load would take what is no archive for a pickle
     with path.open("rb") as file, np.lib.npyio.NpzFile(file) as archive:
         if "format" in archive:
@@ -434,7 +434,7 @@ def _read_npz(path: Path) -> FileTable:
         return FileTable(archive[archive.files[0]])
 
 
-def _read_mtx(path: Path, max_bytes: float) -> FileTable:
+def _read_mtx(path, max_bytes: float) -> FileTable:
     """Return a matrix. If 10x Genomics wrote it, rows are cells, named by the files beside it."""
     X = mmread(path)
     genes_from, genes = _names_beside(path, max_bytes, ("features", "genes"), 1)
@@ -462,7 +462,7 @@ def _fits(names, size: int) -> bool:
     return not names or len(names) - size in (0, 1)
 
 
-def _names_beside(path: Path, max_bytes: float, kinds, column: int):
+def _names_beside(path, max_bytes: float, kinds, column: int):
     """Return the file of names of a kind that lies beside a matrix, if any, and what it holds."""
     prefix = path.name.partition("matrix.mtx")[0]  # as in GSM1_matrix.mtx
     for start, kind, gz in product((prefix, ""), kinds, ("", ".gz")):
@@ -480,7 +480,7 @@ def suggest_layers(layers) -> str:
     return f"--layer takes one of its layers: {', '.join(layers)}" if layers else ""
 
 
-def _read_h5ad(path: Path, layer: str | None) -> FileTable:
+def _read_h5ad(path, layer: str | None) -> FileTable:
     data = imported("anndata").read_h5ad(path)
     layers = list(data.layers)
     X = data.X if layer is None else data.layers.get(layer)

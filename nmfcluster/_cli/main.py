@@ -7,7 +7,6 @@ import logging
 import re
 import sys
 import warnings
-from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 
@@ -32,29 +31,27 @@ _PARAMETER = (
 )
 
 
-def _option(found: re.Match[str]) -> str:
+def _option(found):
     name = _OPTIONS.get(found[1], found[1])
     return f"--{name.replace('_', '-')}"
 
 
 # Parts of messages, and what they become where there is no Python.
-_REPLACEMENTS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
+_REPLACEMENTS = [
     (r", an instance of '[\w.]+'| or None\b", ""),
     (r"\bn_samples=(\d+)", r"the \1 rows"),
     (rf"The '{_PARAMETER}' parameter of \w+", r"\1"),
     (rf"{_PARAMETER}='?([\w.-]+\b)'?", r"\1 \2"),
-    (_PARAMETER, _option),
 ]
 
 
 class _Progress(logging.Handler):
     """Lines on stderr about long work; there are none about work that is soon over."""
 
-    _last = (
-        0.0  # when the last one was printed, in milliseconds since the program began
-    )
+    # When the last one was printed, in milliseconds since the program began.
+    _last = 0.0
 
-    def emit(self, record: logging.LogRecord) -> None:
+    def emit(self, record: logging.LogRecord):
         if record.relativeCreated > self._last + _PAUSE:
             self._last = record.relativeCreated
             print(f"nmfcluster: {record.getMessage()}", file=sys.stderr)
@@ -97,4 +94,4 @@ def _of_options(message: str) -> str:
     """Return a message that names an option where it names a parameter."""
     for pattern, replacement in _REPLACEMENTS:
         message = re.sub(pattern, replacement, message)
-    return message
+    return re.sub(_PARAMETER, _option, message)

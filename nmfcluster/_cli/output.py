@@ -44,7 +44,7 @@ class Output:
     Raises, before any work, where it must not write.
     """
 
-    def __init__(self, options, tables: Iterable[str]) -> None:
+    def __init__(self, options, tables: Iterable[str]):
         base = Path(options.output)
         if options.output.endswith(("/", os.sep)) or base.is_dir():
             base /= f"{stem(options.files[0])}-{options.command}"

@@ -75,7 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_common_options(command: argparse.ArgumentParser, several_files: bool) -> None:
+def _add_common_options(command: argparse.ArgumentParser, several_files: bool):
     """Add the arguments that all commands for files have."""
     add = command.add_argument
     add("files", metavar="FILE", nargs="+" if several_files else 1)

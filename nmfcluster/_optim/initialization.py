@@ -1,5 +1,6 @@
 """Starting factors: random ones, and those from leading eigenvectors."""
 
+from functools import partial
 from inspect import signature
 
 import numpy as np
@@ -89,27 +90,24 @@ def _eigenpairs_by_component(A: Similarity, component, n_components: int):
     largest = np.concatenate([values for values, _ in pairs])
     # Find all pairs of the components that can have more of the first eigenvalues: those whose
     # largest one is above the n_components-th.
-    padded = np.pad(largest, (0, n_components), constant_values=-np.inf)
+    padded = np.pad(largest, (n_components, 0), constant_values=-np.inf)
     threshold = np.sort(padded)[-n_components]
     rounding = _EQUAL * float(max(abs(largest).max(), np.finfo(float).tiny))
     for c in np.flatnonzero(largest > threshold + rounding):
         pairs[c] = _eigenpairs(blocks[c], min(n_components, int(sizes[c])))
-    # Number all eigenvalues: their component, and their position there.
+    # List all eigenvalues, their vectors and their components.
     values = np.concatenate([found for found, _ in pairs])
-    n_found = np.array([len(found) for found, _ in pairs])
-    owner = np.repeat(np.arange(len(members)), n_found)
-    first_of_owner = np.repeat(np.cumsum(n_found) - n_found, n_found)
-    position = np.arange(len(values)) - first_of_owner
+    columns = [column for _, found in pairs for column in found.T]
+    owners = np.repeat(np.arange(len(pairs)), [len(found) for found, _ in pairs])
     # Select the first ones. They are rounded, so that the largest component's come first among
     # equal ones.
     rounded = np.round(values / rounding)
-    first = np.lexsort((-sizes[owner], -rounded))[:n_components]
+    first = np.lexsort((-sizes[owners], -rounded))[:n_components]
     first = first[np.argsort(-values[first], kind="stable")]
     # Their vectors are 0 outside of their component.
     vectors = np.zeros((A.shape[0], n_components), dtype=pairs[0][1].dtype)
-    for column, chosen in enumerate(first):
-        c = owner[chosen]
-        vectors[members[c], column] = pairs[c][1][:, position[chosen]]
+    for place, chosen in enumerate(first):
+        vectors[members[owners[chosen]], place] = columns[chosen]
     return values[first], vectors
 
 
@@ -127,21 +125,21 @@ def _eigenpairs(A: Similarity, n_components: int):
         return (A @ v.reshape(-1, 1).astype(A.dtype)).ravel().astype(np.float64)
 
     width = min(max(2 * n_components + 1, _KRYLOV_SIZE), n)
-    options = {
-        "A": LinearOperator(A.shape, matvec=product, dtype=np.float64),
-        "k": n_components,
-        "which": "LA",
+    solve = partial(
+        eigsh,
+        LinearOperator(A.shape, matvec=product, dtype=np.float64),
+        k=n_components,
+        which="LA",
         # ARPACK's own start is not reproducible.
-        "v0": np.random.default_rng(0).uniform(0.5, 1.0, n),
-        "ncv": width,
+        v0=np.random.default_rng(0).uniform(0.5, 1.0, n),
+        ncv=width,
         **_REPRODUCIBLE,
-    }
+    )
     restarts = max(_MAX_PRODUCTS // (width - n_components), 1)
     try:
-        tol = _TOL[A.dtype.itemsize]
-        values, vectors = eigsh(tol=tol, maxiter=restarts, **options)
+        values, vectors = solve(tol=_TOL[A.dtype.itemsize], maxiter=restarts)
     except ArpackNoConvergence:  # almost equal eigenvalues of many rows
-        values, vectors = eigsh(tol=_FALLBACK_TOL, **options)
+        values, vectors = solve(tol=_FALLBACK_TOL)
     order = np.argsort(-values, kind="stable")
     return values[order], vectors[:, order]
 

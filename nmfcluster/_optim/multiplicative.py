@@ -62,10 +62,8 @@ def multiplicative_trinmf(objective: SymmetricObjective, Q) -> Steps:
     while True:
         G = gram(Q, Q)
         B = gram(Q, AQ)
-        loss = (
-            objective.constant - 2 * inner_products(S, B) + inner_products(S @ G, G @ S)
-        )
-        keep = yield (Q, S), loss
+        loss = objective.constant - 2 * inner_products(S, B)
+        keep = yield (Q, S), loss + inner_products(S @ G, G @ S)
         Q, S, AQ = keep_starts(keep, Q, S, AQ)
         # Eq. 20: Q
         AQS = matmul_rows(AQ, S)

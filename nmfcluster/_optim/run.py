@@ -13,6 +13,7 @@ from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from importlib.metadata import version
+from itertools import chain, compress
 from threading import Event
 from typing import Any
 
@@ -220,30 +221,27 @@ class Pruning:
 
         Returns
         -------
-        ndarray of shape (n_running,), bool
+        list of bool, one for each
         """
         if self.rank is None:
-            losses = [solution.loss for solution in running]
-            self.best = min([self.best, *losses])
-            return np.array([self._can_win(solution.history) for solution in running])
+            lowest = min(solution.loss for solution in running)
+            self.best = min(self.best, lowest)
+            return [self._can_win(solution.history) for solution in running]
         is_first_batch = self.best == np.inf
         is_due = running[0].n_iter == self.begins
         if is_first_batch and (is_due or running[0].converged):
             self.best = self.rank(running[0])
-        promising = np.ones(len(running), dtype=bool)
-        if is_due:
-            for row, solution in enumerate(running):
-                is_reference = is_first_batch and row == 0
-                promising[row] = is_reference or self.rank(solution) < self.best
-        return promising
+        if not is_due:
+            return [True] * len(running)
+        first = [True] if is_first_batch else []
+        others = running[len(first) :]
+        return first + [self.rank(solution) < self.best for solution in others]
 
     def _can_win(self, history: Sequence[float]) -> bool:
         """Return whether a run with these losses may still get below the lowest loss."""
         if len(history) - 1 < max(self.begins, 2 * WINDOW):
             return True
-        start = history[-1 - 2 * WINDOW]
-        middle = history[-1 - WINDOW]
-        end = history[-1]
+        start, middle, end = history[-1 - 2 * WINDOW :: WINDOW]  # ten updates apart
         decrease = middle - end
         slowdown = (start - middle) - decrease
         # A run on a plateau, or close to the best, goes on.
@@ -311,38 +309,34 @@ def run_starts(
             pruning.begins = max(stop.prune_from, _COMPARED_AFTER)
     run = partial(_run_batch, objective, config)
     if memory is not None and pruning is None:  # a pruned run depends on all others
-        run = partial(Recall(memory, objective, config.solver, stop), run)
+        run = _remember(run, memory, [objective, config.solver, stop])
     with stage(
         f"{task}, {format_count(len(starts), 'start')}", len(batches)
     ) as progress:
-        ended: list[Solution] = []
+        results: list[list[Solution]] = []
         # The first batch runs before the rest, which must beat it. A batch that runs alone runs
         # in this thread, which has others to share its blocks of rows with.
-        n_alone = 1 if pruning is not None and to_beat is None else 0
+        n_alone = int(pruning is not None and to_beat is None)
         if len(batches) == n_alone + 1:
             n_alone += 1
         for batch in batches[:n_alone]:
-            ended += run(pruning, None, batch)
+            results.append(run(pruning, bool, batch))
             progress.batch_done()
         rest = batches[n_alone:]
         if rest and uses_cluster():
             common = (run, pruning, rest, error_state())
             numbers = [(number,) for number in range(len(rest))]
-            results = run_calls(
+            results += run_calls(
                 _run_remotely, common, numbers, config.n_jobs, progress.batch_done
             )
         elif rest:
-            results = _run_in_threads(run, pruning, rest, config.n_jobs, progress)
-        else:
-            results = []
-        for solutions in results:
-            ended += solutions
+            results += _run_in_threads(run, pruning, rest, config.n_jobs, progress)
+        ended = list(chain.from_iterable(results))
         finished = [solution for solution in ended if not solution.pruned]
         pruned = [solution for solution in ended if solution.pruned]
         ordered = best_first(finished, rank) + pruned
-        best = ordered[0]
-        n_updates = format_count(best.n_iter, "update")
-        progress.outcome = f"best loss {best.loss:.6g} after {n_updates}"
+        n_updates = format_count(ordered[0].n_iter, "update")
+        progress.outcome = f"best loss {ordered[0].loss:.6g} after {n_updates}"
     return ordered
 
 
@@ -363,16 +357,12 @@ def _batches(
 
 
 def _run_in_threads(
-    run: Callable[..., list[Solution]],
-    pruning: Pruning | None,
-    batches: Sequence[Sequence[Start]],
-    n_jobs: int | None,
-    progress,
-) -> list[list[Solution]]:
+    run, pruning: Pruning | None, batches, n_jobs: int | None, progress
+):
     """Run batches in threads: processes would be sent the data with every batch."""
     failed = Event()
 
-    def run_and_report(batch: Sequence[Start]) -> list[Solution]:
+    def run_and_report(batch):
         solutions = run(copy(pruning), failed.is_set, batch)
         progress.batch_done()
         return solutions
@@ -386,23 +376,17 @@ def _run_in_threads(
         raise
 
 
-def _run_remotely(
-    run: Callable[..., list[Solution]],
-    pruning: Pruning | None,
-    batches: Sequence[Sequence[Start]],
-    handling,
-    number: int,
-) -> list[Solution]:
+def _run_remotely(run, pruning: Pruning | None, batches, handling, number: int):
     """Run a batch on a machine of a cluster, with numbers handled as in a fit."""
     with one_blas_thread(), np.errstate(**handling):
-        return run(copy(pruning), None, batches[number])
+        return run(copy(pruning), bool, batches[number])
 
 
 def _run_batch(
     objective,
     config: SolverConfig,
     pruning: Pruning | None,
-    is_cancelled: Callable[[], bool] | None,
+    is_cancelled: Callable[[], bool],
     batch: Sequence[Start],
 ) -> list[Solution]:
     """Run the solver on one batch of starts."""
@@ -417,7 +401,7 @@ def _run_batch(
     if sees_own_data:
         for start, solution in zip(batch, solutions, strict=True):
             solution.factors = objective.of_all(start, solution.factors)
-    if is_cancelled is not None and is_cancelled():
+    if is_cancelled():
         raise InterruptedError("another batch of starts failed")  # not to be kept
     return solutions
 
@@ -426,7 +410,7 @@ def iterate(
     steps: Steps,
     stop: StoppingRule,
     scale: float,
-    is_cancelled: Callable[[], bool] | None = None,
+    is_cancelled: Callable[[], bool] = bool,  # bool() is False
     pruning: Pruning | None = None,
 ) -> list[Solution]:
     """Run a solver until every start has converged, is abandoned, or has had its updates.
@@ -440,8 +424,8 @@ def iterate(
     stop : StoppingRule
     scale : float
         Loss of the zero factors, which decreases are relative to.
-    is_cancelled : callable, default=None
-        Called after every update; the loop ends when it returns True.
+    is_cancelled : callable, default=bool
+        Called after every update; the loop ends when it returns True. By default it never does.
     pruning : Pruning, default=None
         Decides which starts are abandoned; none by default.
 
@@ -465,7 +449,6 @@ def iterate(
                 f"the loss is {losses.max()} after {iteration} updates."
             )
         # Record the losses, and the factors where they are the best of their start.
-        goes_on = np.ones(len(running), dtype=bool)
         for row, start in enumerate(running):
             loss = float(losses[row])
             start.history.append(loss)
@@ -473,19 +456,14 @@ def iterate(
                 start.loss = loss
                 start.factors = tuple([F[row, ...] for F in factors])
             start.converged = stop.has_converged(start.history, scale, resolution)
-            goes_on[row] = not start.converged
         # Abandon starts that are unlikely to beat the best.
         if pruning is not None:
-            losing = goes_on & ~pruning.still_promising(running)
-            for row in np.flatnonzero(losing).tolist():
-                running[row].pruned = True
-                goes_on[row] = False
-        if not goes_on.all():
-            running = [
-                start for start, stays in zip(running, goes_on, strict=True) if stays
-            ]
-        has_ended = iteration == stop.max_iter or not running
-        if has_ended or (is_cancelled is not None and is_cancelled()):
+            promising = pruning.still_promising(running)
+            for row, start in enumerate(running):
+                start.pruned = not (promising[row] or start.converged)
+        goes_on = np.array([not (one.converged or one.pruned) for one in running])
+        running = list(compress(running, goes_on))
+        if iteration == stop.max_iter or not running or is_cancelled():
             break
         factors, losses = steps.send(None if goes_on.all() else goes_on)
     steps.close()
@@ -548,44 +526,34 @@ def memory_of(memory):
         ) from None
 
 
-class Recall:
-    """Computes what was not computed before from the same data, and keeps it on disk.
+def _remember(run, memory, context):
+    """Return `run` such that its solutions are kept on disk.
+
+    They depend on the context, which is hashed once, and on the starts.
+    """
+    contents = [_content_of(value) for value in context]
+    key = joblib.hash((version("nmfcluster"), *contents))
+    return partial(_recall, memory.cache(_call, ignore=["compute"]), key, run)
+
+
+def _recall(cached, context: str, run, pruning, is_cancelled, batch):
+    """Return the solutions of a batch that are kept on disk, or compute and keep them.
 
     A fit that was stopped then goes on where it was.
-
-    Parameters
-    ----------
-    memory : joblib.Memory
-    objective, solver, stop : object
-        All that solutions depend on, besides the starts. They are hashed once.
     """
-
-    def __init__(self, memory, objective, solver, stop) -> None:
-        contents = [_content_of(value) for value in (objective, solver, stop)]
-        self._context = joblib.hash((version("nmfcluster"), *contents))
-        self._cached = memory.cache(_call, ignore=["compute"])
-
-    def __call__(
-        self,
-        run: Callable[..., list[Solution]],
-        pruning: None,
-        is_cancelled: Callable[[], bool] | None,
-        batch: Sequence[Start],
-    ) -> list[Solution]:
-        """Return the solutions that were computed from a batch, or compute them."""
-        key = joblib.hash((self._context, batch))
-        compute = partial(run, pruning, is_cancelled, batch)
-        shelved = self._cached.call_and_shelve(key, compute)
-        with suppress(Exception):  # whatever reading a damaged file raises
-            found = shelved.get()
-            is_list = isinstance(found, list)
-            if is_list and [type(one) for one in found] == [Solution] * len(batch):
-                return found
-        warn(
-            "The folder of memory holds what is no run: it is made again, and kept instead."
-        )
-        shelved.clear()
-        return self._cached(key, compute)
+    key = joblib.hash((context, batch))
+    compute = partial(run, pruning, is_cancelled, batch)
+    shelved = cached.call_and_shelve(key, compute)
+    with suppress(Exception):  # whatever reading a damaged file raises
+        found = shelved.get()
+        is_list = isinstance(found, list)
+        if is_list and [type(one) for one in found] == [Solution] * len(batch):
+            return found
+    warn(
+        "The folder of memory holds what is no run: it is made again, and kept instead."
+    )
+    shelved.clear()
+    return cached(key, compute)
 
 
 def _call(key: str, compute: Callable[[], Any]):

@@ -21,13 +21,16 @@ from nmfcluster._optim.run import (
     per_start,
     run_starts,
 )
-from nmfcluster._utils import linalg
 from nmfcluster._utils.linalg import (
     approximate_nnls_rows,
+    extrapolate,
     gram,
     inner_products,
     map_rows,
     matmul_rows,
+    products_of_step,
+    rectified_sum,
+    scale_rows,
 )
 from nmfcluster._utils.sampling import draw_preferring
 from nmfcluster.similarity import Similarity
@@ -52,12 +55,6 @@ class Point(NamedTuple):
     H: np.ndarray  # (n_starts, n, k)
     AH: np.ndarray
     C: np.ndarray  # C(H), for which the gradient of J is 4 (C - AH)
-
-    def of_starts(self, keep) -> Point:
-        """Return the point of the starts that go on."""
-        if keep is None:
-            return self
-        return Point._make([array[keep] for array in self])
 
 
 @dataclass(frozen=True)
@@ -87,9 +84,8 @@ class SymmetricObjective:
         if AH is None:
             AH = self.A @ H
         C = matmul_rows(H, gram(H, H))
-        return Point(
-            self.constant - 2 * inner_products(H, AH) + inner_products(H, C), H, AH, C
-        )
+        loss = self.constant - 2 * inner_products(H, AH) + inner_products(H, C)
+        return Point(loss, H, AH, C)
 
     def rescaled(self, at: Point) -> Point:
         """Return each start times the number that minimises its loss; overwrite AH and C."""
@@ -148,13 +144,18 @@ def bregman_nmf(objective: SymmetricObjective, H) -> Steps:
     momentum = np.ones(len(H))
     while True:
         keep = yield (now.H,), now.loss
-        now = now.of_starts(keep)
-        before = before.of_starts(keep)
+        now = Point._make(keep_starts(keep, *now))
+        before = Point._make(keep_starts(keep, *before))
         inverse_step, momentum = keep_starts(keep, inverse_step, momentum)
         # Extrapolate along the last step.
         next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         share = (momentum - 1) / next_momentum
-        base = _extrapolate(objective, now, before, share) if share.any() else now
+        base = now
+        if share.any():
+            part = per_start(share, now.H)
+            Y = extrapolate(before.H, now.H, part)
+            AY = extrapolate(before.AH, now.AH, part)  # A is linear
+            base = objective.evaluate(Y, AY)
         # Take a step from there, trying a longer one than the last.
         before = now
         tried = np.maximum(_LONGER * inverse_step, _SMALLEST_INVERSE)
@@ -162,19 +163,7 @@ def bregman_nmf(objective: SymmetricObjective, H) -> Steps:
         momentum = np.where(fell_back & (share > 0), 1, next_momentum)
 
 
-def _extrapolate(
-    objective: SymmetricObjective, now: Point, before: Point, share
-) -> Point:
-    """Return the point ahead of `now` on the line of the last step, by a share of the step."""
-    share = per_start(share, now.H)
-    Y = linalg.extrapolate(before.H, now.H, share)
-    AY = linalg.extrapolate(before.AH, now.AH, share)  # A is linear: AY comes from AH
-    return objective.evaluate(Y, AY)
-
-
-def _descend(
-    objective: SymmetricObjective, now: Point, base: Point, inverse_step
-) -> tuple[Point, np.ndarray, np.ndarray]:
+def _descend(objective: SymmetricObjective, now: Point, base: Point, inverse_step):
     """Take a step from a base point, or from the current one if the loss would rise.
 
     Parameters
@@ -196,7 +185,6 @@ def _descend(
     fell_back : ndarray of shape (n_starts,), bool
         Whether the step was taken from `now`.
     """
-    a = QUARTIC_BOUND
     slack = 8 * np.finfo(now.H.dtype).eps * objective.constant
     inverse_step = inverse_step.copy()
     fell_back = np.full(len(now.H), base is now)
@@ -204,18 +192,18 @@ def _descend(
     gradient = map_rows(np.subtract, base.C, base.AH)
     level = base.loss
     norm = inner_products(Y, Y)
-    new: Point | None = None
+    new = None
     trying = np.arange(len(Y))
     while len(trying):
         # Try a step of the starts that have not accepted one yet; at first these are all.
         again = None if new is None else trying
         old, slope, inverse, size = keep_starts(again, Y, gradient, inverse_step, norm)
-        trial = objective.evaluate(_proximal_step(old, slope, a, size, inverse))
+        trial = objective.evaluate(_proximal_step(old, slope, size, inverse))
         # The bound of the growth of J/4: <slope, D> + inverse D_h(trial, old), D the step.
-        square, along, down = linalg.products_of_step(old, trial.H, slope)
+        square, along, down = products_of_step(old, trial.H, slope)
         growth_of_norm = 2 * along + square  # of the squared norm
         divergence = 2 * size * square + growth_of_norm**2
-        growth = down + inverse * a / 4 * divergence
+        growth = down + inverse * QUARTIC_BOUND / 4 * divergence
         bound = level[trying] + 4 * growth + slack
         is_smooth = (trial.loss <= bound) | (inverse >= _LARGEST_INVERSE)
         is_descent = fell_back[trying] | (trial.loss <= now.loss[trying])
@@ -235,23 +223,17 @@ def _descend(
             level[rising] = now.loss[rising]
             norm[rising] = inner_products(now.H[rising], now.H[rising])
         trying = trying[~accepted]
-    assert new is not None
     return new, inverse_step, fell_back
 
 
-def _proximal_step(
-    H,
-    gradient,
-    a: float,
-    norm,
-    inverse_step,
-):
+def _proximal_step(H, gradient, norm, inverse_step):
     """Return r V, V = [a ||H||^2 H - gradient / inverse_step]_+ and a r^3 ||V||^2 = 1."""
+    a = QUARTIC_BOUND
     step = per_start(-1 / inverse_step, H)
-    V = linalg.rectified_sum(step, gradient, per_start(a * norm, H), H)
+    V = rectified_sum(step, gradient, per_start(a * norm, H), H)
     size = inner_products(V, V)
     r = np.cbrt(1 / (a * np.where(size > 0, size, 1)))  # V = 0 leads to 0
-    return linalg.scale_rows(V, per_start(r, H))
+    return scale_rows(V, per_start(r, H))
 
 
 @dataclass(frozen=True)
@@ -290,9 +272,8 @@ class Factorization:
     @property
     def parts(self):
         """F (n, k) and M (k, k) of what was fitted, ``FMF'``."""
-        factors = self.best.factors
-        if len(factors) == 2:
-            return factors[0], factors[1]
+        if len(self.best.factors) == 2:
+            return self.best.factors
         return self.H, np.eye(self.H.shape[1], dtype=self.H.dtype)
 
     @property
@@ -345,11 +326,11 @@ class Problem(ABC):
         """Return one start from eigenvectors, the others random."""
         k = config.n_clusters
         dtype = self.objective.A.dtype
-        seeds = draw_seeds(rng, config.n_init - 1)
-        starts: list[Start] = [partial(spectral_start, self.init_similarity, k)]
-        for seed in seeds:
-            starts.append(partial(random_start, self.mass, k, seed, dtype))
-        return starts
+        random = [
+            partial(random_start, self.mass, k, seed, dtype)
+            for seed in draw_seeds(rng, config.n_init - 1)
+        ]
+        return [partial(spectral_start, self.init_similarity, k), *random]
 
     def rank(self) -> Rank:
         """Return the figure by which runs are compared."""
@@ -408,9 +389,8 @@ def _polishing(config: SolverConfig, problem: Problem) -> SolverConfig:
 
 def fitted_factor(B, G):
     """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h``, nearly, and none of them 0."""
-    H = approximate_nnls_rows(
-        B, G, max_sweeps=20, resolution=1e-3
-    )  # rough: it is improved afterwards
+    # Roughly: it is improved afterwards.
+    H = approximate_nnls_rows(B, G, max_sweeps=20, resolution=1e-3)
     return np.add(H, _LIFT * H.mean(), out=H)
 
 
@@ -447,7 +427,7 @@ class SimilarityProblem(Problem):
         wanted=None,
         rows=None,
         has_reliable_start: bool = False,
-    ) -> None:
+    ):
         n = A.shape[0]
         self.objective = SymmetricObjective(
             A, A.squared_norm() if constant is None else constant

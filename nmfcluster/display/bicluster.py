@@ -1,13 +1,22 @@
 """Picture of biclusters as blocks of a data matrix with ordered rows and columns."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import partial
+from typing import Self
 
 import numpy as np
 
-import nmfcluster.display.style as look
 from nmfcluster._utils.validation import format_value, read_matrix
 from nmfcluster.display.cells import arrange_table
+from nmfcluster.display.style import (
+    Display,
+    check_fitted,
+    cluster_colour,
+    draw_matrix,
+    points_outside,
+    set_count_ticks,
+    shorter_side,
+)
 
 # strips at the sides, in points
 _MAX_PITCH = 9.0  # from a strip to the next
@@ -18,7 +27,7 @@ _MAX_STRIPS = 0.28
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class BiclusterDisplay(look.Display):
+class BiclusterDisplay(Display):
     """Picture of biclusters, which may overlap, in their data matrix.
 
     Rows and columns are ordered such that every bicluster is one block, as far as a single order
@@ -121,7 +130,7 @@ class BiclusterDisplay(look.Display):
         BiclusterDisplay
             The picture, drawn.
         """
-        estimator = look.check_fitted(
+        estimator = check_fitted(
             estimator,
             "factor_",
             expected="an NMFMetaCluster",
@@ -187,7 +196,7 @@ class BiclusterDisplay(look.Display):
         X = _check_table(X, (rows.shape[1], columns.shape[1]))
         return cls(**arrange_table(X, rows, columns, rows, columns, max_cells)).plot(ax)
 
-    def _draw(self, ax) -> None:
+    def _draw(self, ax):
         ax = self._set_axes(ax, (6.8, 5.2), has_margins=True)
         x = np.append(0, np.cumsum(self.column_sizes))
         y = np.append(0, np.cumsum(self.row_sizes))
@@ -196,7 +205,7 @@ class BiclusterDisplay(look.Display):
         high = float(np.quantile(sizes, 0.99, method="higher")) if sizes.size else 1.0
         is_signed = bool((self.matrix < 0).any())
         is_mean = max(self.row_sizes.max(), self.column_sizes.max()) > 1
-        self.mesh_, self.colorbar_ = look.draw_matrix(
+        self.mesh_, self.colorbar_ = draw_matrix(
             ax,
             x,
             y,
@@ -208,36 +217,28 @@ class BiclusterDisplay(look.Display):
             vmax=high,
         )
         ax.set(xlabel="columns", ylabel="rows")
-        look.set_count_ticks(ax.yaxis)
+        set_count_ticks(ax.yaxis)
         order = self.clusters
         if order is None:
             order = np.arange(len(self.row_shares))
         row_shares = self.row_shares[order]
         column_shares = self.column_shares[order]
-        self.outlines_: list[Any] = []
-        if len(order) <= 24:  # more frames would hide the matrix
-            self.outlines_ = _draw_outlines(ax, x, y, row_shares, column_shares)
+        self.outlines_ = _draw_outlines(ax, x, y, row_shares, column_shares)
         self.strips_ = _draw_strips(ax, x, y, row_shares, column_shares, order)
 
 
-def _draw_outlines(
-    ax,
-    x,
-    y,
-    row_shares,
-    column_shares,
-):
+def _draw_outlines(ax, x, y, row_shares, column_shares):
     """Frame the largest blocks of every cluster; x and y are edges of cells."""
     from matplotlib.patheffects import withStroke
 
-    outlines: list[Any] = []
-    for i in range(len(row_shares)):
-        rows = _runs(y, row_shares[i])
-        columns = _runs(x, column_shares[i])
+    outlines: list = []
+    if len(row_shares) > 24:  # so many frames would hide the matrix
+        return outlines
+    for i, shares in enumerate(row_shares):
         blocks = [
             (left, bottom - top, right - left, top)
-            for top, bottom in rows
-            for left, right in columns
+            for top, bottom in _runs(y, shares)
+            for left, right in _runs(x, column_shares[i])
         ]
         blocks.sort(key=lambda block: -block[1] * block[2])
         for left, height, width, top in blocks[:4]:  # the strips show the other pieces
@@ -247,7 +248,7 @@ def _draw_outlines(
                 width,
                 top,
                 align="edge",
-                edgecolor=look.cluster_colour(i),
+                edgecolor=cluster_colour(i),
                 clip_on=False,  # or half of the line at the edge of the matrix is cut
                 fill=False,
                 linewidth=1.6,
@@ -263,38 +264,22 @@ def _runs(edges, shares):
     return edges[steps].reshape(-1, 2)
 
 
-def _draw_strips(
-    ax,
-    x,
-    y,
-    row_shares,
-    column_shares,
-    names,
-):
+def _draw_strips(ax, x, y, row_shares, column_shares, names):
     """Mark rows and columns of every cluster, and name it where its two strips meet."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    pitch = min(_MAX_PITCH, _MAX_STRIPS * look.shorter_side(ax) / len(names))
+    pitch = min(_MAX_PITCH, _MAX_STRIPS * shorter_side(ax) / len(names))
     step = int(np.ceil(1.1 * _NAME_FONT / pitch))  # more names would overlap
-    left, below, _ = look.points_outside(ax)
+    left, below, _ = points_outside(ax)
     strips = []
     for i, name in enumerate(names):
         end = -_GAP - i * pitch
         across = [end - 0.75 * pitch, end]  # the rest is margin
-        style: dict[str, Any] = {
-            "cmap": LinearSegmentedColormap.from_list(
-                "strip", ["0.93", look.cluster_colour(i)]
-            ),
-            "vmin": 0,
-            "vmax": 1,
-            "clip_on": False,
-        }
-        row_strip = ax.pcolormesh(
-            across, y, row_shares[i][:, None], transform=left, **style
-        )
-        column_strip = ax.pcolormesh(
-            x, across, column_shares[i][None], transform=below, **style
-        )
+        colours = ["0.93", cluster_colour(i)]
+        cmap = LinearSegmentedColormap.from_list("strip", colours)
+        draw = partial(ax.pcolormesh, cmap=cmap, vmin=0, vmax=1, clip_on=False)
+        row_strip = draw(across, y, row_shares[i][:, None], transform=left)
+        column_strip = draw(x, across, column_shares[i][None], transform=below)
         strips.append((row_strip, column_strip))
         if i % step == 0:
             ax.annotate(

@@ -51,14 +51,7 @@ def divide_into_cells(labels, confidence, max_cells: int):
     }
 
 
-def arrange_table(
-    X,
-    rows,
-    columns,
-    row_strength,
-    column_strength,
-    max_cells: int,
-):
+def arrange_table(X, rows, columns, row_strength, column_strength, max_cells: int):
     """Divide a matrix into cells, in an order that makes its biclusters blocks.
 
     Parameters
@@ -78,34 +71,20 @@ def arrange_table(
         Parameters of a `BiclusterDisplay`, by their names.
     """
     clusters = _order_clusters(rows, columns)
-    row_cells, row_order, row_shares = _arrange_side(
-        rows, row_strength, clusters, max_cells
+    row_cells, of_rows = _arrange_side("row", rows, row_strength, clusters, max_cells)
+    column_cells, of_columns = _arrange_side(
+        "column", columns, column_strength, clusters, max_cells
     )
-    column_cells, column_order, column_shares = _arrange_side(
-        columns, column_strength, clusters, max_cells
-    )
-    row_sizes = np.bincount(row_cells)
-    column_sizes = np.bincount(column_cells)
-
     # means over the observed entries of each cell
     down = group_indicator(row_cells, X.dtype).T
     across = group_indicator(column_cells, X.dtype)
     X, missing = split_missing(X)
-    sizes = np.sqrt(np.outer(row_sizes, column_sizes))
+    sizes = np.sqrt(np.outer(of_rows["row_sizes"], of_columns["column_sizes"]))
     matrix = as_dense(down @ X @ across) / sizes
     if missing is not None:
         n_missing = np.rint(as_dense(down @ missing @ across) * sizes)
         matrix = share_of_seen(matrix * sizes**2, sizes**2 - n_missing)
-    return {
-        "matrix": matrix,
-        "clusters": clusters,
-        "row_order": row_order,
-        "row_sizes": row_sizes,
-        "row_shares": row_shares,
-        "column_order": column_order,
-        "column_sizes": column_sizes,
-        "column_shares": column_shares,
-    }
+    return {"matrix": matrix, "clusters": clusters, **of_rows, **of_columns}
 
 
 def _order_clusters(rows, columns):
@@ -117,11 +96,12 @@ def _order_clusters(rows, columns):
     return order if order[0] < order[-1] else order[::-1]
 
 
-def _arrange_side(members, strength, clusters, max_cells: int):
+def _arrange_side(side: str, members, strength, clusters, max_cells: int):
     """Order the rows of a matrix, or its columns, and divide them into cells.
 
     Parameters
     ----------
+    side : {"row", "column"}
     members : ndarray of shape (k, n), bool
     strength : ndarray of shape (k, n)
         A row belongs to the block of its strongest cluster.
@@ -133,10 +113,9 @@ def _arrange_side(members, strength, clusters, max_cells: int):
     -------
     cells : ndarray of shape (n,), int
         Cell of every row, the rows in their order in the matrix.
-    order : ndarray of shape (n,), int
-        The rows in the order of the picture.
-    shares : ndarray of shape (k, n_cells)
-        Share of the rows of a cell that are in each cluster.
+    display : dict
+        Attributes of a display: the rows in the order of the picture, the size of every cell, and
+        the share of its rows that are in each cluster, (k, n_cells).
     """
     belongs = members[clusters]
     strength = strength[clusters]
@@ -151,5 +130,10 @@ def _arrange_side(members, strength, clusters, max_cells: int):
     largest = strength[strongest, np.arange(len(block))].astype(np.float64)
     rank = np.argsort(np.lexsort((-largest, -n_clusters, position, block)))
     cells, display = divide_into_cells(block, -rank, max_cells)
+    sizes = display["cell_sizes"]
     counts = np.stack([np.bincount(cells, cluster) for cluster in members])
-    return cells, display["order"], counts / display["cell_sizes"]
+    return cells, {
+        f"{side}_order": display["order"],
+        f"{side}_sizes": sizes,
+        f"{side}_shares": counts / sizes,
+    }

@@ -7,15 +7,28 @@ from typing import Any, Self
 
 import numpy as np
 
-import nmfcluster.display.style as look
 from nmfcluster._utils.validation import format_count, format_value, read_matrix
+from nmfcluster.display.style import (
+    CHOSEN,
+    COLOURS,
+    EMPHASIS,
+    HOLLOW,
+    LEGEND,
+    Display,
+    check_fitted,
+    draw_curve,
+    read_list,
+    set_count_ticks,
+    set_value_ticks,
+    split_axes,
+)
 
-_ERROR_COLOUR = look.COLOURS[5]  # of reconstruction errors and their scale
+_ERROR_COLOUR = COLOURS[5]  # of reconstruction errors and their scale
 _LABELS = {"stability": "agreement of parts", "eigengap": "gap between eigenvalues"}
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class NumberDisplay(look.Display):
+class NumberDisplay(Display):
     """Picture of a choice of the number of clusters.
 
     The picture depends on the method that made the choice:
@@ -96,7 +109,7 @@ class NumberDisplay(look.Display):
         NumberDisplay
             The picture, drawn.
         """
-        look.check_fitted(
+        check_fitted(
             estimator,
             "table",
             expected="what choose_n_clusters or sweep_n_clusters returned",
@@ -107,7 +120,7 @@ class NumberDisplay(look.Display):
         )
         return display.plot(ax)
 
-    def _draw(self, ax) -> None:
+    def _draw(self, ax):
         table = {name: np.asarray(column) for name, column in self.table.items()}
         candidates = table["n_clusters"]
         n_clusters = int(candidates[table["chosen"]].item())
@@ -116,22 +129,19 @@ class NumberDisplay(look.Display):
         if self.votes:
             height = 1.2 + 0.35 * len(self.votes)
         ax = self._set_axes(ax, (6.0, height))
-        self.loss_ax_ = look.split_axes(ax) if has_losses else None
-        self.lines_: dict[str, Any] = {}
+        self.loss_ax_ = split_axes(ax) if has_losses else None
+        self.lines_: dict = {}
         criterion = next((name for name in _LABELS if name in table), None)
         if self.votes:
-            self._draw_votes(self.votes, candidates, n_clusters)
+            self._draw_votes(ax, self.votes, candidates, n_clusters)
         elif criterion is not None:
-            self.lines_[criterion] = look.draw_curve(
-                ax,
-                candidates,
-                table[criterion],
-                table.get(f"{criterion}_se"),
-                as_good=table["as_good"],
+            errors = table.get(f"{criterion}_se")
+            self._draw_curve(
+                ax, table, criterion, errors=errors, as_good=table["as_good"]
             )
             ax.set_ylabel(_LABELS[criterion])
         else:
-            self._draw_recurrence(table)
+            self._draw_recurrence(ax, table)
         panels = [ax]
         if self.loss_ax_ is not None:
             ax.tick_params(axis="x", labelbottom=False)
@@ -141,17 +151,18 @@ class NumberDisplay(look.Display):
             xlabel="number of clusters",
             xlim=(candidates[0] - 0.7, candidates[-1] + 0.7),
         )
-        look.set_count_ticks(panels[-1].xaxis, 12)
+        set_count_ticks(panels[-1].xaxis, 12)
         for panel in panels:
-            panel.axvline(n_clusters, **look.CHOSEN)
+            panel.axvline(n_clusters, **CHOSEN)
         title = f"chosen: {format_count(n_clusters, 'cluster')}"
         if not self.agreed:
             title += ", no agreement"
         ax.set_title(title, fontsize="medium")
 
-    def _draw_votes(
-        self, votes: Mapping[str, int], candidates, n_clusters: int
-    ) -> None:
+    def _draw_curve(self, ax, table, name: str, **style):
+        self.lines_[name] = draw_curve(ax, table["n_clusters"], table[name], **style)
+
+    def _draw_votes(self, ax, votes, candidates, n_clusters: int):
         """Draw a row for every criterion, the first at the top, with a dot at its answer."""
         low = candidates[0]
         high = candidates[-1]
@@ -161,60 +172,58 @@ class NumberDisplay(look.Display):
                 marker = ">"
             elif answer < low:
                 marker = "<"
-            style = {} if answer == n_clusters else look.HOLLOW
+            style = {} if answer == n_clusters else HOLLOW
             x = np.clip([answer], low - 0.5, high + 0.5)
-            self.lines_[name] = look.draw_curve(
-                self.ax_, x, [row], clip_on=False, marker=marker, **style
+            self.lines_[name] = draw_curve(
+                ax, x, [row], clip_on=False, marker=marker, **style
             )
-        self.ax_.set(
+        ax.set(
             yticks=range(len(votes)),
             yticklabels=list(votes),
             ylim=(len(votes) - 0.5, -0.5),
         )
-        self.ax_.grid(axis="y", color="0.5", alpha=0.2, linewidth=0.8)
+        ax.grid(axis="y", color="0.5", alpha=0.2, linewidth=0.8)
 
-    def _draw_recurrence(self, table) -> None:
+    def _draw_recurrence(self, ax, table):
         """Draw recurrence and error, each scale in the colour of its curves."""
-        self.error_ax_ = self.ax_.twinx()
-
-        def draw(ax, name: str, **style) -> None:
-            self.lines_[name] = look.draw_curve(
-                ax, table["n_clusters"], table[name], **style
-            )
-
-        draw(self.error_ax_, "reconstruction_err", colour=_ERROR_COLOUR, marker="s")
-        draw(self.ax_, "recurrence", label="mean of all clusters")
-        draw(
-            self.ax_,
+        error_ax = ax.twinx()
+        self.error_ax_ = error_ax
+        self._draw_curve(
+            error_ax, table, "reconstruction_err", colour=_ERROR_COLOUR, marker="s"
+        )
+        self._draw_curve(ax, table, "recurrence", label="mean of all clusters")
+        self._draw_curve(
+            ax,
+            table,
             "smallest_recurrence",
             label="least recurrent cluster",
             marker="^",
             linestyle="--",
         )
-        self.ax_.set(ylim=(0, 1.05), ylabel="recurrence")
-        self.error_ax_.set(ylabel="reconstruction error", ymargin=0.15)
-        self.error_ax_.spines["right"].set_visible(True)
+        ax.set(ylim=(0, 1.05), ylabel="recurrence")
+        error_ax.set(ylabel="reconstruction error", ymargin=0.15)
+        error_ax.spines["right"].set_visible(True)
         for axes, colour in (
-            (self.ax_, look.EMPHASIS),
-            (self.error_ax_, _ERROR_COLOUR),
+            (ax, EMPHASIS),
+            (error_ax, _ERROR_COLOUR),
         ):
             axes.yaxis.label.set_color(colour)
             axes.tick_params(axis="y", colors=colour)
-        self.ax_.set_zorder(self.error_ax_.get_zorder() + 1)
-        self.ax_.patch.set_visible(False)  # it would hide the error, which is below
-        self.ax_.legend(loc="lower left", **look.LEGEND)
+        ax.set_zorder(error_ax.get_zorder() + 1)
+        ax.patch.set_visible(False)  # it would hide the error, which is below
+        ax.legend(loc="lower left", **LEGEND)
 
-    def _draw_losses(self, ax, table) -> None:
+    def _draw_losses(self, ax, table):
         """Draw the held-out losses minus the least one: linear near it, else a logarithm."""
         losses = table["held_out_loss"]
         errors = table["held_out_se"]
-        self.lines_["held_out_loss"] = look.draw_curve(
+        self._draw_curve(
             ax,
-            table["n_clusters"],
-            losses - np.nanmin(losses),
-            errors,
+            table | {"held_out_loss": losses - np.nanmin(losses)},
+            "held_out_loss",
+            errors=errors,
             as_good=table["as_good"],
-            colour=look.COLOURS[2],
+            colour=COLOURS[2],
             clip_on=False,
         )
         scale = float(np.nanmax(errors))
@@ -227,7 +236,7 @@ class NumberDisplay(look.Display):
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class StabilityDisplay(look.Display):
+class StabilityDisplay(Display):
     """Picture of a search: the scores of the values of a parameter.
 
     A band is one standard error, if it is known: that of ``StabilityScorer(details=True)``, or that
@@ -314,7 +323,7 @@ class StabilityDisplay(look.Display):
         StabilityDisplay
             The picture, drawn.
         """
-        look.check_fitted(
+        check_fitted(
             estimator,
             "cv_results_",
             expected="a search, such as GridSearchCV",
@@ -345,14 +354,14 @@ class StabilityDisplay(look.Display):
         )
         return display.plot(ax)
 
-    def _draw(self, ax) -> None:
+    def _draw(self, ax):
         scores = read_matrix(
-            look.read_list(self.scores, "scores"),
+            read_list(self.scores, "scores"),
             "scores",
             ensure_2d=False,
             ensure_all_finite="allow-nan",
         )
-        n_values = len(look.read_list(self.values, "values"))
+        n_values = len(read_list(self.values, "values"))
         if scores.shape != (n_values,) or np.isnan(scores).all():
             raise ValueError(
                 f"scores must be one number a value, got {format_value(self.scores)}."
@@ -361,8 +370,8 @@ class StabilityDisplay(look.Display):
         best = int(np.nanargmax(scores))
         error = 0.0 if self.errors is None else np.nan_to_num(self.errors[best])
         self.as_good_ = scores >= scores[best] - error
-        x = look.set_value_ticks(ax, self.param_name, self.values, self.chosen)
-        self.line_ = look.draw_curve(ax, x, scores, self.errors, as_good=self.as_good_)
+        x = set_value_ticks(ax, self.param_name, self.values, self.chosen)
+        self.line_ = draw_curve(ax, x, scores, self.errors, as_good=self.as_good_)
         ax.set(ylabel=self.metric, ymargin=0.12)
 
 
@@ -384,11 +393,9 @@ def _read_scores(results: Mapping[str, Any], metric: str):
     return scores, np.asarray(results[f"std_test_{metric}"]) / np.sqrt(n_splits - 1)
 
 
-def _group_by_value(
-    candidates,
-) -> tuple[str, list[tuple[Any, list[int]]]]:
+def _group_by_value(candidates):
     """Return the parameter with the most values, and the candidates with each value."""
-    groups: dict[str, dict[str, tuple[Any, list[int]]]] = {}
+    groups: dict = {}
     for i, candidate in enumerate(candidates):
         for name, value in candidate.items():
             own = groups.setdefault(name, {})

@@ -7,11 +7,22 @@ from typing import Self
 import numpy as np
 from sklearn.utils import check_consistent_length
 
-import nmfcluster.display.style as look
 from nmfcluster._utils.labels import encode_labels
 from nmfcluster._utils.storage import group_indicator
 from nmfcluster._utils.validation import normalize_weights
 from nmfcluster.display.cells import divide_into_cells
+from nmfcluster.display.style import (
+    FONT,
+    LEGEND,
+    LINE,
+    UNKNOWN,
+    Display,
+    check_fitted,
+    cluster_colour,
+    draw_matrix,
+    points_outside,
+    shorter_side,
+)
 from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 
 _CO_ASSOCIATION = "co-association"  # whose colours run from 0 to 1
@@ -21,7 +32,7 @@ _STRIP_WIDTH = 8.0
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class ConsensusMatrixDisplay(look.Display):
+class ConsensusMatrixDisplay(Display):
     """Picture of a co-association matrix, its samples ordered by cluster.
 
     A good consensus has dark blocks on the diagonal and little outside them. Two clusters that
@@ -109,7 +120,7 @@ class ConsensusMatrixDisplay(look.Display):
         ConsensusMatrixDisplay
             The picture, drawn.
         """
-        estimator = look.check_fitted(
+        estimator = check_fitted(
             estimator,
             "membership_",
             expected="an estimator of nmfcluster",
@@ -137,9 +148,8 @@ class ConsensusMatrixDisplay(look.Display):
             weights = normalize_weights(weights, estimator.partitions_.shape[1])
             matrix = consensus_matrix(estimator.partitions_, weights, cells)
         names = [*map(str, range(n_clusters)), "none"]
-        return cls(matrix=matrix, names=names, value_name=value_name, **display).plot(
-            ax
-        )
+        drawn = cls(matrix=matrix, names=names, value_name=value_name, **display)
+        return drawn.plot(ax)
 
     @classmethod
     def from_partitions(
@@ -194,7 +204,7 @@ class ConsensusMatrixDisplay(look.Display):
         matrix = consensus_matrix(codes, weights, cells)
         return cls(matrix=matrix, names=names[: labels.max() + 1], **display).plot(ax)
 
-    def _draw(self, ax) -> None:
+    def _draw(self, ax):
         ax = self._set_axes(ax, (6.4, 5.4), has_margins=True)
         edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
         values = np.ma.masked_invalid(self.matrix)
@@ -206,7 +216,7 @@ class ConsensusMatrixDisplay(look.Display):
             largest = float(others.max() or values.max())
             extend = "max"
         mean = "mean " if self.cell_sizes.max() > 1 else ""
-        self.mesh_, self.colorbar_ = look.draw_matrix(
+        self.mesh_, self.colorbar_ = draw_matrix(
             ax,
             edges,
             edges,
@@ -218,55 +228,54 @@ class ConsensusMatrixDisplay(look.Display):
             vmax=largest,
         )
         ax.set(aspect="equal", xlabel="samples", ylabel="cluster")
-        ax.patch.set(**look.UNKNOWN, linewidth=0)
+        ax.patch.set(**UNKNOWN, linewidth=0)
         clusters, first = np.unique(self.cell_labels, return_index=True)
         names = [str(c) if self.names is None else self.names[c] for c in clusters]
         begin = edges[first]
-        self._mark_clusters(names, begin, np.append(begin[1:], edges[-1]))
+        _mark_clusters(ax, names, begin, np.append(begin[1:], edges[-1]))
         if np.isnan(self.matrix).any():
             ax.legend(
-                [ax.fill_between([], [], **look.UNKNOWN, linewidth=0)],
+                [ax.fill_between([], [], **UNKNOWN, linewidth=0)],
                 ["never seen together"],
                 loc="lower left",
                 bbox_to_anchor=(0, 1),
                 borderaxespad=0.3,
                 borderpad=0,
-                **look.LEGEND,
+                **LEGEND,
             )
 
-    def _mark_clusters(self, names, begin, end) -> None:
-        """Frame clusters, mark them at the side, and name those for which there is room."""
-        sizes = end - begin
-        self.ax_.barh(
+
+def _mark_clusters(ax, names, begin, end):
+    """Frame clusters, mark them at the side, and name those for which there is room."""
+    sizes = end - begin
+    ax.barh(
+        begin,
+        _STRIP_WIDTH,
+        sizes,
+        _STRIP_LEFT,
+        align="edge",
+        color=[cluster_colour(i) for i in range(len(begin))],
+        linewidth=0,
+        transform=points_outside(ax)[0],
+        clip_on=False,
+    )
+    if len(begin) <= 100:  # more frames would hide what they frame
+        ax.bar(
             begin,
-            _STRIP_WIDTH,
             sizes,
-            _STRIP_LEFT,
+            sizes,
+            begin,
             align="edge",
-            color=[look.cluster_colour(i) for i in range(len(begin))],
-            linewidth=0,
-            transform=look.points_outside(self.ax_)[0],
-            clip_on=False,
+            fill=False,
+            edgecolor=LINE,
+            linewidth=0.7,
         )
-        if len(begin) <= 100:  # more frames would hide what they frame
-            self.ax_.bar(
-                begin,
-                sizes,
-                sizes,
-                begin,
-                align="edge",
-                fill=False,
-                edgecolor=look.LINE,
-                linewidth=0.7,
-            )
-        # name the largest clusters first, in lines that do not overlap
-        line = 1.25 * look.FONT * end[-1] / look.shorter_side(self.ax_)  # in samples
-        centres = (begin + end) / 2
-        named: list[int] = []
-        for i in np.argsort(begin - end, kind="stable"):
-            if (np.abs(centres[named] - centres[i]) >= line).all():
-                named.append(i)
-        self.ax_.set_yticks(centres[named], [names[i] for i in named])
-        self.ax_.tick_params(
-            axis="y", length=0, pad=3 - _STRIP_LEFT, labelsize=look.FONT
-        )
+    # name the largest clusters first, in lines that do not overlap
+    line = 1.25 * FONT * end[-1] / shorter_side(ax)  # in samples
+    centres = (begin + end) / 2
+    named: list = []
+    for i in np.argsort(begin - end, kind="stable"):
+        if (np.abs(centres[named] - centres[i]) >= line).all():
+            named.append(i)
+    ax.set_yticks(centres[named], [names[i] for i in named])
+    ax.tick_params(axis="y", length=0, pad=3 - _STRIP_LEFT, labelsize=FONT)

@@ -16,17 +16,17 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 EMPHASIS = COLOURS[0]  # of the subject of the picture
 CONTEXT = "0.6"  # of what is beside it
 LINE = "0.4"  # of frames and lines, visible on light and on dark cells
-UNKNOWN: dict[str, Any] = {"facecolor": "0.78", "edgecolor": "0.55", "hatch": "//////"}
-DASHED: dict[str, Any] = {
+UNKNOWN = {"facecolor": "0.78", "edgecolor": "0.55", "hatch": "//////"}
+DASHED = {
     "color": CONTEXT,
     "linewidth": 1.0,
     "linestyle": (0, (4, 3)),
     "zorder": 1,
 }
 CHOSEN = DASHED | {"color": LINE}  # the line through the value that was chosen
-HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.5}  # dots
+HOLLOW: dict = {"markerfacecolor": "white", "markeredgewidth": 1.5}  # dots
 FONT = 9.0  # points
-LEGEND: dict[str, Any] = {"frameon": False, "fontsize": FONT}
+LEGEND = {"frameon": False, "fontsize": FONT}
 LONGEST = 30  # letters of the name of a source, or of a value
 # share of the room of axes that labels and legends at one side take at most
 _MAX_MARGIN = 0.45
@@ -86,7 +86,7 @@ class Display:
         self._draw(ax)
         return self
 
-    def _draw(self, ax) -> None:
+    def _draw(self, ax):
         raise NotImplementedError
 
     def _set_axes(self, ax, figsize: tuple[float, float], has_margins: bool = False):
@@ -123,7 +123,7 @@ class _MarginLocator:
     whenever it draws, and when a layout has changed the room.
     """
 
-    def __init__(self, ax) -> None:
+    def __init__(self, ax):
         locator = ax.get_axes_locator()
         # the locator of others, if a picture is drawn in the same axes again
         self.outer = getattr(locator, "outer", locator)
@@ -194,14 +194,7 @@ def shorter_side(ax) -> float:
 
 
 def draw_curve(
-    ax,
-    x,
-    heights,
-    errors=None,
-    *,
-    as_good=None,
-    colour: str = EMPHASIS,
-    **style,
+    ax, x, heights, errors=None, *, as_good=None, colour: str = EMPHASIS, **style
 ):
     """Draw dots on a line, and a band of standard errors around it; return the dots.
 
@@ -221,8 +214,12 @@ def draw_curve(
     """
     x = np.asarray(x)
     heights = np.asarray(heights, dtype=float)
-    defaults = {"color": colour, "marker": "o", "linewidth": 2.0, "markersize": 5.5}
-    style = defaults | style
+    style = {
+        "color": colour,
+        "marker": "o",
+        "linewidth": 2.0,
+        "markersize": 5.5,
+    } | style
     if errors is not None:
         ax.fill_between(
             x,
@@ -278,15 +275,7 @@ def shorten(name: str) -> str:
     return name[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def draw_matrix(
-    ax,
-    x,
-    y,
-    values,
-    label: str,
-    extend: str,
-    **colours,
-):
+def draw_matrix(ax, x, y, values, label: str, extend: str, **colours):
     """Draw a matrix, its first row on top, and a scale of its colours; return both.
 
     Cells have the edges `x` and `y`. The scale has a label, and is pointed as matplotlib's
@@ -304,7 +293,7 @@ def draw_matrix(
     return mesh, bar
 
 
-def add_legend(ax, title: str) -> None:
+def add_legend(ax, title: str):
     """Add a legend at the right of axes, in letters small enough for a part of their room."""
 
     def draw(font: float, scale: float | None = None):
@@ -327,7 +316,7 @@ def add_legend(ax, title: str) -> None:
     draw(font, font / FONT)
 
 
-def set_count_ticks(axis, n_ticks: int = 5) -> None:
+def set_count_ticks(axis, n_ticks: int = 5):
     """Put a few round numbers on an axis that counts samples, clusters or updates."""
     axis.get_major_locator().set_params(
         nbins=n_ticks, integer=True, steps=(1, 2, 5, 10)

@@ -6,7 +6,19 @@ from typing import Any, Self
 
 import numpy as np
 
-import nmfcluster.display.style as look
+from nmfcluster.display.style import (
+    DASHED,
+    EMPHASIS,
+    FONT,
+    Display,
+    add_legend,
+    check_fitted,
+    cluster_colour,
+    draw_curve,
+    read_list,
+    set_value_ticks,
+    shorten,
+)
 
 # score above which two sources agree: that of `SimilarityFusionNMF`
 _MIN_SCORE = 5.0
@@ -15,7 +27,7 @@ _MAX_WRITTEN = 12
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class SourceWeightsDisplay(look.Display):
+class SourceWeightsDisplay(Display):
     r"""Picture of the weights of the sources of a fusion.
 
     For one model, a bar shows the weight :math:`\alpha_l` of each source, and the number beside it
@@ -146,7 +158,7 @@ class SourceWeightsDisplay(look.Display):
             If `estimators` is empty, their sources have different names, or `chosen` is not the
             `eta` of one of them.
         """
-        models = [_check_model(one) for one in look.read_list(estimators, "estimators")]
+        models = [_check_model(one) for one in read_list(estimators, "estimators")]
         names = [model.source_names_ for model in models]
         if len(set(names)) != 1:
             raise ValueError(f"estimators must have the same sources, got {names}.")
@@ -160,25 +172,24 @@ class SourceWeightsDisplay(look.Display):
         display = cls(names=names[0], weights=weights, values=values, chosen=chosen)
         return display.plot(ax)
 
-    def _draw(self, ax) -> None:
+    def _draw(self, ax):
         self.bars_ = self.cells_ = None
-        self.lines_: list[Any] = []
+        self.lines_: list = []
         if self.values is None:
             self._plot_bars(ax)
         else:
-            self._plot_lines(self.values, ax)
+            self._plot_lines(ax)
         if ax is None and self.agreement is not None and len(self.names) > 1:
-            correlations, scores = self.agreement
-            self._plot_agreement(correlations, scores)
+            self._plot_agreement(*self.agreement)
 
-    def _plot_bars(self, ax) -> None:
+    def _plot_bars(self, ax):
         n_sources = len(self.names)
         figsize = (6.4, 0.3 * n_sources + 1.0)
         ax = self._set_axes(ax, figsize, has_margins=True)
         rows = np.arange(n_sources)
-        self.bars_ = ax.barh(rows, self.weights, height=0.66, color=look.EMPHASIS)
-        ax.axvline(1 / n_sources, **look.DASHED | {"zorder": 3})
-        ax.set_yticks(rows, [look.shorten(name) for name in self.names])
+        self.bars_ = ax.barh(rows, self.weights, height=0.66, color=EMPHASIS)
+        ax.axvline(1 / n_sources, **DASHED | {"zorder": 3})
+        ax.set_yticks(rows, [shorten(name) for name in self.names])
         ax.set(xlabel="weight", xlim=(0, None), ylim=(n_sources - 0.4, -0.6))
         ax.tick_params(axis="y", length=0)
         ax.spines[["top", "right"]].set_visible(False)
@@ -194,10 +205,10 @@ class SourceWeightsDisplay(look.Display):
                 ha="right",
                 va="center",
                 xycoords=ax.get_yaxis_transform(),
-                fontsize=look.FONT,
+                fontsize=FONT,
             )
 
-    def _plot_agreement(self, correlations, scores) -> None:
+    def _plot_agreement(self, correlations, scores):
         """Draw a cell for every two sources at the left of the bars, in the same rows."""
         n = len(scores)
         agreeing = np.where(scores > _MIN_SCORE, correlations, np.nan)
@@ -227,27 +238,27 @@ class SourceWeightsDisplay(look.Display):
         ax.tick_params(length=0)
         self.ax_.tick_params(labelleft=False)
 
-    def _plot_lines(self, values: Sequence[float], ax) -> None:
+    def _plot_lines(self, ax):
         ax = self._set_axes(ax, (7.8, 4.2), has_margins=True)
-        x = look.set_value_ticks(ax, "eta", values, self.chosen)
+        x = set_value_ticks(ax, "eta", self.values, self.chosen)
         for i, name in enumerate(self.names):
-            line = look.draw_curve(
+            line = draw_curve(
                 ax,
                 x,
                 self.weights[:, i],
-                colour=look.cluster_colour(i),
-                label=look.shorten(name),
+                colour=cluster_colour(i),
+                label=shorten(name),
             )
             self.lines_.append(line)
-        ax.axhline(1 / len(self.names), **look.DASHED)
+        ax.axhline(1 / len(self.names), **DASHED)
         highest = float(np.max(self.weights) or 1)  # all may be 0
         ax.set(ylim=(-0.02 * highest, 1.06 * highest), ylabel="weight")
-        look.add_legend(ax, "source")
+        add_legend(ax, "source")
 
 
 def _check_model(estimator):
     """Return a fitted fusion with numpy arrays; raise if it is not one."""
-    return look.check_fitted(
+    return check_fitted(
         estimator,
         "source_names_",
         expected="a SimilarityFusionNMF",

@@ -35,7 +35,7 @@ class Made:
             self.closed = True
 
 
-def run(made, scale=1.0, is_cancelled=None, **options):
+def run(made, scale=1.0, is_cancelled=bool, **options):
     stop = StoppingRule(**{"max_iter": 100, "tol": 0.1, "min_iter": 0} | options)
     return iterate(made.steps(), stop, scale, is_cancelled)
 
