@@ -49,13 +49,13 @@ class FileTable(NamedTuple):
 
     def transposed(self) -> Self:
         """Return the table whose rows are the columns of this one."""
-        return type(self)(
+        return self._replace(
             X=self.X.T,
             rows=self.columns,
             columns=self.rows,
             rows_from=self.columns_from,
             columns_from=self.rows_from,
-            layers=self.layers,
+            title=None,
         )
 
     def with_distinct_columns(self, file: str) -> Self:
@@ -104,12 +104,8 @@ class FileTable(NamedTuple):
         """
         if self.rows is not None or not hasattr(self.X, "columns"):
             return ()
-        looks_like_ids = [
-            _are_ids(self.X.iloc[:, j].to_numpy()) for j in range(self.X.shape[1])
-        ]
-        if not looks_like_ids[0] or all(looks_like_ids[1:]):
-            return ()
-        return self.X.iloc[:, 0]
+        first, *others = [_are_ids(column) for _, column in self.X.items()]
+        return () if not first or all(others) else self.X.iloc[:, 0]
 
     def by_names(self, max_bytes: float):
         """Return a table that can be matched by names: a sparse one with names becomes dense."""

@@ -366,8 +366,9 @@ def factorize(
             part = problem.part(coarse_size, rng)
     if part is None:
         starts = problem.starts(config, rng)
-        rank = problem.rank()
-        solutions = run_starts(objective, starts, config, problem.name, rank=rank)
+        solutions = run_starts(
+            objective, starts, config, problem.name, rank=problem.rank()
+        )
         curves = [solution.history for solution in solutions]
         return Factorization(solutions[0], curves, objective.constant)
     of_part = factorize(part, config, rng)
