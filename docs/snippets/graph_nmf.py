@@ -16,7 +16,7 @@ from nmfcluster._base import (
     read_features,
 )
 from nmfcluster._compat import Interval, fit_context
-from nmfcluster._optim.run import Steps
+from nmfcluster._optim.run import Steps, keep_starts
 from nmfcluster._optim.symmetric import SimilarityProblem, SymmetricObjective, factorize
 from nmfcluster._utils.order import canonical_order
 from nmfcluster.similarity import Explicit
@@ -44,9 +44,9 @@ def damped_nmf(objective: SymmetricObjective, H: np.ndarray) -> Steps:
     now = objective.rescaled(objective.evaluate(H))
     while True:
         keep = yield (now.H,), now.loss
-        now = now.of_starts(keep)
-        ratio = now.AH / np.maximum(now.C, tiny)  # C is HH'H
-        now = objective.evaluate(now.H * (0.5 + 0.5 * ratio))
+        H, AH, C = keep_starts(keep, now.H, now.AH, now.C)
+        ratio = AH / np.maximum(C, tiny)  # C is HH'H
+        now = objective.evaluate(H * (0.5 + 0.5 * ratio))
 
 
 class GraphNMF(NMFClusterer):
