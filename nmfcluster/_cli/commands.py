@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from nmfcluster import NMFConsensus, NMFMetaCluster, SimilarityFusionNMF, SSNMFClusterer
 from nmfcluster._cli import demo
 from nmfcluster._cli.files import (
     FileTable,
@@ -28,13 +27,17 @@ from nmfcluster._cli.parser import COMMANDS
 from nmfcluster._utils.storage import is_sparse
 from nmfcluster._utils.validation import format_count, warn
 from nmfcluster.anndata import write_programs
+from nmfcluster.consensus import NMFConsensus
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.display import (
     BiclusterDisplay,
     ConsensusMatrixDisplay,
     SourceWeightsDisplay,
 )
+from nmfcluster.fusion import SimilarityFusionNMF
+from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.model_selection import choose_n_clusters
+from nmfcluster.ssnmf import SSNMFClusterer
 from nmfcluster.stack import ViewStack
 
 _N_TOP = 20  # number of features of a program that are listed and drawn
