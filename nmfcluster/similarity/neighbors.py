@@ -61,16 +61,16 @@ def suits_neighbor_graph(X) -> bool:
     return X.shape[0] <= (10_000 if storage.is_sparse(X) else 3_000)
 
 
-def default_n_neighbors(n_rows: int, n_clusters: int) -> int:
-    """Return three quarters of the mean number of rows of a cluster, from 3 to 10."""
+def default_n_neighbors(n_rows: int, n_clusters: int | None) -> int:
+    """Return 10, or three quarters of the mean number of rows of small clusters, at least 3."""
+    if n_clusters is None:
+        return _N_NEIGHBORS
     share = int(_CLUSTER_SHARE * n_rows / n_clusters)
     return max(min(share, _N_NEIGHBORS), _MIN_NEIGHBORS)
 
 
 def has_small_clusters(n_rows: int, n_clusters: int | None) -> bool:
     """Return whether clusters have fewer than 14 rows on average, so that one row may be one."""
-    if n_clusters is None:
-        return False
     return default_n_neighbors(n_rows, n_clusters) < _N_NEIGHBORS
 
 
@@ -144,9 +144,7 @@ class NeighborGraph:
             self._X = X[order.distinct]
             self._row = order.distinct_inverse
         if n_neighbors is None:
-            n_neighbors = _N_NEIGHBORS
-            if max_parts is not None:
-                n_neighbors = default_n_neighbors(n, max_parts)
+            n_neighbors = default_n_neighbors(n, max_parts)
         self._K = min(int(n_neighbors), n - 1)
         self._search = NearestNeighbors(n_neighbors=max(self._K, 1), n_jobs=n_jobs)
         self._search.fit(self._X)

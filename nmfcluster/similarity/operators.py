@@ -308,13 +308,13 @@ class Factored(Similarity):
     def factors(self) -> tuple[Any, Any]:
         """DU of shape (n, r) and C of shape (r, r), both arrays."""
         U = self._U
-        C = self._core
-        while isinstance(C, Factored):
-            U = U @ (C._U if C._scale is None else C._U * C._scale)
-            C = C._core
+        core = self._core
+        while isinstance(core, Factored):
+            U = U @ (core._U if core._scale is None else core._U * core._scale)
+            core = core._core
         if self._scale is not None:
             U = U * self._scale
-        return (U.tocsr() if sp.issparse(U) else U), C
+        return (U.tocsr() if sp.issparse(U) else U), self._center
 
     @property
     def has_root(self) -> bool:
