@@ -219,8 +219,6 @@ def indicator(codes, n_clusters) -> sp.csr_array:
     offsets = _offsets(n_clusters).astype(np.int32)
     columns = codes + offsets[:-1]
     seen = codes >= 0
-    if seen.all():
-        return csr_of_equal_rows(np.ones(columns.shape), columns, int(offsets[-1]))
     columns = columns[seen]
     ends = _offsets(seen.sum(axis=1)).astype(index_dtype(len(columns)))
     shape = (len(codes), int(offsets[-1]))
@@ -232,9 +230,7 @@ def _offsets(sizes):
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
-def tuple_indicator(
-    codes, n_clusters, rows, most: int | None
-) -> tuple[sp.csr_array, sp.csr_array]:
+def tuple_indicator(codes, n_clusters, rows, most: int | None):
     """Factor the indicator of all clusters through the label tuples that occur.
 
     A few partitions at a time are taken as one whose clusters are the tuples of labels found in
@@ -286,12 +282,7 @@ def tuple_indicator(
     return J, _clusters_of_tuples(occurring, groups, bases, n_symbols)
 
 
-def _clusters_of_tuples(
-    occurring,
-    groups,
-    bases,
-    n_symbols,
-) -> sp.csr_array:
+def _clusters_of_tuples(occurring, groups, bases, n_symbols) -> sp.csr_array:
     """Return the indicator of the clusters that every tuple stands for, by its number."""
     offsets = _offsets(n_symbols - 1)
     all_rows = []
