@@ -13,7 +13,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, reduce
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -108,7 +108,9 @@ def map_rows(
     if arrays[0].shape[1] <= BLOCK_ROWS:
         return function(*arrays)
     out = np.empty_like(arrays[0])
-    return fill_blocks(out, _of_block(function, arrays), axis=1)
+    return fill_blocks(
+        out, lambda block: function(*[array[:, block] for array in arrays]), axis=1
+    )
 
 
 def sum_rows(function: Callable[..., np.ndarray], *arrays):
@@ -116,14 +118,9 @@ def sum_rows(function: Callable[..., np.ndarray], *arrays):
     n_rows = arrays[0].shape[1]
     if n_rows <= BLOCK_ROWS:
         return function(*arrays)
-    return sum_blocks(_of_block(function, arrays), n_rows)
-
-
-def _of_block(
-    function: Callable[..., np.ndarray], arrays
-) -> Callable[[slice], np.ndarray]:
-    """Return a function of arrays as one of a block of their rows."""
-    return lambda block: function(*[array[:, block] for array in arrays])
+    return sum_blocks(
+        lambda block: function(*[array[:, block] for array in arrays]), n_rows
+    )
 
 
 def gram(X, Y):
@@ -153,12 +150,7 @@ def matmul_rows(X, M):
 
 def scale_rows(X, values):
     """Multiply X, (n_starts, n, k), in place by a number of every start, (n_starts, 1, 1)."""
-
-    def scale(block: slice) -> None:
-        X[:, block] *= values
-
-    list(map_blocks(scale, X.shape[1]))
-    return X
+    return fill_blocks(X, lambda block: X[:, block] * values, axis=1)
 
 
 def extrapolate(start, end, share):
@@ -214,7 +206,7 @@ class RowBlocks:
             blocks = row_blocks(self.n_rows, BLOCK_ROWS)
             self._parts = {block.start: rows_of(array, block) for block in blocks}
 
-    def __reduce__(self) -> tuple[type[RowBlocks], tuple[Any]]:
+    def __reduce__(self):
         return RowBlocks, (self._array,)  # parts are pickled as copies
 
     def product(self, H):
@@ -239,7 +231,7 @@ class RowBlocks:
         return multiply(slice(0, self.n_rows))
 
     @cached_property
-    def _transposes(self) -> dict[int, Any]:
+    def _transposes(self):
         """Transposes of the blocks: to make one of scipy's costs as much as a small product."""
         return {start: part.T for start, part in self._parts.items()}
 
