@@ -3,7 +3,6 @@
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from importlib.metadata import distributions
 from numbers import Integral, Real
@@ -120,7 +119,7 @@ class TakesSparse:
         return tags
 
 
-def with_current_config(function: Callable[..., Any]) -> Callable[..., Any]:
+def with_current_config(function):
     """Return a function that another process calls with scikit-learn's settings of this one.
 
     Those, and the filters of warnings, are what scikit-learn's own `Parallel` hands over.
@@ -133,31 +132,29 @@ def with_current_config(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @lru_cache(maxsize=1)
-def _libraries(n_modules: int) -> ThreadpoolController:
+def _libraries(n_modules: int):
     """Return the libraries with threads: to look for them takes a millisecond or two."""
     return ThreadpoolController()
 
 
-def _loaded(user_api: str) -> ThreadpoolController:
+def _loaded(user_api: str):
     """Return the libraries of a kind that are loaded: another one comes with another module."""
     return _libraries(len(sys.modules)).select(user_api=user_api)
 
 
-def one_openmp_thread() -> AbstractContextManager[Any]:
+def one_openmp_thread():
     """Let OpenMP use one thread, for the thread of the caller."""
     return _loaded("openmp").limit(limits=1)
 
 
-def blas_threads() -> list[tuple[Any, int]]:
+def blas_threads():
     """Return the BLAS libraries that are loaded, and the number of threads that each may use."""
     return [
         (library, library.num_threads) for library in _loaded("blas").lib_controllers
     ]
 
 
-def set_blas_threads(
-    libraries: list[tuple[Any, int]], number: int | None = None
-) -> None:
+def set_blas_threads(libraries, number: int | None = None) -> None:
     """Set how many threads libraries may use, for the whole process: as told, or as many for all.
 
     In threadpoolctl 3.8 a library obeys the thread alone that first set its number, as long as it

@@ -6,7 +6,6 @@ is numpy's everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -65,7 +64,7 @@ def with_numpy_arrays(model):
     return twin
 
 
-def map_fitted_arrays(model, function: Callable[[Any], Any]) -> None:
+def map_fitted_arrays(model, function) -> None:
     """Replace the fitted arrays of a model by a function of them."""
     for name, value in vars(model).copy().items():
         if name.endswith("_") and (isinstance(value, np.ndarray) or library_of(value)):
@@ -120,7 +119,7 @@ def chunk_size(F, in_cache: int) -> int:
     return in_cache if is_on_cpu else _DEVICE_ENTRIES
 
 
-def call_with_out(out, function: Callable[..., Any], *arrays):
+def call_with_out(out, function, *arrays):
     """Return a function of arrays, which numpy writes into one of them."""
     if isinstance(out, np.ndarray):
         function = partial(function, out=out)
@@ -232,7 +231,7 @@ class SparseTensor:
         )
         return matrix @ F
 
-    def iter_products(self, W, H) -> Iterator[tuple[slice, Any]]:
+    def iter_products(self, W, H):
         """Yield the entries of WH where this stores one, as `sparse_products.iter_products`."""
         rows, columns = self.places
         W = W.contiguous()

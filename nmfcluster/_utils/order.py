@@ -186,12 +186,7 @@ class CanonicalOrder:
         return submatrix(S, self.samples, self.samples)
 
 
-def canonical_order(
-    *tables,
-    similarities=(),
-    links=(),
-    weights=None,
-) -> CanonicalOrder:
+def canonical_order(*tables, similarities=(), links=(), weights=None) -> CanonicalOrder:
     """Return the order of samples by their rows in data matrices, or by how they are related.
 
     They are sorted by the extremes of their rows in the first of these, which stay in order where

@@ -84,7 +84,7 @@ def one_thread():
             _limits.n_modules = before
 
 
-def try_on_one_thread(task: Callable[..., Any], *arguments):
+def try_on_one_thread(task, *arguments):
     """Return what a task returns that uses one thread, or the error that it raises."""
     try:
         with one_thread():
@@ -143,7 +143,7 @@ def uses_cluster() -> bool:
 
 
 def run_calls(
-    function: Callable[..., Any],
+    function,
     common,
     calls,
     n_jobs: int | None,
@@ -191,7 +191,6 @@ def run_calls(
     backend, _ = get_active_backend()
     client = getattr(backend, "client", None)
     is_dask = uses_cluster() and hasattr(client, "scatter")
-    results: Any
     if is_dask and backend.effective_n_jobs(n_jobs) != 1:
         shared = Parcel((with_current_config(function), common))
         results = _run_on_dask(backend, shared, calls)
@@ -236,7 +235,7 @@ class Parcel:
             ) from error
         self._bytes = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
 
-    def __reduce__(self) -> tuple[Callable[..., Parcel], tuple[Any, ...]]:
+    def __reduce__(self):
         return _unpack, (self._head, *self._bytes)
 
     def __sizeof__(self) -> int:
@@ -263,12 +262,7 @@ def _align(array):
     return array if is_usable else array.copy()
 
 
-def _run_on_dask(
-    backend,
-    shared: Parcel,
-    calls,
-    is_last: bool = False,
-):
+def _run_on_dask(backend, shared: Parcel, calls, is_last: bool = False):
     """Return the results of calls on a cluster of Dask, and try again once if it loses workers."""
     try:
         return _submit_calls(backend, shared, calls)
@@ -299,7 +293,7 @@ def _submit_calls(backend, shared: Parcel, calls):
     options = backend.submit_kwargs
     function = shared.values[0]
     name = f"{function.__module__.rpartition('.')[2]}-{function.__name__.strip('_')}"
-    tasks: list[Any] = []
+    tasks = []
     try:
         # as many workers as there are calls need it; where there are two, one may be lost
         [sent] = client.scatter(

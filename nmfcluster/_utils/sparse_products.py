@@ -1,6 +1,5 @@
 """Products of two factors where a sparse matrix stores an entry, and entries that are missing."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -16,7 +15,7 @@ _GATHERED_ENTRIES = 2**13  # stored entries whose rows of factors are gathered a
 _BLAS_FROM = 0.02  # share of stored entries from which all of a block is formed faster
 
 
-def iter_products(pattern, W, H) -> Iterator[tuple[slice, np.ndarray]]:
+def iter_products(pattern, W, H):
     """Yield the entries of WH where a CSR matrix stores one, some rows at a time.
 
     Parameters

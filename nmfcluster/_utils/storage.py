@@ -308,13 +308,7 @@ def match_storage(array, reference):
     return array if is_sparse(reference) else as_dense(array)
 
 
-def knn_weights(
-    distances,
-    nearest,
-    own,
-    others,
-    farthest: float,
-) -> sp.csr_array:
+def knn_weights(distances, nearest, own, others, farthest: float) -> sp.csr_array:
     """Return ``exp(-d_ij^2 / (own_i others_j))`` for the neighbours j of every i, sparse.
 
     Parameters
@@ -482,7 +476,7 @@ def bipartite_graph(array: sp.csr_array) -> sp.csr_array:
     return sp.csr_array(sp.block_array([[None, array], [array.T, None]]))
 
 
-def maximum_spanning_edges(heights, nearest) -> list[tuple[int, int, float]]:
+def maximum_spanning_edges(heights, nearest):
     """Return the edges of a tree that joins all that a graph joins, as high as possible.
 
     Parameters

@@ -163,9 +163,8 @@ def pairwise_input(estimator, X=None) -> str | None:
         return None
     if isinstance(X, list | tuple) or hasattr(X, "columns"):
         X = np.asarray(X)
-    is_matrix = isinstance(X, np.ndarray) or storage.is_sparse(X)  # not several of them
     is_square = (
-        is_matrix
+        (isinstance(X, np.ndarray) or storage.is_sparse(X))  # not several of them
         and X.ndim == 2
         and X.shape[0] == X.shape[1]
         and X.dtype.kind in _NUMERIC_KINDS
@@ -449,9 +448,11 @@ def check_container(X, name: str, wanted: str) -> None:
         cure = "adata.X or adata.to_df(), or see nmfcluster.anndata"
     elif hasattr(X, "to_memory"):  # on a disk, as X of an AnnData that is backed
         cure = "X.to_memory()"
-    elif isinstance(X, dict) and not sp.issparse(X):
-        cure = "an array or a data frame"
-    elif type(X).__name__ == "LazyFrame" or library.startswith("pyarrow"):
+    elif (
+        (isinstance(X, dict) and not sp.issparse(X))
+        or type(X).__name__ == "LazyFrame"
+        or library.startswith("pyarrow")
+    ):
         cure = "an array or a data frame"
     if cure:
         got = f"a {library} {type(X).__name__}"
