@@ -1,7 +1,14 @@
 """Several tables of the same samples, matched by the names in their index."""
 
-import nmfcluster._utils.validation as by_index
-from nmfcluster._utils.validation import format_value, warn
+from nmfcluster._utils.validation import (
+    columns_in_row_order,
+    format_value,
+    reorder_columns,
+    row_names,
+    row_order,
+    sample_names,
+    warn,
+)
 
 
 def align_similarities(tables, names):
@@ -25,7 +32,7 @@ def align_similarities(tables, names):
     index, columns : pandas Index or None
         The names of rows and of columns, if any of them has some.
     """
-    own = [by_index.sample_names(table) for table in tables]
+    own = [sample_names(table) for table in tables]
     ordered = list(tables)
     masks = [None] * len(tables)
     # tables of some of the samples each
@@ -34,21 +41,21 @@ def align_similarities(tables, names):
         union = union_of_names(own, names)
         for i, name in enumerate(names):
             masks[i] = union.isin(own[i])
-            table = by_index.columns_in_row_order(tables[i], name)
+            table = columns_in_row_order(tables[i], name)
             order = own[i].get_indexer(union[masks[i]])
             if (order[1:] < order[:-1]).any():
                 table = table.iloc[order, order]
             ordered[i] = table
         return ordered, masks, union, union
     # tables of all samples: those without names are taken by position
-    rows = [by_index.row_names(T) if hasattr(T, "columns") else None for T in tables]
+    rows = [row_names(T) if hasattr(T, "columns") else None for T in tables]
     frames = [i for i, index in enumerate(rows) if index is not None]
     if not frames:
         return ordered, masks, None, None
     frames.sort(key=lambda i: own[i] is None)
     leading = frames[0]
     owner = names[leading]
-    first = by_index.columns_in_row_order(tables[leading], owner)
+    first = columns_in_row_order(tables[leading], owner)
     ordered[leading] = first
     is_numbered = own[leading] is not None and first.index.dtype.kind in "iu"
     for i in frames[1:]:
@@ -58,10 +65,10 @@ def align_similarities(tables, names):
                 f"numbers that name the samples of {owner}: text, S.index.astype(str), is a name."
             )
         table = tables[i]
-        order = by_index.row_order(first.index, rows[i], names[i], owner)
+        order = row_order(first.index, rows[i], names[i], owner)
         if order is not None:
             table = table.iloc[order]
-        ordered[i] = by_index.reorder_columns(first.columns, table, names[i], owner)
+        ordered[i] = reorder_columns(first.columns, table, names[i], owner)
     return ordered, masks, own[leading], first.columns
 
 
@@ -94,7 +101,7 @@ def align_samples(tables, names):
     ValueError
         If it is not known which rows belong together.
     """
-    own = [by_index.sample_names(table) for table in tables]
+    own = [sample_names(table) for table in tables]
     named = [i for i, index in enumerate(own) if index is not None]
     union = None
     n = tables[0].shape[0]
