@@ -191,18 +191,21 @@ def _descend(objective: SymmetricObjective, now: Point, base: Point, inverse_ste
     Y = base.H
     gradient = map_rows(np.subtract, base.C, base.AH)
     level = base.loss
-    norm = inner_products(Y, Y)
+    square_norm = inner_products(Y, Y)
     new = None
     trying = np.arange(len(Y))
     while len(trying):
         # Try a step of the starts that have not accepted one yet; at first these are all.
         again = None if new is None else trying
-        old, slope, inverse, size = keep_starts(again, Y, gradient, inverse_step, norm)
-        trial = objective.evaluate(_proximal_step(old, slope, size, inverse))
-        # The bound of the growth of J/4: <slope, D> + inverse D_h(trial, old), D the step.
+        old, slope, inverse, old_square = keep_starts(
+            again, Y, gradient, inverse_step, square_norm
+        )
+        trial = objective.evaluate(_proximal_step(old, slope, old_square, inverse))
+        # The bound of the growth of J/4 is <slope, D> + inverse D_h(trial, old), D the step, with
+        # D_h = a/4 (2 ||old||^2 ||D||^2 + (||trial||^2 - ||old||^2)^2).
         square, along, down = products_of_step(old, trial.H, slope)
-        growth_of_norm = 2 * along + square  # of the squared norm
-        divergence = 2 * size * square + growth_of_norm**2
+        growth_of_square = 2 * along + square
+        divergence = 2 * old_square * square + growth_of_square**2
         growth = down + inverse * QUARTIC_BOUND / 4 * divergence
         bound = level[trying] + 4 * growth + slack
         is_smooth = (trial.loss <= bound) | (inverse >= _LARGEST_INVERSE)
@@ -221,18 +224,18 @@ def _descend(objective: SymmetricObjective, now: Point, base: Point, inverse_ste
             Y[rising] = now.H[rising]
             gradient[rising] = now.C[rising] - now.AH[rising]
             level[rising] = now.loss[rising]
-            norm[rising] = inner_products(now.H[rising], now.H[rising])
+            square_norm[rising] = inner_products(now.H[rising], now.H[rising])
         trying = trying[~accepted]
     return new, inverse_step, fell_back
 
 
-def _proximal_step(H, gradient, norm, inverse_step):
+def _proximal_step(H, gradient, square_norm, inverse_step):
     """Return r V, V = [a ||H||^2 H - gradient / inverse_step]_+ and a r^3 ||V||^2 = 1."""
     a = QUARTIC_BOUND
     step = per_start(-1 / inverse_step, H)
-    V = rectified_sum(step, gradient, per_start(a * norm, H), H)
-    size = inner_products(V, V)
-    r = np.cbrt(1 / (a * np.where(size > 0, size, 1)))  # V = 0 leads to 0
+    V = rectified_sum(step, gradient, per_start(a * square_norm, H), H)
+    square = inner_products(V, V)
+    r = np.cbrt(1 / (a * np.where(square > 0, square, 1)))  # V = 0 leads to 0
     return scale_rows(V, per_start(r, H))
 
 
@@ -301,7 +304,8 @@ class Problem(ABC):
     init_similarity : Similarity
         Its leading eigenvectors make the first start.
     mass : ndarray of shape (n,)
-        Number of samples that every row stands for.
+        Weight of every row: the number of samples that it stands for, times the number by whose
+        root it was divided if A is normalised.
     name : str
         What the log calls it.
     polish_tol, polish_min_iter : float, int

@@ -180,8 +180,9 @@ class Ensemble:
             Z = storage.choose_storage(storage.scaled_columns(J, np.sqrt(votes)))
             pairs = storage.as_dense(Z @ Z.T)
             return Explicit(pairs.astype(dtype)).scaled(scale)
-        inner = Factored(A.astype(dtype, copy=False), votes)
-        return Factored(J.astype(dtype, copy=False), inner, scale)
+        # D J (A diag(votes) A') J' D, D of the scale: J has few entries a row, and A is small.
+        of_tuples = Factored(A.astype(dtype, copy=False), votes)
+        return Factored(J.astype(dtype, copy=False), of_tuples, scale)
 
     def contingency(self, memberships):
         """Return Z' diag(counts) memberships: samples that base and consensus clusters share.

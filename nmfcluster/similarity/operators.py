@@ -191,13 +191,14 @@ class Explicit(Similarity):
         self._rows = RowBlocks(self._array)
         self.shape = array.shape
         self.dtype = self._array.dtype
-        self.wide = not sp.issparse(array)
-        self.can_be_thinned = self.wide
+        self._is_dense = not sp.issparse(array)
+        self.wide = self._is_dense
+        self.can_be_thinned = self._is_dense
 
     def __matmul__(self, H):
         if H.ndim == 2:
             return self._rows.product(H)
-        if self.wide:
+        if self._is_dense:
             stacked = np.moveaxis(H, -2, 0)
             product = self._rows.product(stacked.reshape(self.shape[0], -1))
             return np.moveaxis(product.reshape(stacked.shape), 0, -2)
@@ -233,12 +234,12 @@ class Explicit(Similarity):
 
     @cached_property
     def parts(self):
-        if self.wide:
+        if self._is_dense:
             return None
         return connected_components(self._array, directed=False)[1]
 
     def stored_off_diagonal(self) -> np.ndarray | None:
-        if self.wide:
+        if self._is_dense:
             return None
         stored = sp.triu(self._array, 1).data
         return stored[stored != 0]
@@ -318,10 +319,12 @@ class Factored(Similarity):
 
     @property
     def has_root(self) -> bool:
-        return self._is_square and 2 * self._center.shape[0] <= self.shape[0]
+        return (
+            self._has_nonnegative_weights and 2 * self._center.shape[0] <= self.shape[0]
+        )
 
     @property
-    def _is_square(self) -> bool:
+    def _has_nonnegative_weights(self) -> bool:
         """Whether C is diagonal and nonnegative, so that A is VV' for some V."""
         diagonal = self._center.diagonal()
         has_other_entries = storage.total(abs(self._center)) != diagonal.sum()
@@ -333,7 +336,7 @@ class Factored(Similarity):
 
     @cached_property
     def parts(self):
-        if not self._is_square:
+        if not self._has_nonnegative_weights:
             return None
         V = self.root()
         if not sp.issparse(V) or V.data.min(initial=0) < 0:  # entries of VV' can cancel
@@ -556,7 +559,7 @@ def inner(A: Similarity, B: Similarity) -> float:
     if isinstance(A, Explicit) and isinstance(B, Explicit):
         a = A._array
         b = B._array
-        if not (A.wide and B.wide):
+        if not (A._is_dense and B._is_dense):
             a = storage.as_float64(a)
             b = storage.as_float64(b)
         return storage.inner_product(a, b)
@@ -565,7 +568,7 @@ def inner(A: Similarity, B: Similarity) -> float:
     n = A.shape[0]
     if isinstance(A, Factored):
         U, C = A.factors
-        if isinstance(B, Explicit) and not B.wide:
+        if isinstance(B, Explicit) and not B._is_dense:
             # <UCU', Z> = <UC, ZU>, over the rows that Z stores entries of; it is symmetric
             used = np.flatnonzero(np.diff(B._array.indptr))
             U = storage.as_float64(U[used])
