@@ -223,9 +223,8 @@ def _picture(path: Path, draw: Callable[[Any], None]) -> None:
         _legends_above(figure)
         _label_logarithms(figure)
         figure.savefig(drawn, dpi=120)
-    Image.open(drawn).convert("RGB").quantize(256).save(
-        path, optimize=True
-    )  # a third of the size
+    # a third of the size
+    Image.open(drawn).convert("RGB").quantize(256).save(path, optimize=True)
 
 
 def _legends_above(figure: Any) -> None:

@@ -26,9 +26,8 @@ import tempfile
 from pathlib import Path
 from urllib.request import urlopen
 
-from tornado.websocket import (
-    websocket_connect,
-)  # dask and the kernels of the pages bring it
+# dask and the kernels of the pages bring it
+from tornado.websocket import websocket_connect
 
 BROWSERS = "chromium", "chromium-browser", "google-chrome", "chrome"
 WIDE, NARROW, HEIGHT = 1280, 400, 900  # pixels

@@ -164,6 +164,5 @@ def setup(app):
     app.connect("builder-inited", _write_object_pages)
     app.connect("source-read", _list_estimators)
     app.connect("missing-reference", _lead_to_shortest_path)
-    app.connect(
-        "autodoc-process-docstring", _quote_what_is_no_markup, priority=1
-    )  # before numpydoc
+    # before numpydoc
+    app.connect("autodoc-process-docstring", _quote_what_is_no_markup, priority=1)

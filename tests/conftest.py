@@ -30,9 +30,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import nmfcluster
 from nmfcluster.partitions import GraphSpectral, LandmarkSpectral
 
-collect_ignore = [
-    "typed_script.py"
-]  # type checkers read it; looking for doctests would run it
+# type checkers read it; looking for doctests would run it
+collect_ignore = ["typed_script.py"]
 
 # The same examples in every run; no limit of time for one, since the machine may be busy.
 hypothesis.settings.register_profile(
@@ -204,9 +203,8 @@ def input_of(estimator, n_samples=60):
         n_samples, centers=np.eye(3) * 10, cluster_std=1.0, random_state=0
     )
     tags = get_tags(estimator).input_tags
-    if (
-        tags.categorical
-    ):  # a table of labels: the clusters, each time with a few mistakes
+    # a table of labels: the clusters, each time with a few mistakes
+    if tags.categorical:
         rng = np.random.RandomState(0)
         wrong = rng.uniform(size=(n_samples, 9)) < 0.1
         return np.where(wrong, rng.randint(3, size=wrong.shape), y[:, None]), y
@@ -255,9 +253,8 @@ def pytest_addoption(parser):
 def pytest_collection():
     """Look for garbage rarely, and not among what stays: modules, tests, what imports made."""
     gc.disable()
-    gc.set_threshold(
-        20_000
-    )  # objects; a fit makes a few thousand, and most of them are no garbage
+    # objects; a fit makes a few thousand, and most of them are no garbage
+    gc.set_threshold(20_000)
     try:
         return (yield)
     finally:

@@ -56,9 +56,8 @@ def test_with_few_rows_a_cluster_scales_are_at_most_the_longest_step_inside():
         found, expected = made.similarity.toarray(), literal_graph(X, 3, longest)
         joined = expected > np.exp(-30)
         assert_allclose(found[joined], expected[joined], rtol=1e-9)
-        links = found[
-            ~joined
-        ]  # of the two far rows, where they are more parts than clusters
+        # of the two far rows, where they are more parts than clusters
+        links = found[~joined]
         assert set(links) <= {0.0, np.exp(-1)}
 
 

@@ -155,13 +155,8 @@ def test_private_names_of_scikit_learn_are_imported_in_compat_alone():
 
 def test_storage_is_asked_for_where_matrices_are_defined_or_checked():
     askers = {"issparse", "is_sparse", "isspmatrix", "isspmatrix_csr"}
-    matrices = {
-        "_utils",
-        "similarity",
-        "stack",
-        "constraints",
-        "_cli",
-    }  # that one reads files
+    # that one reads files
+    matrices = {"_utils", "similarity", "stack", "constraints", "_cli"}
     products = {"fusion", "meta"}  # of tables and cubes that are no similarities
     for module, tree in trees().items():
         asked = askers & set(names_used(tree))
@@ -217,9 +212,8 @@ def test_there_is_one_of_each():
         return {module for module in used if name in used[module]}
 
     assert owners("send") == {"_optim/run"}  # the loop that resumes solvers
-    assert owners("check_random_state") == {
-        "_utils/validation"
-    }  # seeds: `generator_of`
+    # seeds: `generator_of`
+    assert owners("check_random_state") == {"_utils/validation"}
     assert owners("stacklevel") == {"_utils/validation"}  # the function that warns
     assert owners("catch_warnings") == {"model_selection/choose"}  # of fits to parts
 

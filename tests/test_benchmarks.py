@@ -56,9 +56,8 @@ def test_means_over_trials():
         {"accuracy": np.nan, "free": np.nan, "free samples": np.nan},
     ]
     assert trials.mean(runs, "accuracy") == 0.75
-    assert trials.mean(runs, "free") == pytest.approx(
-        3 / 6
-    )  # of all samples, not of trials
+    # of all samples, not of trials
+    assert trials.mean(runs, "free") == pytest.approx(3 / 6)
     assert trials.spread(runs) == 0.25
     assert np.isnan(trials.mean(runs[2:], "accuracy"))
 
@@ -189,9 +188,8 @@ SMALLER = {
 def test_question(name, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     # A new process takes seconds to start; other tests start one of each kind.
-    if (
-        name != "devices"
-    ):  # what it sets in the environment is read when SciPy is imported
+    # what it sets in the environment is read when SciPy is imported
+    if name != "devices":
         monkeypatch.setattr(fresh, "call", in_this_process)
     if name == "distributed":
         own = importlib.import_module("benchmarks.questions._distributed_runs")

@@ -49,9 +49,8 @@ def test_noisy_copies_are_recovered_with_empty_clusters(name):
     table, y = make_partitions(
         200, n_clusters=4, n_partitions=20, noise=0.2, random_state=0
     )
-    labels, _ = methods.load(name).run(
-        None, 2 * table, 4, 0
-    )  # odd numbers are clusters of none
+    # odd numbers are clusters of none
+    labels, _ = methods.load(name).run(None, 2 * table, 4, 0)
     assert adjusted_rand_score(y, labels) > 0.9
     assert len(labels) == 200
 

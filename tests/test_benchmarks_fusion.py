@@ -87,9 +87,8 @@ def test_kernels_are_centred_and_of_diagonal_1(planted):
         K = simple_mkkm.kernel(S)
         np.testing.assert_allclose(K.diagonal(), 1)
         assert np.linalg.eigvalsh(K)[0] > -1e-3
-        assert abs(K @ np.ones(len(K))).max() < 0.2 * len(
-            K
-        )  # centred, before it was scaled
+        # centred, before it was scaled
+        assert abs(K @ np.ones(len(K))).max() < 0.2 * len(K)
 
 
 def test_simple_mkkm_is_at_its_minimum(planted):
@@ -104,9 +103,8 @@ def test_simple_mkkm_is_at_its_minimum(planted):
     slopes = [
         2 * g * np.trace(K @ H @ H.T) for g, K in zip(gamma, kernels, strict=True)
     ]
-    assert slopes[0] == pytest.approx(
-        slopes[1], rel=1e-3
-    )  # nothing is gained by other weights
+    # nothing is gained by other weights
+    assert slopes[0] == pytest.approx(slopes[1], rel=1e-3)
     tried = [
         simple_mkkm.best_partition(kernels, [g, 1 - g], 3)[1]
         for g in np.linspace(0, 1, 41)

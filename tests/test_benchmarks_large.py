@@ -120,13 +120,8 @@ def test_targets_of_many_samples():
     growth = _scale_features.slopes(rows)
     assert [r["exponent of n"] for r in growth] == pytest.approx([1, 1])
     told = _scale_features.verdicts(rows, [row(10**6, 0, 20, "no")], growth)
-    assert [line.count("met") for line in told] == [
-        1,
-        2,
-        1,
-        1,
-        0,
-    ]  # 25 s, 20 and 30 are asked
+    # 25 s, 20 and 30 are asked
+    assert [line.count("met") for line in told] == [1, 2, 1, 1, 0]
     assert [line.count("missed") for line in told] == [1, 0, 0, 0, 2]
 
 

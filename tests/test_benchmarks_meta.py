@@ -42,9 +42,8 @@ def test_clusters_of_columns_as_factors():
     assert errors == sorted(errors)
     for own, columns in runs:
         np.testing.assert_allclose(np.linalg.norm(columns, axis=1), 1)
-        labels = columns.argmax(
-            axis=0
-        )  # each column is fitted by the mean of its cluster
+        # each column is fitted by the mean of its cluster
+        labels = columns.argmax(axis=0)
         means = np.stack([X[:, labels == c].mean(axis=1) for c in range(4)], axis=1)
         np.testing.assert_allclose(own @ columns, means[:, labels], atol=1e-9)
     told = _meta_planted.Planted(X, W, H).scores(W[:, ::-1], H[::-1])

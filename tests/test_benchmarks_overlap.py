@@ -119,10 +119,8 @@ def test_match_by_hand():
     one = np.array([[1, 1, 0, 0]]), np.array([[1, 1, 1, 0]])  # 6 cells
     two = np.array([[0, 1, 1, 0]]), np.array([[0, 1, 1, 1]])  # 6 cells, 2 in common
     assert biclusters_match(one, two, threshold=0.2) == 2 / 10
-    small, large = (
-        [0, 1, 1, 0],
-        [1, 1, 1, 1],
-    )  # a cluster within another one includes itself best
+    # a cluster within another one includes itself best
+    small, large = ([0, 1, 1, 0], [1, 1, 1, 1])
     within = np.array([large, small])
     assert overlap_match(within, within[::-1], threshold=0.2) == 1
 

@@ -45,9 +45,8 @@ def test_missing_labels_leave_every_sample_one(missing):
     assert seen.any(axis=1).all()
     assert partitions.min() == -1
     assert_allclose(seen.mean(), 1 - 0.9 * missing, atol=0.03)
-    assert_allclose(
-        seen.mean(axis=0), 1 - 0.9 * missing, atol=0.08
-    )  # no partition keeps more
+    # no partition keeps more
+    assert_allclose(seen.mean(axis=0), 1 - 0.9 * missing, atol=0.08)
 
 
 def test_the_seed_determines_the_result():
@@ -89,9 +88,8 @@ def test_noise_of_rings_is_the_spread_of_the_distances():
     assert_allclose(distances.mean(), 0, atol=0.01)
     for ring in (0, 1):
         assert_allclose(distances[y == ring].std(), 0.3, rtol=0.05)
-    assert_allclose(
-        distances[np.abs(distances) > 0.3].size / 20_000, 0.317, atol=0.02
-    )  # normal
+    # normal
+    assert_allclose(distances[np.abs(distances) > 0.3].size / 20_000, 0.317, atol=0.02)
 
 
 def test_points_are_spread_evenly_over_a_ring():

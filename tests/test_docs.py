@@ -168,9 +168,8 @@ def test_documented_attributes_are_set_by_default(default_clusterer, make_input)
     model = default_clusterer.set_params(random_state=0).fit(X)
     unset = documented_attributes(model) - fitted_attributes(model)
     names = {"feature_names_in_", "sample_names_"} | {"groups_", "presence_", "shared_"}
-    assert unset == names & documented_attributes(
-        model
-    )  # X has no names, and no groups are given
+    # X has no names, and no groups are given
+    assert unset == names & documented_attributes(model)
 
 
 # --- code on the pages --------------------------------------------------------------------------
@@ -307,9 +306,8 @@ def graph_nmf():
     if not path.exists():
         return None
     spec = importlib.util.spec_from_file_location("graph_nmf", path)
-    module = sys.modules["graph_nmf"] = importlib.util.module_from_spec(
-        spec
-    )  # for pickle
+    # for pickle
+    module = sys.modules["graph_nmf"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 

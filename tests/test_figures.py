@@ -32,12 +32,8 @@ pytestmark = pytest.mark.skipif(
 
 
 def pages():
-    made = {
-        "_build",
-        "auto_examples",
-        "generated",
-        "benchmarks",
-    }  # or include what was measured
+    # or include what was measured
+    made = {"_build", "auto_examples", "generated", "benchmarks"}
     paths = [path for path in sorted(DOCS.rglob("*.md")) if not made & set(path.parts)]
     return [
         "README.md",

@@ -264,9 +264,8 @@ def test_the_api_page_lists_what_is_public_once_and_nothing_else():
             module = "nmfcluster" if path == folder else f"nmfcluster.{path.stem}"
             found = importlib.import_module(module)
             names = set(found.__all__) - {"__version__"}
-            if (
-                path != folder
-            ):  # where it is shorter; nmfcluster.dask has a class of its own
+            # where it is shorter; nmfcluster.dask has a class of its own
+            if path != folder:
                 for name in names & set(nmfcluster.__all__):
                     names -= (
                         {name}

@@ -39,9 +39,8 @@ FEATURES, CLASSES = make_blobs(
     500, n_features=8, centers=5, cluster_std=4, random_state=0
 )
 PAIRS = PairwiseConstraints.from_labels(CLASSES, n_pairs=300, random_state=0)
-KERNEL = rbf_kernel(
-    np.round(FEATURES), gamma=0.005
-)  # of integers: the same for any BLAS
+# of integers: the same for any BLAS
+KERNEL = rbf_kernel(np.round(FEATURES), gamma=0.005)
 TABLE, _ = make_partitions((200, 100, 50), n_partitions=20, noise=0.5, random_state=0)
 HOLEY, _ = make_partitions(
     (200, 100), n_partitions=20, noise=0.4, missing=0.3, random_state=0
@@ -279,9 +278,8 @@ def test_number_of_jobs_does_not_matter(problem, expected):
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_backend_of_joblib_does_not_matter(problem, backend, expected):
-    with joblib.parallel_config(
-        backend=backend, n_jobs=3
-    ):  # as above: joblib keeps its processes
+    # as above: joblib keeps its processes
+    with joblib.parallel_config(backend=backend, n_jobs=3):
         assert_same(result(problem), expected(problem))
 
 

@@ -97,9 +97,8 @@ def test_small_integers_of_numpy_are_taken():
         POINTS
     )
     assert_array_equal(model.fit_predict(POINTS), expected)
-    parts = sp.csr_array(
-        np.kron(np.eye(5), np.ones((4, 4)))
-    )  # more than there are clusters
+    # more than there are clusters
+    parts = sp.csr_array(np.kron(np.eye(5), np.ones((4, 4))))
     model.set_params(affinity="precomputed")
     with pytest.warns(UserWarning, match="falls into 5 parts"):
         model.fit(parts)

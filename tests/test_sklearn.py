@@ -78,9 +78,8 @@ def test_scikit_learns_checks(public_estimator, check, request):
     try:
         check(public_estimator)
     except Exception as error:
-        if request.node.get_closest_marker(
-            "xfail"
-        ):  # to format what nobody reads takes longer
+        # to format what nobody reads takes longer
+        if request.node.get_closest_marker("xfail"):
             raise error.with_traceback(None) from None
         raise
 

@@ -50,9 +50,8 @@ TEXT = (
     "webkb4",
 )
 STANDARDISED, TFIDF = "standardised", "tf-idf"
-BUNDLED = (
-    "wine, standardised",
-)  # made the same way of scikit-learn's copy, in `bundled`
+# made the same way of scikit-learn's copy, in `bundled`
+BUNDLED = ("wine, standardised",)
 NAMES = {f"{name}, {STANDARDISED}": name for name in DENSE}
 NAMES |= {f"{name}, {TFIDF}": name for name in TEXT}
 ALL = tuple(

@@ -13,11 +13,8 @@ from sklearn.preprocessing import normalize
 
 from benchmarks.datasets import Dataset, read
 
-PAPERS = (
-    "all_aml",
-    "all_aml, two classes",
-    "lung_bhattacharjee",
-)  # of Brunet and of Badea
+# of Brunet and of Badea
+PAPERS = ("all_aml", "all_aml, two classes", "lung_bhattacharjee")
 NAMES = (*PAPERS, "expr_golub-1999-v2", "expr_nutt-2003-v1")
 NOTES = {
     "all_aml": "the table of Brunet et al. (2004)",

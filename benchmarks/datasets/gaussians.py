@@ -9,10 +9,8 @@ from sklearn.cluster import KMeans
 
 from benchmarks.datasets import Dataset
 
-SPREAD = {
-    "separated": 5.0,
-    "overlapping": 1.5,
-}  # of the centres, in standard deviations
+# of the centres, in standard deviations
+SPREAD = {"separated": 5.0, "overlapping": 1.5}
 FITTED_ON = 5_000  # rows that k-means sees: enough for ten clusters, and quick
 
 

@@ -27,9 +27,8 @@ def farthest_pairs(
         sample = int(gaps.argmax())
         near = sorted(hoods, key=lambda hood: D[sample, hood].min())
         for place, hood in enumerate(near):
-            if (
-                place == n_classes - 1 == len(near) - 1 and place
-            ):  # it follows from the others
+            # it follows from the others
+            if place == n_classes - 1 == len(near) - 1 and place:
                 break
             pairs.append((sample, hood[0]))
             if codes[sample] == codes[hood[0]]:

@@ -58,13 +58,11 @@ def most_stable(X: Any, stack: SimilarityStack, k: int, seed: int) -> np.ndarray
 
 def quietly(model: Any, stack: SimilarityStack) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", UserWarning
-        )  # an object may be similar to no other
+        # an object may be similar to no other
+        warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter(
-            "error", FitFailedWarning
-        )  # it would pass for a bad score
+        # it would pass for a bad score
+        warnings.simplefilter("error", FitFailedWarning)
         return model.fit(stack)
 
 

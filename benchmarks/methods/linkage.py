@@ -36,9 +36,8 @@ def distances(
 def average_linkage(condensed: np.ndarray, n: int, k: int) -> np.ndarray:
     """Merge until k clusters are left."""
     merges = linkage(condensed, "average")[: n - k, :2].astype(int)
-    parents = np.repeat(
-        np.arange(n, n + len(merges)), 2
-    )  # where the numbers of merges begin
+    # where the numbers of merges begin
+    parents = np.repeat(np.arange(n, n + len(merges)), 2)
     size = n + len(merges)
     edges = sp.csr_array(
         (np.ones(len(parents)), (parents, merges.ravel())), shape=(size, size)

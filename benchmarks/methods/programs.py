@@ -73,9 +73,8 @@ def _sklearn(
     X: np.ndarray, ks: Sequence[int], seed: int, **options: Any
 ) -> tuple[np.ndarray, np.ndarray, float]:
     began, [k] = perf_counter(), ks
-    with threadpool_limits(
-        limits=1, user_api="blas"
-    ):  # one core for a job, as in our fit
+    # one core for a job, as in our fit
+    with threadpool_limits(limits=1, user_api="blas"):
         best = nmf_runs.run_many(X, k, RUNS, seed, N_JOBS, **options)[0]
     return best.W, best.H, perf_counter() - began
 

@@ -24,9 +24,8 @@ def cluster(X: Any, pairs: PairwiseConstraints, k: int, seed: int) -> np.ndarray
     K += K.max() * (must - cannot).toarray()
     start = _start(K, pairs.components(), k, np.random.default_rng(seed))
     lowest = eigvalsh(K, subset_by_index=[0, 0])[0]
-    K[np.diag_indices_from(K)] += max(
-        0.0, -lowest
-    )  # else a step may raise the objective
+    # else a step may raise the objective
+    K[np.diag_indices_from(K)] += max(0.0, -lowest)
     return plain.lloyd(K, start, k)
 
 

@@ -173,9 +173,8 @@ def backends(problem: str, rows: str, seed: str) -> dict[str, Any]:
     with cluster() as client:
         client.wait_for_workers(2)
         with joblib.parallel_config("dask"):
-            joblib.Parallel()(
-                joblib.delayed(abs)(i) for i in range(4)
-            )  # imports are not counted
+            # imports are not counted
+            joblib.Parallel()(joblib.delayed(abs)(i) for i in range(4))
             sent, began = (
                 psutil.net_io_counters(pernic=True)["lo"].bytes_sent,
                 time.perf_counter(),

@@ -56,9 +56,8 @@ class Kept:
     They are of the sources as they were at their commit.
     """
 
-    runs: Runs = field(
-        default_factory=dict
-    )  # by data set, similarities and so on, and method
+    # by data set, similarities and so on, and method
+    runs: Runs = field(default_factory=dict)
     commits: dict[Any, str] = field(default_factory=dict)  # of which runs are
     failed: dict[str, str] = field(default_factory=dict)
 

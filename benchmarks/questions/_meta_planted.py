@@ -84,9 +84,8 @@ PAPER_NOISY = (0.2001, 0.2017, 0.2053, 0.2161, 0.2295, 0.2452, 0.2983, 0.3228)
 PAPER_ORIGINAL = (0.1403, 0.1375, 0.1364, 0.1419, 0.1544, 0.1719, 0.2323, 0.2604)
 PENALTIES, NOISE = ("l2", "l1_columns"), 0.75
 
-Results = dict[
-    tuple[str, str], list[dict[str, float]]
-]  # by row and column of the table
+# by row and column of the table
+Results = dict[tuple[str, str], list[dict[str, float]]]
 Factors = tuple[np.ndarray, np.ndarray]  # W (n, k) and H (k, p)
 
 
@@ -220,9 +219,8 @@ def by_tensor(
 
     The start is the run whose clusters are the rows of W and H from `first` on.
     """
-    b, c = (
-        F[first : first + k].T + 1e-3 * F.mean() for F in (W, H)
-    )  # no zeros, which would stay
+    # no zeros, which would stay
+    b, c = (F[first : first + k].T + 1e-3 * F.mean() for F in (W, H))
     a = (W @ b) * (H @ c) / ((b**2).sum(axis=0) * (c**2).sum(axis=0))
     for _ in range(N_UPDATES):
         a *= (W @ b) * (H @ c) / np.maximum(a @ ((b.T @ b) * (c.T @ c)), TINY)

@@ -19,9 +19,8 @@ from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation
 TAKERS = (*metacluster.VARIANTS, "cNMF-style", "KMeans(n_init=10)", "NMFC, of features")
 BEST, SINGLE = f"NMF, best of {nmf_runs.N_RUNS}", "NMF, a single run"
 
-Results = dict[
-    tuple[str, str], dict[str, list[Run]]
-]  # by data and preparation, then by method
+# by data and preparation, then by method
+Results = dict[tuple[str, str], dict[str, list[Run]]]
 
 
 def sets(quick: bool) -> tuple[dict[str, Dataset], dict[str, str]]:

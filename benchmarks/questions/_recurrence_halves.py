@@ -14,9 +14,8 @@ from benchmarks.methods import metacluster
 from benchmarks.questions._recurrence_planted import LOSSES, MORE, Way
 from benchmarks.runner import Progress
 
-Returns = dict[
-    tuple[str, str, Way], np.ndarray
-]  # recurrence and return, by loss, table and way
+# recurrence and return, by loss, table and way
+Returns = dict[tuple[str, str, Way], np.ndarray]
 
 
 def sets(quick: bool) -> tuple[dict[str, Dataset], dict[str, str]]:

@@ -100,9 +100,8 @@ def compare(
 def measure(X: np.ndarray, H: np.ndarray, loss: str, way: Way, seed: int) -> Run:
     """Return the figures of fits with as many clusters as programs, and with more."""
     k, options = len(H), {"loss": loss, "resample": way}
-    with threadpool_limits(
-        limits=1, user_api="blas"
-    ):  # also between the stages of a fit
+    # also between the stages of a fit
+    with threadpool_limits(limits=1, user_api="blas"):
         exact = metacluster.fit(X, k, seed, **options)
         began = perf_counter()
         wide = metacluster.fit(X, k + MORE, seed, **options)

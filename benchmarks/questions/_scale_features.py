@@ -22,18 +22,13 @@ LARGEST = (
     "NMFCLUSTER_LARGEST"  # names the largest number of samples; powers of ten are taken
 )
 USUAL = 1_000_000
-N_FEATURES, N_CLUSTERS, SPREAD = (
-    16,
-    10,
-    6.0,
-)  # SPREAD: deviation; centres are in [-10, 10]
+# SPREAD: deviation; centres are in [-10, 10]
+N_FEATURES, N_CLUSTERS, SPREAD = (16, 10, 6.0)
 KMEANS = "KMeans(n_init=10)"
 JOBS = (1, 2)
 PARTS = ("no", "yes")  # whether constraints are used
-SECONDS = {
-    USUAL: {"no": 20.0, "yes": 30.0},
-    10 * USUAL: {"no": 300.0},
-}  # targets, on two cores
+# targets, on two cores
+SECONDS = {USUAL: {"no": 20.0, "yes": 30.0}, 10 * USUAL: {"no": 300.0}}
 MEBIBYTES = {USUAL: 2_048.0, 10 * USUAL: 14 * 1_024.0}
 SLOPE, SPEEDUP = 1.1, 1.6
 

@@ -38,9 +38,8 @@ METHODS = (GROUPS, AFTER, ONE, ALL)
 FIGURES = ("found", "cosine", "named", "wrongly", "own told", "seconds")
 
 Run = dict[str, float]
-Runs = dict[
-    tuple[str, str, float, str], list[Run]
-]  # by setting, loss, spread and method
+# by setting, loss, spread and method
+Runs = dict[tuple[str, str, float, str], list[Run]]
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,8 @@ from nmfcluster.meta import assign
 
 PLANTED = 10
 GAINS = (2, 4, 6, 8, 10, 15, 20)  # nats
-CUTS = (
-    0.0,
-    0.02,
-    0.05,
-    0.1,
-)  # shares of a sample below which a usage of the full fit is 0
+# shares of a sample below which a usage of the full fit is 0
+CUTS = (0.0, 0.02, 0.05, 0.1)
 TIE = 0.002  # F1, by which the smaller error of usages decides
 FIGURES = F1, PRECISION, RECALL, ERROR, SECONDS = (
     "F1",

@@ -28,19 +28,14 @@ from benchmarks.runner import Progress, interleaved
 
 N_UPDATES = 500  # of scikit-learn
 LARGE = (20_000, 2_000), 20, 0.05  # shape, programs, share of entries above 0
-RUNS, MINUTES, TIMES = (
-    100,
-    6.0,
-    2.5,
-)  # targets: minutes of these runs; memory over the table's
+# targets: minutes of these runs; memory over the table's
+RUNS, MINUTES, TIMES = (100, 6.0, 2.5)
 OURS, DTYPES = "ours", (np.float64, np.float32)
 TARGETS = {("dense", "float64"): 15.0, ("dense", "float32"): 5.0}
 TARGETS |= {("sparse", dtype.__name__): 50.0 for dtype in DTYPES}  # times as fast
 THREADS = (2, 1)  # of the fits to the large table
-SHAPE = (
-    0.3,
-    0.2,
-)  # of the gamma distributions of factors, dense and sparse: most are small
+# of the gamma distributions of factors, dense and sparse: most are small
+SHAPE = (0.3, 0.2)
 
 
 @dataclass(frozen=True)

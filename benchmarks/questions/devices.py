@@ -26,11 +26,8 @@ from benchmarks.runner import Progress
 
 HOST, TORCH, CUDA = "numpy", "torch, CPU", "torch, CUDA"
 RUNS, FEW = 100, 4  # runs that are asked for; of the fit that comes first
-SECONDS = {
-    HOST: 30.0,
-    TORCH: 30.0,
-    CUDA: 90.0,
-}  # of a fit: six minutes for all, with a GPU
+# of a fit: six minutes for all, with a GPU
+SECONDS = {HOST: 30.0, TORCH: 30.0, CUDA: 90.0}
 LONGER = 8  # times as many, if all runs are asked for
 COUNTS, SQUARES = "sparse counts", "dense squares"
 LOSSES = {COUNTS: KL, SQUARES: "frobenius"}

@@ -236,9 +236,8 @@ def _verdicts(
     }
     for kind in dict.fromkeys(row["labels"] for row in fits):
         own = [row for row in fits if row["labels"] == kind and row["partitions"] == 50]
-        own = [
-            row for row in own if row["exact"] == own[-1]["exact"]
-        ]  # passes cost more
+        # passes cost more
+        own = [row for row in own if row["exact"] == own[-1]["exact"]]
         if len(own) > 1:
             seconds = [row["s of the fit"] + row["s of the labels"] for row in own]
             slope = exponent([row["rows"] for row in own], seconds)

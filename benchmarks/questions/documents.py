@@ -47,9 +47,8 @@ SHARES = (0, 1, 3, 5)  # constrained pairs, per cent of all pairs
 CHOSEN = 3
 SCHEMES = {"counts": "word counts", "unit": "rows of unit length", "tfidf": "tf-idf"}
 
-Results = dict[
-    tuple[str, str, int, str], list[trials.Run]
-]  # by scheme, data, share, method
+# by scheme, data, share, method
+Results = dict[tuple[str, str, int, str], list[trials.Run]]
 
 
 def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:

@@ -37,9 +37,8 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     progress = Progress("everyday", len(fits) * repeats)
     tasks = {name: partial(_timed, fit) for name, (fit, _) in fits.items()}
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # some do not converge, and the number of clusters is open
+        # some do not converge, and the number of clusters is open
+        warnings.simplefilter("ignore")
         seconds = interleaved(tasks, repeats, progress)
     medians = {name: np.median(found, axis=0) for name, found in seconds.items()}
     rows = [_row(name, beside, medians) for name, (_, beside) in fits.items()]

@@ -36,10 +36,8 @@ from nmfcluster import SimilarityStack
 from nmfcluster.affinity import make_affinity
 
 DENSE, GRAPHS = "dense", "graphs"
-KINDS = {
-    DENSE: ("cosine", "rbf", "as given"),
-    GRAPHS: (GRAPH, "normalised"),
-}  # the first there is
+# the first there is
+KINDS = {DENSE: ("cosine", "rbf", "as given"), GRAPHS: (GRAPH, "normalised")}
 CLEAN = "clean"
 REGIMES = {  # how many sources of noise and nearly constant ones are added
     CLEAN: (0, 0),
@@ -56,18 +54,15 @@ FIGURES = {
     "accuracy": "Accuracy",
     "seconds": "Seconds a run",
 }
-WEIGHT, LEAST = (
-    "weight",
-    "least",
-)  # of all added sources together; of a source of the set
+# of all added sources together; of a source of the set
+WEIGHT, LEAST = ("weight", "least")
 SEEDS = 5
 BEHIND = 0.03  # ARI by which the better of SNF and spectral clustering of the mean may be ahead
 FEATURES, SPREAD, NEIGHBOURS = 5, 0.05, 10  # of the sources that are added
 
 Case = tuple[str, str]  # dense or graphs, and the regime
-Means = dict[
-    tuple[Case, str], dict[str, float]
-]  # by case and method: the mean of every set
+# by case and method: the mean of every set
+Means = dict[tuple[Case, str], dict[str, float]]
 Taker = Callable[
     [SimilarityStack, int, int], tuple[np.ndarray, np.ndarray | None, float]
 ]

@@ -35,12 +35,8 @@ from nmfcluster.model_selection.results import NumberOfClusters
 
 REAL = ("iris", "wine", "digits", "all_aml", "mfeat", "bbcsport", "cstr")
 SCALED = ("wine",)  # features of which have units of their own
-EXACT, NEAR, FALSE, FOUND = (
-    26,
-    30,
-    0.05,
-    0.9,
-)  # targets: sets; shares of samples without, with
+# targets: sets; shares of samples without, with
+EXACT, NEAR, FALSE, FOUND = (26, 30, 0.05, 0.9)
 AHEAD, STEADY = 5, 22  # sets, targets: ahead of the best other rule; by stability alone
 MOST = 20  # candidates for sets of points
 TOY = 2  # sets of a quick run

@@ -28,12 +28,8 @@ from nmfcluster.model_selection.results import ClusterSweep
 
 N_OTHERS = 10  # tables of each kind that hold no counts
 FEW = 5  # tables of each kind, unless all are asked for
-N_TABLES, N_RUNS, N_FOLDS, AROUND = (
-    15,
-    10,
-    5,
-    3,
-)  # tables of each kind; candidates from the truth
+# tables of each kind; candidates from the truth
+N_TABLES, N_RUNS, N_FOLDS, AROUND = (15, 10, 5, 3)
 SEED = 17  # of the settings, and of the tables: others than those that the rule was chosen on
 SIMILAR = 0.9  # cosine from which a planted program counts as found
 KINDS = {"programs": make_programs, "signatures": make_signatures}

@@ -32,9 +32,8 @@ TIE = (
     0.01  # AUC and correlation, on their mean, by which the faster of two ways is taken
 )
 
-Means = dict[
-    tuple[str, str, Way], dict[str, float]
-]  # of tables, by figure, loss and way
+# of tables, by figure, loss and way
+Means = dict[tuple[str, str, Way], dict[str, float]]
 
 
 def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:

@@ -20,10 +20,8 @@ from benchmarks.questions import _scale_features
 from benchmarks.runner import Progress, exponent, interleaved
 
 METHODS = ("NMFC", "KMeans(n_init=10)")
-BASE = {
-    "separated": (10, 10),
-    "overlapping": (10, 24),
-}  # fewest and most clusters of a base partition
+# fewest and most clusters of a base partition
+BASE = {"separated": (10, 10), "overlapping": (10, 24)}
 KINDS = ("separated", "overlapping", "random labels")
 N_PARTITIONS = 50
 

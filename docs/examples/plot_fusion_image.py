@@ -38,11 +38,8 @@ from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 # intensities are distributed, and another one for each of twelve filters (three wavelengths, four
 # directions) how the responses are.
 
-STEP, BINS, REACH = (
-    8,
-    10,
-    6,
-)  # pixels between sites, bins, standard deviation of a neighbourhood
+# pixels between sites, bins, standard deviation of a neighbourhood
+STEP, BINS, REACH = (8, 10, 6)
 NAMES = ["intensity"] + [f"{w} px, {a}°" for w in (4, 8, 16) for a in (0, 45, 90, 135)]
 
 

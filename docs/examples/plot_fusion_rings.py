@@ -143,9 +143,8 @@ figure_1(search, models)
 # ``affinity`` computes the kernels from the subsample alone. A fifth is then too small: a ring of
 # 40 points has gaps as wide as the distance between the rings. Halves are enough.
 
-warnings.filterwarnings(
-    "ignore", message=".* next to equal"
-)  # two kernels, in some subsamples
+# two kernels, in some subsamples
+warnings.filterwarnings("ignore", message=".* next to equal")
 for size in (0.2, 0.5):
     model = SimilarityFusionNMF(2, eta=0.1, affinity=kernels)
     figures = StabilityScorer(20, subsample_size=size, details=True)(model, X)
@@ -159,9 +158,8 @@ for size in (0.2, 0.5):
 # The paper does not ask which sources agree. One model explains all of them as they are, and much
 # depends on `eta`. With ``criterion="kl"`` the loss is a divergence, in nats:
 
-warnings.filterwarnings(
-    "ignore", category=ConvergenceWarning
-)  # some eta lose a cluster
+# some eta lose a cluster
+warnings.filterwarnings("ignore", category=ConvergenceWarning)
 search, models = search_eta("kl", [np.inf, 3, 1, 0.3, 0.1, 0.03, 0.01])
 figure_1(search, models)
 

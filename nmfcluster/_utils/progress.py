@@ -14,9 +14,8 @@ from typing import Any
 from nmfcluster._compat import begin_callbacks, callback_context
 
 _log = logging.getLogger("nmfcluster")
-_fitted: ContextVar[Any] = ContextVar(
-    "fitted", default=None
-)  # estimator that is fitted
+# estimator that is fitted
+_fitted: ContextVar[Any] = ContextVar("fitted", default=None)
 
 
 @contextmanager

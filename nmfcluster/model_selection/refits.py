@@ -32,9 +32,8 @@ from nmfcluster.partitions.base_runs import labels_of_pairs
 from nmfcluster.partitions.inputs import is_soft
 
 SEEDS = 2**31 - 1  # seeds are below it, as RandomState requires on every platform
-_SCALAR = (
-    str | Real | None
-)  # types of arguments of `fit` that are the same for all samples
+# types of arguments of `fit` that are the same for all samples
+_SCALAR = str | Real | None
 
 
 class Samples(NamedTuple):

@@ -13,9 +13,8 @@ from nmfcluster.datasets import make_programs
 pd = pytest.importorskip("pandas")
 
 POINTS, CLASSES = make_blobs(40, centers=3, cluster_std=0.5, random_state=0)
-POINTS = (
-    np.round(64 * POINTS) / 64
-)  # few digits: older pandas does not read the last of many
+# few digits: older pandas does not read the last of many
+POINTS = np.round(64 * POINTS) / 64
 NAMES = [f"0{i}" for i in range(40)]  # which are no numbers: 07 is not 7
 COUNTS = make_programs(30, 40, 3, random_state=0)[0]
 

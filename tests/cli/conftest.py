@@ -10,10 +10,8 @@ from nmfcluster import NMFConsensus, NMFMetaCluster
 def quick(monkeypatch, request):
     """Let no work be so long that its progress is told, runs be few, and pictures small."""
     if not request.node.get_closest_marker("slow"):  # whose output may be on a page
-        for model in (
-            NMFConsensus,
-            NMFMetaCluster,
-        ):  # by the command line, and in tests of it
+        # by the command line, and in tests of it
+        for model in (NMFConsensus, NMFMetaCluster):
             monkeypatch.setitem(model.__init__.__kwdefaults__, "n_estimators", 12)
     monkeypatch.setattr("nmfcluster._cli.main._PAUSE", np.inf)
     monkeypatch.setattr("nmfcluster._cli.output._DPI", 30)

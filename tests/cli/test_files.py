@@ -184,9 +184,8 @@ def test_without_matplotlib_the_tables_are_written(here, monkeypatch, capsys):
 
 
 def test_what_is_no_file_is_found_before_the_work(here, monkeypatch, capsys):
-    monkeypatch.setattr(
-        "nmfcluster._cli.commands.read_file", None
-    )  # the first thing of a run
+    # the first thing of a run
+    monkeypatch.setattr("nmfcluster._cli.commands.read_file", None)
     Path("nowhere").symlink_to("missing/folder")
     Path("a.png").symlink_to("missing/picture.png")
     Path("b.png").mkdir()

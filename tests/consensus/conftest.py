@@ -28,9 +28,8 @@ def kept(monkeypatch):
     def spy(problem, *args):
         factorization = original(problem, *args)
         H = factorization.H
-        if isinstance(
-            problem, EnsembleProblem
-        ):  # a row stands for all samples with these labels
+        # a row stands for all samples with these labels
+        if isinstance(problem, EnsembleProblem):
             ensemble = problem.ensemble
             H = H / np.sqrt(ensemble.counts)[:, None]
             H = {tuple(row): h for row, h in zip(ensemble.codes, H, strict=True)}

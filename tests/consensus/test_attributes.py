@@ -51,9 +51,8 @@ def test_every_table_that_is_accepted_gives_a_sound_result(table, n_clusters, fo
     assert np.isfinite(model.loss_)
     assert (model.membership_ >= 0).all()
     np.testing.assert_allclose(model.membership_.sum(axis=1), 1)
-    own = model.membership_[
-        np.arange(len(table)), model.labels_
-    ]  # of two that tie, one
+    # of two that tie, one
+    own = model.membership_[np.arange(len(table)), model.labels_]
     np.testing.assert_array_equal(own, model.membership_.max(axis=1))
     assert ((model.confidence_ >= -1e-12) & (model.confidence_ <= 1 + 1e-12)).all()
     assert (model.agreement_ <= 1 + 1e-12).all()

@@ -228,9 +228,8 @@ def test_copies_of_a_sample_that_was_drawn_are_seen():
     model = NMFConsensus(3, n_estimators=20, max_samples=50, random_state=0).fit(X)
     np.testing.assert_array_equal(model.partitions_[::2], model.partitions_[1::2])
     n_seen = (model.partitions_[::2] >= 0).sum(axis=0)
-    assert (
-        25 < n_seen.min() <= n_seen.max() <= 52
-    )  # with both copies of the one in iris
+    # with both copies of the one in iris
+    assert 25 < n_seen.min() <= n_seen.max() <= 52
 
 
 def test_base_partitions_see_the_features_asked_for():
@@ -337,9 +336,8 @@ def test_starting_on_a_part_of_the_samples_costs_nearly_nothing(
         assert adjusted_rand_score(full.labels_, coarse.labels_) > 0.93
         assert coarse.loss_ < 1.002 * full.loss_
         assert len(coarse.loss_curves_) == 4  # the polish and three starts
-        scale = (
-            coarse.loss_curves_[1].min() / coarse.loss_
-        )  # starts are reported for all samples
+        # starts are reported for all samples
+        scale = coarse.loss_curves_[1].min() / coarse.loss_
         assert 0.8 < scale < 1.2
 
 

@@ -181,9 +181,8 @@ def hard_losses(N, degrees, partitions):
     rest = np.tile(N, (len(partitions), 1, 1))
     for c in np.unique(partitions):
         u = np.sqrt(degrees) * (partitions == c)
-        u /= np.maximum(
-            np.linalg.norm(u, axis=1, keepdims=True), 1e-300
-        )  # some lack cluster c
+        # some lack cluster c
+        u /= np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1e-300)
         s = np.einsum("pi,ij,pj->p", u, N, u)
         rest -= np.einsum("p,pi,pj->pij", s, u, u)
     return (rest**2).sum(axis=(1, 2))
@@ -254,9 +253,8 @@ def test_order_of_samples_and_partitions_and_names_of_labels(table):
     rng = np.random.default_rng(0)
     rows, columns = rng.permutation(100), rng.permutation(12)
     other = table[rows][:, columns]
-    other = np.where(
-        other >= 0, 2 - other, -1
-    )  # the largest label becomes the smallest
+    # the largest label becomes the smallest
+    other = np.where(other >= 0, 2 - other, -1)
     first, second = (of_partitions(3, t, **CONVERGED) for t in (table, other))
     assert_array_equal(second.labels_, first.labels_[rows])
     assert_allclose(second.membership_, first.membership_[rows], atol=1e-3)

@@ -97,9 +97,8 @@ def test_a_sample_without_labels_and_weight_is_in_no_cluster(noisy):
         np.vstack([noisy, -np.ones((2, noisy.shape[1]), dtype=int)]),
         np.ones(102),
     )
-    table[100, 0] = (
-        table.max() + 1
-    )  # a cluster of its own, of samples that do not count
+    # a cluster of its own, of samples that do not count
+    table[100, 0] = table.max() + 1
     weights[100:] = 0
     with pytest.warns(UserWarning, match="No partition labels 1 sample"):
         model = of_weights(table, weights)

@@ -73,9 +73,8 @@ def test_groups_are_asked_about_too():
     ]
     assert asked[0].any(axis=0).all()
     assert asked[1].any()
-    assert (
-        not asked[0].all(axis=1).any()
-    )  # something of the groups is kept in every fold
+    # something of the groups is kept in every fold
+    assert not asked[0].all(axis=1).any()
 
 
 def test_pairs_that_contradict_each_other_are_not_asked():

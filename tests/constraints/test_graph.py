@@ -230,9 +230,8 @@ def test_large_graphs_take_seconds():
         "feasible",
     ]
     assert PairwiseConstraints(n, edges[inside], edges[~inside]).check() == "feasible"
-    wrong = np.concatenate(
-        [edges[inside], edges[~inside][:1]]
-    )  # many pairs contradict it
+    # many pairs contradict it
+    wrong = np.concatenate([edges[inside], edges[~inside][:1]])
     assert (
         verdict_of(PairwiseConstraints(n, wrong, edges[~inside][1:]))[0] == "impossible"
     )

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from nmfcluster.constraints import PairwiseConstraints
 
-GROUPED = st.lists(
-    st.integers(-1, 4), max_size=14
-)  # the group of every sample; -1: none
+# the group of every sample; -1: none
+GROUPED = st.lists(st.integers(-1, 4), max_size=14)
 IDS = ["ann", "bob", "eve", "joe"]
 
 

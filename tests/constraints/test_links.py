@@ -151,9 +151,8 @@ def test_the_closure_is_what_all_clusterings_that_satisfy_the_pairs_share(constr
         for pair in list(cannot)
         if len({group[i] for i in pair}) == 1
     }
-    assert all(
-        weight < 1 for weight in within.values()
-    )  # soft ones, which cannot be had
+    # soft ones, which cannot be had
+    assert all(weight < 1 for weight in within.values())
     size, expected, hard = Counter(group), ({}, {}), (set(), set())
     for kind, links, kept in zip((must, cannot), expected, hard, strict=True):
         total, known = Counter(), set()

@@ -102,9 +102,8 @@ def test_stored_zeros_are_no_pairs_and_the_matrix_is_left_alone():
     matrix = sp.coo_array((entries, ([0, 1, 1], [1, 2, 2])), shape=(3, 3))
     by_rows = sp.csr_array((entries, [1, 2, 2], [0, 1, 3, 3]), shape=(3, 3))
     constraints = PairwiseConstraints(3, matrix, by_rows)
-    assert (
-        weighted(constraints) == [{(1, 2): 3.0}] * 2
-    )  # entries of one place add up in SciPy
+    # entries of one place add up in SciPy
+    assert weighted(constraints) == [{(1, 2): 3.0}] * 2
     assert matrix.nnz == by_rows.nnz == 3
 
 
@@ -234,9 +233,8 @@ def test_labels_tell_which_pairs_are_alike():
         assert len(constraints) == 6
         assert constraints.must_link.tolist() == [[0, 3], [2, 5]]
         assert constraints.cannot_link.tolist() == [[0, 2], [0, 5], [2, 3], [3, 5]]
-        assert (
-            constraints.satisfaction(np.arange(6) % 3) == 1
-        )  # 0 and 3 are alike, 2 and 5 too
+        # 0 and 3 are alike, 2 and 5 too
+        assert constraints.satisfaction(np.arange(6) % 3) == 1
 
 
 def test_labels_may_tell_nothing():

@@ -184,9 +184,8 @@ def test_hard_pairs_are_kept_and_soft_ones_weighed():
             assert labels[0] != labels[60]
     soft = fit(from_table([(0, 60, 1), (1, 2, np.inf)], n_samples=150))
     assert soft.labels_[0] != soft.labels_[60]
-    assert soft.violated_must_link_.tolist() == [
-        [0, 60]
-    ]  # without a warning: it may be wrong
+    # without a warning: it may be wrong
+    assert soft.violated_must_link_.tolist() == [[0, 60]]
     P = soft.membership_
     assert_array_equal(P[1], P[2])
     for rows in ([(0, 60, 1)], [(0, 60, np.inf), (1, 70, 1)], [(0, 60, 0.1, True)]):

@@ -28,11 +28,8 @@ pytestmark = pytest.mark.slow  # together
 # Dask closes for good what is away 15 s after it was killed: here it may have been killed again.
 STAYING = {"distributed.deploy.lost-worker-timeout": "1 hour"}
 START = 300  # seconds until a worker that was killed is back on a busy machine: Dask sees to that
-PHASES = {
-    "summary": 0,
-    "first pass": 2,
-    "labels": 5,
-}  # after so many readings of a block
+# after so many readings of a block
+PHASES = {"summary": 0, "first pass": 2, "labels": 5}
 ALL, SOME = {"max_distinct": 10_000}, {"max_distinct": 300}
 
 

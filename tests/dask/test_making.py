@@ -112,9 +112,8 @@ def test_labels_are_of_the_smallest_type_that_holds_them(n_clusters, dtype):
 
 def test_samples_that_are_no_multiple_of_anything_are_drawn_as_in_memory():
     few = X[:7]
-    made = nd.base_partitions(
-        in_blocks(few, 3), n_clusters=2, **COMMON
-    )  # fewer than max_samples
+    # fewer than max_samples
+    made = nd.base_partitions(in_blocks(few, 3), n_clusters=2, **COMMON)
     assert_array_equal(made.labels.compute(), in_memory(few, n_clusters=2).labels)
 
 

@@ -99,9 +99,8 @@ def test_the_loss_of_a_pass_is_that_of_all_samples(missing, least):
     target = first_target(*held.sample(20), held.problem)
     for _ in range(2):
         sums, target, loss, H = held.passed(target)
-        scaled = H * np.sqrt(
-            np.diagonal(target.gram) / (H**2).sum(axis=0)
-        )  # as columns were
+        # as columns were
+        scaled = H * np.sqrt(np.diagonal(target.gram) / (H**2).sum(axis=0))
         assert_allclose(loss, loss_of_samples(codes, weights, scaled), rtol=1e-5)
         zero = loss_of_samples(codes, weights, 0 * H)
         assert_allclose(zero_loss(held.problem, sums), zero, rtol=1e-7)

@@ -224,9 +224,8 @@ def test_sums_over_a_billion_samples_are_whole_numbers(least):
     target = target_of(codes, problem)
     H = target.rows(all_rows(codes, problem), problem)
     entry = 2**16  # steps of an entry, see the test above
-    scale = (
-        1 / np.sqrt(weights.min()) / problem.scale_unit
-    )  # of a sample that one partition saw
+    # of a sample that one partition saw
+    scale = 1 / np.sqrt(weights.min()) / problem.scale_unit
     assert 0 < (H / target.grid(problem)).max() <= entry
     assert scale <= 2**16
     for most in (entry * scale, entry**2, scale**2, 2.0**32 / 2, 2.0**20):

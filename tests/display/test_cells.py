@@ -11,9 +11,8 @@ from nmfcluster.display.cells import divide_into_cells
 )
 def test_cells_respect_clusters(sizes):
     rng = np.random.RandomState(0)
-    labels = rng.permutation(
-        np.repeat(np.arange(len(sizes)) * 2, sizes)
-    )  # numbers with gaps
+    # numbers with gaps
+    labels = rng.permutation(np.repeat(np.arange(len(sizes)) * 2, sizes))
     confidence = rng.uniform(size=len(labels))
     for max_cells in (1, 3, 5, 17, 50, 400, 2000):
         cells, kept = divide_into_cells(labels, confidence, max_cells)

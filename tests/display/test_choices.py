@@ -285,9 +285,8 @@ def test_values_are_named():
         ),
     ):
         assert names_of(values) == ticks
-    assert names_of(list(range(2, 40))) == [
-        str(k) for k in range(2, 40, 4)
-    ]  # no room for all
+    # no room for all
+    assert names_of(list(range(2, 40))) == [str(k) for k in range(2, 40, 4)]
 
 
 def test_what_is_no_fitted_search_is_refused():

@@ -159,9 +159,8 @@ def test_the_consensus_of_the_runs_is_shown(outside, biclusters):
     ).all()  # samples in no cluster come last, and are named
     assert (labels[:-outside] >= 0).all()
     assert [text.get_text() for text in display.ax_.get_yticklabels()][-1] == "none"
-    assert (
-        display.ax_.get_legend() is not None
-    )  # rows of zeros are never seen with others
+    # rows of zeros are never seen with others
+    assert display.ax_.get_legend() is not None
 
 
 def test_without_a_sample_in_no_cluster_none_is_named():

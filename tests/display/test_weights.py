@@ -44,9 +44,8 @@ def test_the_bars_are_the_weights_and_the_losses_stand_beside(models):
     assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == list(NAMES)
     first, *_, last = (bar.get_y() for bar in display.bars_)
     bottom, top = display.ax_.get_ylim()
-    assert abs(first - top) < abs(
-        last - top
-    )  # in the order of the sources, from the top
+    # in the order of the sources, from the top
+    assert abs(first - top) < abs(last - top)
     assert bottom > top
     assert display.lines_ == []
     assert display.values is None
@@ -69,9 +68,8 @@ def test_sources_that_agree_have_a_cell_of_their_own(models):
     written = [text.get_text() for text in display.cells_.axes.texts]
     assert written == ["0.60", "0.90", "0.60", "0.00", "0.90", "0.00"]
     assert display.cells_.axes.get_ylim() == display.ax_.get_ylim()
-    assert (
-        SourceWeightsDisplay.from_estimator(models[0]).cells_ is None
-    )  # criterion="kl"
+    # criterion="kl"
+    assert SourceWeightsDisplay.from_estimator(models[0]).cells_ is None
 
 
 def test_the_agreement_of_a_model_is_shown_beside_its_weights(stack):
@@ -81,9 +79,8 @@ def test_the_agreement_of_a_model_is_shown_beside_its_weights(stack):
     agree = model.agreement_.scores > 5
     assert_array_equal(np.ma.getmaskarray(display.cells_.get_array()), ~agree)
     assert agree.sum() == 4
-    assert (
-        display.plot(display.ax_).cells_ is None
-    )  # there is room for the weights alone
+    # there is room for the weights alone
+    assert display.plot(display.ax_).cells_ is None
 
 
 def test_sources_that_say_nothing_are_shown_without_a_bar():

@@ -72,18 +72,16 @@ def run_out_of_memory():
 
 
 def run_out_of_disk():
-    X = np.random.RandomState(0).uniform(
-        size=(20_000, 8)
-    )  # large enough to be put into a file
+    # large enough to be put into a file
+    X = np.random.RandomState(0).uniform(size=(20_000, 8))
     options = {"n_estimators": 3, "n_init": 1, "max_iter": 20, "tol": 1e-2}
     estimator.COARSE = 300  # samples, of more of which a part is fitted first
     model = NMFConsensus(3, random_state=0, **options)
     expected = clone(model).fit(X).labels_
     model.set_params(n_jobs=2)
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["JOBLIB_TEMP_FOLDER"] = os.path.join(
-            __file__, "below"
-        )  # which is no folder
+        # which is no folder
+        os.environ["JOBLIB_TEMP_FOLDER"] = os.path.join(__file__, "below")
         tell("consensus", model, X)
         os.environ["JOBLIB_TEMP_FOLDER"] = folder
         limited(resource.RLIMIT_FSIZE, 2**16)

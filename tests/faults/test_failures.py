@@ -38,9 +38,8 @@ def assert_fails_without_a_trace(model, error, match=None):
             model.fit(X)
         assert vars(model).keys() == attributes.keys()
         assert all(vars(model)[name] is value for name, value in attributes.items())
-        assert comes_true(
-            lambda: threadpool_info() == before
-        )  # other base runs have ended
+        # other base runs have ended
+        assert comes_true(lambda: threadpool_info() == before)
         if "labels_" in attributes:
             assert found(model, X) == expected
         assert found(model.set_params(estimator__fails=False).fit(X), X) == expected

@@ -55,9 +55,8 @@ class Watch:
         with self.lock:
             self.counts[batch] += 1
             if sum(self.counts.values()) == self.interrupt_after:
-                signal.raise_signal(
-                    signal.SIGINT
-                )  # handled by the main thread, whoever raises it
+                # handled by the main thread, whoever raises it
+                signal.raise_signal(signal.SIGINT)
         assert not self.over, "the test has ended, and this batch goes on"
         time.sleep(self.pause)
 
@@ -70,9 +69,8 @@ class Watch:
 def watch(monkeypatch):
     watch = Watch(run.iterate)
     monkeypatch.setattr(run, "iterate", watch)
-    monkeypatch.setattr(
-        run, "_BATCH", 1
-    )  # a batch a start, so that jobs have some to share
+    # a batch a start, so that jobs have some to share
+    monkeypatch.setattr(run, "_BATCH", 1)
     with heeding_interrupts():
         yield watch
         watch.over = True
@@ -90,9 +88,8 @@ def held(model):
 @pytest.mark.slow
 def test_an_interrupt_at_an_update_leaves_no_trace(public_estimator, make_input, watch):
     X, _ = make_input(public_estimator)
-    n_jobs = (
-        1 + crc32(repr(public_estimator).encode()) % 2
-    )  # one of them, always the same
+    # one of them, always the same
+    n_jobs = 1 + crc32(repr(public_estimator).encode()) % 2
     undisturbed = clone(public_estimator).set_params(random_state=0, n_init=4)
     undisturbed.fit(X)
     expected, n_updates = found(undisturbed, X), sum(watch.counts.values())
@@ -121,9 +118,8 @@ def test_no_batch_goes_on_after_an_interrupt(
     public_estimator, make_input, watch, monkeypatch
 ):
     """A batch that another thread works on makes the update that it is at, and no other one."""
-    monkeypatch.setattr(
-        "nmfcluster.meta.runs._SMALL", 0
-    )  # runs on toys share threads, too
+    # runs on toys share threads, too
+    monkeypatch.setattr("nmfcluster.meta.runs._SMALL", 0)
     X, _ = make_input(public_estimator)
     model = clone(public_estimator).set_params(
         random_state=0, n_init=6, n_jobs=2, **ENDLESS
@@ -161,9 +157,8 @@ def test_an_interrupt_is_no_score(n_jobs, watch):
         with pytest.raises(KeyboardInterrupt):
             scorer(model, FEATURES)
         watch.interrupt_after = None
-        assert comes_true(
-            lambda: threadpool_info() == before
-        )  # copies in threads have ended
+        # copies in threads have ended
+        assert comes_true(lambda: threadpool_info() == before)
         assert scorer(model, FEATURES) == expected
 
 
@@ -183,9 +178,8 @@ class Interruption:
 
     def at_line(self, frame, event, arg):
         code = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-        if (
-            event == "line" and "with " not in code
-        ):  # Python has no signals as a lock is let go
+        # Python has no signals as a lock is let go
+        if event == "line" and "with " not in code:
             self.left -= 1
             if self.left == 0:
                 raise KeyboardInterrupt

@@ -77,9 +77,8 @@ def test_sparse_features():
         "max_samples": 50,
     }
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", UserWarning
-        )  # rows of zeros are similar to none
+        # rows of zeros are similar to none
+        warnings.simplefilter("ignore", UserWarning)
         fitted = default_model(**options).fit(sp.csr_matrix(X))
         expected = default_model(**options).fit(X)
     assert_array_equal(fitted.labels_, expected.labels_)

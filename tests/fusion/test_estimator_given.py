@@ -58,9 +58,8 @@ def test_a_fit_is_what_the_formulas_make_of_its_factor(
     assert_allclose(fitted.core_, np.diag(q[order]), atol=1e-6)
     assert fitted.source_names_ == ("source0", "source1", "source2")
     assert any(fitted._sources_.fusion is fusion for fusion in fusions)
-    assert (len(fusions) == 1) == (
-        eta == np.inf
-    )  # weights and models are found in turn
+    # weights and models are found in turn
+    assert (len(fusions) == 1) == (eta == np.inf)
     for curve in fitted.loss_curves_:
         assert (np.diff(curve) <= 0).all()
         assert curve[-1] >= fitted.loss_

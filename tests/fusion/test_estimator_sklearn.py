@@ -192,7 +192,6 @@ def test_parameters_by_stability():
         error_score="raise",
     ).fit(KernelStack(kernels).fit_transform(noisy))
     scores = search.cv_results_["mean_test_score"]
-    assert max(scores[[0, 5]]) < min(
-        scores[1:5]
-    )  # one view is not enough, and noise is nothing
+    # one view is not enough, and noise is nothing
+    assert max(scores[[0, 5]]) < min(scores[1:5])
     assert adjusted_rand_score(y, search.best_estimator_.labels_) > 0.9

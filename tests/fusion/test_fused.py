@@ -133,12 +133,10 @@ def test_how_many_neighbours_are_kept():
     assert n_neighbors_to_keep([whole], np.ones(1), 12) == 8  # three quarters of ten
     assert n_neighbors_to_keep([whole], np.ones(1), 119) == 2
     assert n_neighbors_to_keep([graph, graph], both, 2) is None
-    assert (
-        n_neighbors_to_keep([graph, full], both, 2) == 10
-    )  # sparse, but with most pairs: no graph yet
-    assert (
-        n_neighbors_to_keep([graph, whole], np.array([1.0, 0.0]), 2) is None
-    )  # of those that count
+    # sparse, but with most pairs: no graph yet
+    assert n_neighbors_to_keep([graph, full], both, 2) == 10
+    # of those that count
+    assert n_neighbors_to_keep([graph, whole], np.array([1.0, 0.0]), 2) is None
     assert n_neighbors_to_keep([graph, whole], both, 2) == 10
 
 
@@ -146,9 +144,8 @@ def test_how_many_neighbours_are_kept():
 def test_over_roots(storage):
     rng = np.random.default_rng(4)
     G = sp.csr_array(rng.uniform(size=(5, 8)) * (rng.uniform(size=(5, 8)) < 0.7))
-    degrees = np.array(
-        [1e-200, 0.0, 3, 4, 5, 6, 7, 8]
-    )  # of what they were alike before
+    # of what they were alike before
+    degrees = np.array([1e-200, 0.0, 3, 4, 5, 6, 7, 8])
     found = divide_by_degrees(G, degrees)
     assert_allclose(
         found.toarray(), literal_over_roots(G.toarray(), degrees), rtol=1e-6

@@ -55,10 +55,8 @@ def test_the_order_of_sources_does_not_matter_to_the_bit(criterion, storage):
 @pytest.mark.parametrize("options", [{}, {"symmetric": False}, {"criterion": "kl"}])
 def test_the_number_of_jobs_does_not_matter(options):
     views = blobs([40, 40, 40], 3, sep=3)[0]
-    options = {
-        "affinity": "nearest_neighbors",
-        **options,
-    }  # of graphs there are most starts
+    # of graphs there are most starts
+    options = {"affinity": "nearest_neighbors", **options}
     one, two = (
         default_model(n_jobs=jobs, **options).fit(views=views) for jobs in (1, 2)
     )
@@ -226,9 +224,8 @@ def test_weights_follow_the_losses_at_every_eta(eta, symmetric):
     losses, weights = fitted.source_losses_, fitted.weights_
     assert fitted.counted_.all()
     assert losses[0] < losses[1] < losses[2]
-    assert (
-        weights[0] > weights[1] > weights[2]
-    )  # not one value of eta is without effect
+    # not one value of eta is without effect
+    assert weights[0] > weights[1] > weights[2]
     shares = np.exp(-(losses - losses.min()) / eta)
     assert_allclose(weights, shares / shares.sum(), atol=1e-3)
     assert adjusted_rand_score(y, fitted.labels_) > 0.9

@@ -87,9 +87,8 @@ def test_the_loss_never_rises(kind, seed):
     for (factors,), loss in run(objective, W, 6):
         assert_allclose(factors.sum(axis=(1, 2)), 1, rtol=1e-12)
         assert factors.min() > 0
-        losses.append(
-            loss[0] - losses[0] + losses[3]
-        )  # the second run begins where the first did
+        # the second run begins where the first did
+        losses.append(loss[0] - losses[0] + losses[3])
     for before, after in pairwise(losses):
         assert after <= before + 1e-12
 
@@ -110,9 +109,8 @@ def test_steps_end_where_a_general_solver_does():
     )
     config = SolverConfig(2, fusion_nmf, 4, StoppingRule(500, -1.0), None)
     found = fit_fusion(A, config, relative=False)
-    assert (
-        least - 1e-3 < found.best.loss <= least + 1e-9
-    )  # these stop where W is next to 0
+    # these stop where W is next to 0
+    assert least - 1e-3 < found.best.loss <= least + 1e-9
     W = found.best.factors[0]
     assert_allclose(literal_step(P, W), W, atol=1e-6)
 
@@ -177,9 +175,8 @@ def test_starts_on_blocks_are_the_degrees_of_objects_in_their_own(storage):
     degrees = [S[i].sum() - S[i, i] for i in range(23)]
     origin = SpectralStarts(storage(S), 3)
     for W in (origin.factor(False), origin.factor(True)):
-        W = (
-            W[:, np.argmax(W[[0, 4, 11]], axis=1)] / W.sum()
-        )  # columns in the order of the blocks
+        # columns in the order of the blocks
+        W = W[:, np.argmax(W[[0, 4, 11]], axis=1)] / W.sum()
         expected = np.eye(3)[labels] * np.array(degrees)[:, None] / np.sum(degrees)
         assert_allclose(W, expected, atol=0.1 * expected.max())
         assert W.min() > 0

@@ -156,9 +156,8 @@ def test_what_is_left_at_the_ends():
         np.maximum(np.eye(3)[y], 1e-18) / 12 for y in (labels, np.arange(12) // 4)
     )
     assert_allclose(unexplained_share(blocks, W, 3 * W), 0, atol=1e-9)
-    assert_allclose(
-        unexplained_share(blocks, other, 3 * other), 1, atol=0.01
-    )  # pairs of no chance
+    # pairs of no chance
+    assert_allclose(unexplained_share(blocks, other, 3 * other), 1, atol=0.01)
     independent = sp.csr_array(
         np.outer(np.arange(1, 13), np.arange(1, 13)).astype(float)
     )

@@ -48,9 +48,8 @@ def literal_rows(fitted, sources, new, K):
         by = by + w * (own > 0)
     kept = literal_largest(told / np.sqrt(np.where(by > 0, by, 1)), K)
     sums = kept.sum(axis=1, keepdims=True)
-    degrees = np.maximum(
-        fitted._sources_.mixed.degrees, kept
-    )  # o would have been a neighbour
+    # o would have been a neighbour
+    degrees = np.maximum(fitted._sources_.mixed.degrees, kept)
     return kept / np.sqrt(np.where(sums > 0, sums, 1) * degrees)
 
 
@@ -171,9 +170,8 @@ def test_sources_of_new_objects_have_the_names_and_order_of_fit():
     sources, _ = problem()
     fitted = model().fit(SimilarityStack(sources, names=["a", "b", "c"]))
     whole = fitted.transform(SimilarityStack(sources, names=["a", "b", "c"]))
-    assert_array_equal(
-        fitted.transform(sources), whole
-    )  # without names they go by their order
+    # without names they go by their order
+    assert_array_equal(fitted.transform(sources), whole)
     with pytest.raises(
         ValueError, match=r"X must have the sources of fit, in their order, .*'c'"
     ):

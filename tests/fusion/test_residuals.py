@@ -83,20 +83,15 @@ def test_a_constant_says_nothing(storage):
 
 def test_lone_pairs_of_a_sparse_source_say_nothing():
     S = np.zeros((9, 9))
-    S[[0, 1, 2, 4], [1, 2, 3, 5]] = [
-        1,
-        2,
-        1,
-        9,
-    ]  # a path of four, and a pair; three are alone
+    # a path of four, and a pair; three are alone
+    S[[0, 1, 2, 4], [1, 2, 3, 5]] = [1, 2, 1, 9]
     R = compute_residual(sp.csr_array(S + S.T), True)
     assert_array_equal(R.seen, np.arange(9) < 4)
     expected = literal_residual((S + S.T)[:4, :4])[0]
     assert_allclose(explicit(R)[:4, :4], expected, atol=1e-6)
     assert_array_equal(explicit(R)[4:], 0)
-    assert_array_equal(
-        compute_residual(S + S.T, True).seen, np.arange(9) < 6
-    )  # a dense one measured all
+    # a dense one measured all
+    assert_array_equal(compute_residual(S + S.T, True).seen, np.arange(9) < 6)
 
 
 def test_next_to_nothing_and_what_is_negative_count_as_0():
@@ -206,9 +201,7 @@ def test_copies_are_alike_inside_of_clusters_too(storage):
     found = measure_agreement(residuals)
     assert found.correlations[0, 1] > 0.95
     expected = np.eye(7, dtype=bool)
-    for group in (
-        [0, 2, 3],
-        [4, 5, 6],
-    ):  # what is constant in clusters differs by rounding alone
+    # what is constant in clusters differs by rounding alone
+    for group in ([0, 2, 3], [4, 5, 6]):
         expected[np.ix_(group, group)] = True
     assert_array_equal(find_duplicates(residuals, found), expected)

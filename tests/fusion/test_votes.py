@@ -48,21 +48,11 @@ def test_copies_share_one_vote():
         (5, [(0, 1), (1, 4), (2, 3)], [], None, [{0, 1, 4}]),  # the largest group
         (4, [(0, 2), (1, 3)], [], None, [{0, 2}, {1, 3}, {0, 1, 2, 3}]),
         (2, [], [], None, [{0}, {1}, {0, 1}]),  # nobody
-        (
-            3,
-            [],
-            [(0, 2)],
-            None,
-            [{0, 2}, {1}, {0, 1, 2}],
-        ),  # a source and its copy are one
+        # a source and its copy are one
+        (3, [], [(0, 2)], None, [{0, 2}, {1}, {0, 1, 2}]),
         (4, [(2, 3)], [(0, 1)], None, [{2, 3}]),
-        (
-            3,
-            [(0, 1)],
-            [],
-            {0, 2},
-            [{0}, {2}, {0, 2}],
-        ),  # what says nothing is no candidate
+        # what says nothing is no candidate
+        (3, [(0, 1)], [], {0, 2}, [{0}, {2}, {0, 2}]),
         (3, [], [], {1}, [{1}]),
         (1, [], [], None, [{0}]),
     ],

@@ -60,9 +60,8 @@ def drawn(draw, method, *given, **options):
     found = judged(
         functools.partial(method, ax=axes), *given, also=[*NAMES, "ax"], **options
     )
-    if (
-        found is not REFUSED and draw(st.integers(0, 9)) == 0
-    ):  # which takes most of the time
+    # which takes most of the time
+    if found is not REFUSED and draw(st.integers(0, 9)) == 0:
         found.figure_.draw_without_rendering()
     return found
 

@@ -243,9 +243,8 @@ def numeric(array):
 
 @fuzz(
     usually(FEATURES, stored(("integers", "blobs", "constant"))),
-    parameters(
-        NMFMetaCluster, CONSENSUS, fixed=("memory",)
-    ),  # which would make folders
+    # which would make folders
+    parameters(NMFMetaCluster, CONSENSUS, fixed=("memory",)),
     st.data(),
 )
 def test_metaclustering(table, given, data):

@@ -43,9 +43,8 @@ def fuzz(*strategies, **named):
     def decorate(test):
         @functools.wraps(test)
         def in_one_thread(*args, **kwargs):
-            with (
-                one_blas_thread()
-            ):  # once: to look for the libraries takes longer than a fit
+            # once: to look for the libraries takes longer than a fit
+            with one_blas_thread():
                 test(*args, **kwargs)
 
         made = given(*strategies, **named)(in_one_thread)
@@ -187,9 +186,8 @@ def judge_fit(model, n, descends=True, weights=None):
     """Check what every fitted clusterer says of its samples."""
     k = model.n_clusters
     judge_labels(model.labels_, n, k)
-    fixed = getattr(
-        model, "fixed_components", None
-    )  # these come first, whatever their size
+    # these come first, whatever their size
+    fixed = getattr(model, "fixed_components", None)
     own = model.labels_ >= 0
     counts = None if weights is None else np.asarray(weights)[own]
     sizes = np.bincount(model.labels_[own], counts, minlength=k)
@@ -203,10 +201,8 @@ def judge_fit(model, n, descends=True, weights=None):
     assert np.isfinite(curve).all(), curve
     assert len(curve) == model.n_iter_ + 1 <= model.max_iter + 1
     scale = np.abs(curve).max()
-    for name in (
-        "core_",
-        "factor_",
-    ):  # the loss is a difference of numbers as large as these
+    # the loss is a difference of numbers as large as these
+    for name in ("core_", "factor_"):
         scale += np.abs(getattr(model, name, np.zeros(1))).sum(dtype=float) ** 2
     rounding = 1e3 * float(np.finfo(P.dtype).eps) * max(scale, np.finfo(float).tiny)
     assert np.isfinite(model.loss_)

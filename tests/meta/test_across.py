@@ -82,9 +82,8 @@ def test_programs_do_not_depend_on_names_order_storage_or_jobs():
         few(sp.csr_array(X), groups).components_, model.components_, rtol=0, atol=1e-4
     )
     renamed = few(X, np.select([groups == g for g in "abcd"], [3, 0, 1, 2]))
-    place, cosines = match_components(
-        renamed.components_, model.components_
-    )  # sizes can tie
+    # sizes can tie
+    place, cosines = match_components(renamed.components_, model.components_)
     assert_allclose(cosines, 1)
     assert_array_equal(renamed.presence_, model.presence_[[1, 2, 3, 0]][:, place])
 

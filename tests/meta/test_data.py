@@ -108,9 +108,8 @@ def test_float32_stays_float32(number, storage):
 @each_combination
 def test_scale_does_not_matter(number):
     expected, options = of_easy(number), COMBINATIONS[number]
-    if (
-        options.get("penalty") == "l1"
-    ):  # lambda has the unit of the table: both are scaled
+    # lambda has the unit of the table: both are scaled
+    if options.get("penalty") == "l1":
         options = options | {"sparsity": 1000 * options["sparsity"]}
     assert_near(model(**options).fit(1000 * EASY), expected, scale=1000)
 
@@ -289,9 +288,8 @@ def test_kinds_of_leukaemia(leukaemia, meta, resample, least):
         kinds = np.array([0, 2, 1])  # by size
         assert_array_equal(np.flatnonzero(kinds[fitted.labels_] != y), [28])
         recurrences.append(fitted.recurrence_.min())
-    assert (
-        np.mean(recurrences) > least
-    )  # with a share of the samples .88 over 16 seeds, .8 to .98
+    # with a share of the samples .88 over 16 seeds, .8 to .98
+    assert np.mean(recurrences) > least
 
 
 def test_acute_leukaemia_is_of_two_kinds(leukaemia):
@@ -361,11 +359,9 @@ def test_five_clusters_of_lung_samples_are_stable_and_split_adenocarcinomas(
         table = np.array(
             [np.bincount(fitted.labels_[y == c], minlength=5) for c in range(5)]
         )
-        assert_array_equal(
-            table.argmax(axis=0), [0, 0, 1, 4, 3]
-        )  # a second cluster of them
+        # a second cluster of them
+        assert_array_equal(table.argmax(axis=0), [0, 0, 1, 4, 3])
         assert table.max(axis=0).sum() > 0.9 * len(y)  # purity
         recurrences.append(fitted.recurrence_.min())
-    assert (
-        np.mean(recurrences) > least
-    )  # with a share of the samples .95 over 16 seeds, .87 to .98
+    # with a share of the samples .95 over 16 seeds, .87 to .98
+    assert np.mean(recurrences) > least

@@ -230,9 +230,8 @@ def test_a_model_on_a_device_answers_with_arrays_of_numpy_where_none_are_dispatc
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learns_checks_of_arrays(check):
     n_made = 0
-    same = model(
-        max_iter=20, tol=-1
-    )  # as many updates for all: lengths of curves are compared
+    # as many updates for all: lengths of curves are compared
+    same = model(max_iter=20, tol=-1)
     for one in estimator_checks._yield_array_api_checks(same):
         if one.func.__name__ != check:
             continue

@@ -60,9 +60,8 @@ def sets(mask):
 def test_planted_biclusters_are_found_where_single_runs_fail():
     X, W, H = make_biclusters((42, 70), 8, random_state=3)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ConvergenceWarning
-        )  # fewer clusters than asked for
+        # fewer clusters than asked for
+        warnings.simplefilter("ignore", ConvergenceWarning)
         single = [model(8, n_estimators=1, random_state=s).fit(X) for s in range(3)]
     assert max(found(fitted, H) for fitted in single) < 0.9
     fitted = model(8, n_estimators=20).fit(X)

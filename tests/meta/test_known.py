@@ -187,10 +187,8 @@ def test_a_rule_that_changes_for_want_of_whole_numbers_is_told(kind):
         assert method == "recurrence"
         assert "X is not whole in 1 entry: recurrence decides" in said
         assert rule(half, loss, method="recurrence") == ("recurrence", [])
-    assert rule(logs, "frobenius") == (
-        "recurrence",
-        [],
-    )  # nobody takes these for counts
+    # nobody takes these for counts
+    assert rule(logs, "frobenius") == ("recurrence", [])
     assert len(rule(logs, "kullback-leibler")[1]) == 1
 
 
@@ -262,9 +260,8 @@ def test_features_that_were_not_measured_are_left_out_of_usages(loss, dtype, sto
     holey = X.astype(dtype)
     holey[:, 20:] = np.nan
     norm = np.linalg.norm if loss == "frobenius" else np.sum
-    share = norm(H[:, :20], axis=1) / norm(
-        H, axis=1
-    )  # of a row of the catalogue that is left
+    # of a row of the catalogue that is left
+    share = norm(H[:, :20], axis=1) / norm(H, axis=1)
     found = known(loss=loss).fit(storage(holey)).factor_ * share
     left = known(loss=loss, components=H[:, :20]).fit(X[:, :20].astype(dtype)).factor_
     assert_allclose(found, left, atol=1e-5 * left.max())

@@ -120,9 +120,8 @@ def test_the_number_of_jobs_and_the_storage_change_nothing(loss, resample):
     assert_array_equal(one.run_losses_, two.run_losses_)
     assert one.run_losses_.std() > 0
     again = NMFMetaCluster(3, **parameters, tol=1e-6).fit(sp.csr_array(X))
-    assert (
-        adjusted_rand_score(one.labels_, again.labels_) == 1
-    )  # equal sizes may change places
+    # equal sizes may change places
+    assert adjusted_rand_score(one.labels_, again.labels_) == 1
 
 
 @pytest.mark.slow
@@ -177,9 +176,8 @@ def test_runs_side_by_side_are_those_of_each_alone_to_the_bit(loss, resample, ki
         config = SolverConfig(3, from_standardised, 1, stop, 1)
         together = run_starts(several, starts, config, "runs")
         alone = [run_starts(several, [one], config, "run")[0] for one in starts]
-        assert (
-            len({solution.n_iter for solution in alone}) > 1
-        )  # some end before others
+        # some end before others
+        assert len({solution.n_iter for solution in alone}) > 1
         alone.sort(key=loss_of)
         for one, same in zip(together, alone, strict=True):
             assert_array_equal(one.history, same.history)

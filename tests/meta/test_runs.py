@@ -176,9 +176,8 @@ def test_clusters_count_that_are_neither_zero_nor_alike():
         return np.array([[np.cos(angle), np.sin(angle)] for angle in angles])
 
     less, more = np.arccos(1 - 0.5e-6), np.arccos(1 - 2e-6)
-    W = np.array(
-        [[1.0, 2.0, 2.0], [0.0, 1.0, 1.0]]
-    )  # the first is the strongest of no sample
+    # the first is the strongest of no sample
+    W = np.array([[1.0, 2.0, 2.0], [0.0, 1.0, 1.0]])
     assert count_distinct(W, unit(0, 1, 1 + more)) == 3
     assert count_distinct(W, unit(0, 1, 1 + less)) == 2
     assert count_distinct(W, unit(0, less, -less / 3)) == 1

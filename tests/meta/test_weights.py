@@ -56,9 +56,8 @@ def test_weights_count_as_equal_rows_do(objective, solver, seed):
         5,
     )
     assert loss[0] <= weighted.error(rows, H) ** 2 / 2 + 1e-9
-    if (
-        objective is MatrixObjective
-    ):  # the lift of counts' starts is by means, which differ
+    # the lift of counts' starts is by means, which differ
+    if objective is MatrixObjective:
         assert_allclose(ended, expected, rtol=1e-5, atol=1e-7)
         assert_allclose(loss, loss_of_repeated, rtol=1e-6, atol=1e-9)
 
@@ -81,9 +80,8 @@ def test_a_sample_that_does_not_count_changes_nothing(programs, loss, resample, 
         small(loss=loss, resample=resample).fit(kind(table), sample_weight=weights)
         for table in (X, other)
     ]
-    if (
-        resample != "poisson"
-    ):  # where fewer counts above 0 are drawn, others are drawn after
+    # where fewer counts above 0 are drawn, others are drawn after
+    if resample != "poisson":
         assert_allclose(
             models[0].components_, models[1].components_, rtol=1e-5, atol=1e-8
         )

@@ -51,9 +51,8 @@ def test_members_reach_a_share_of_the_largest_entry():
 
 
 def test_an_entry_at_the_threshold_is_in_the_cluster():
-    F = np.array(
-        [[10.0, 2.0, 1.0], [0.1, 1.0, 0.2], [1.0, 0.1, 0.2]]
-    )  # 0.2 exactly, in 0.1s
+    # 0.2 exactly, in 0.1s
+    F = np.array([[10.0, 2.0, 1.0], [0.1, 1.0, 0.2], [1.0, 0.1, 0.2]])
     expected = F >= [[2], [0.2], [0.2]]
     for scale in (1, 0.1, 3, 0.7):
         single = (scale * F).astype(np.float32)

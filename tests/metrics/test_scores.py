@@ -83,9 +83,8 @@ def test_cophenetic_correlation_is_that_with_the_average_linkage_tree(
     expected = np.corrcoef(filled[a, b][~missing], heights[a, b][~missing])[0, 1]
     consensus[a[missing], b[missing]] = consensus[b[missing], a[missing]] = np.nan
     assert_allclose(cophenetic_correlation(consensus), expected, atol=1e-9)
-    unseen = np.pad(
-        consensus, (0, 1), constant_values=np.nan
-    )  # a sample that no partition saw
+    # a sample that no partition saw
+    unseen = np.pad(consensus, (0, 1), constant_values=np.nan)
     assert_allclose(cophenetic_correlation(unseen), expected, atol=1e-9)
 
 

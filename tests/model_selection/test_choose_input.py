@@ -77,9 +77,8 @@ NEAREST = SpectralClustering(affinity="precomputed_nearest_neighbors", n_neighbo
 )
 def test_pairs_of_samples_are_cut_in_rows_and_columns(estimator, pairs):
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "Graph is not fully connected"
-        )  # by the fit to all
+        # by the fit to all
+        warnings.filterwarnings("ignore", "Graph is not fully connected")
         found = chosen(estimator, pairs, range(2, 5))
     assert (found.method, found.n_clusters_) == ("stability", 3)
 
@@ -108,9 +107,8 @@ def test_who_does_not_predict_has_the_cluster_of_the_nearest(kind, sparse):
         pairs[:, 7] = pairs[7] = 0  # no neighbours at all
     table = sp.csr_array(pairs) if sparse else pairs
     model = Parity() if kind == "tag" else Parity(**{kind: "precomputed"})
-    similar = kind == "affinity" or (
-        kind == "tag" and sparse
-    )  # what a graph is not told to be
+    # what a graph is not told to be
+    similar = kind == "affinity" or (kind == "tag" and sparse)
     samples = Samples(table, None, {}, pairwise_input(model, table))
     assert samples.pairwise == ("similarities" if similar else "distances")
     labels, n_found = labels_by_refit(

@@ -122,12 +122,8 @@ def test_fits_are_made_where_they_can_decide():
         ([0.9, 0.8, 0.7, 0.5], [0.05] * 4, [4, 4, 2, 2], [0]),
         ([0.9, 0.84, 0.89, 0.5], [0.05] * 4, [4, 4, 2, 2], [2]),
         ([0.9, 0.86, 0.85, 0.5], [0.05] * 4, [4, 4, 4, 2], [0, 2]),
-        (
-            [0.9, 0.86, 0.86, 0.5],
-            [0.05] * 4,
-            [6, 4, 6, 2],
-            [1],
-        ),  # the third is ruled out
+        # the third is ruled out
+        ([0.9, 0.86, 0.86, 0.5], [0.05] * 4, [6, 4, 6, 2], [1]),
         ([0.9, 0.86, 0.88, 0.5], [0.05] * 4, [6, 4, 6, 2], []),
         ([0.9, np.nan, 0.7, 0.5], [0.05, np.nan, 0.05, 0.1], [4, 2, 2, 2], [0]),
         ([np.nan] * 4, [np.nan] * 4, [2] * 4, []),
@@ -197,9 +193,8 @@ BLOCKS = np.where(TRUE[:, None] == TRUE, 1.0, 0.1)
     ],
 )
 def test_clusters_that_are_empty_are_not_counted(estimator, samples, expected):
-    found = chosen(
-        estimator, samples, range(2, 9), method="stability"
-    )  # fits to parts warn
+    # fits to parts warn
+    found = chosen(estimator, samples, range(2, 9), method="stability")
     labels = found.best_estimator_.fit_predict(samples)
     assert found.n_clusters_ == len(np.unique(labels)) == expected
 

@@ -67,10 +67,8 @@ def test_few_samples_that_are_far_apart_are_counted(k, size, p):
     )
     assert count_separated_clusters(A, 15) == (k, k)
     assert count_separated_clusters(A, k - 1)[0] < k
-    assert count_separated_clusters(np.repeat(A[::size], 3, axis=0), 15) == (
-        k,
-        k,
-    )  # of no width
+    # of no width
+    assert count_separated_clusters(np.repeat(A[::size], 3, axis=0), 15) == (k, k)
 
 
 def test_chance_rarely_puts_samples_far_apart():

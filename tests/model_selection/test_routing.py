@@ -92,10 +92,8 @@ def test_weights_reach_the_copies_without_routing():
     model = WantsWeight(3, n_init=1, random_state=0)
     expected = StabilityScorer(4)(kmeans(n_init=1), X)
     assert scorer(model, NAMED, sample_weight=WEIGHT) == expected
-    if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (
-        1,
-        7,
-    ):  # before, searches keep them
+    # before, searches keep them
+    if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 7):
         search = GridSearchCV(model, {}, scoring=scorer, cv=ALL, error_score="raise")
         assert search.fit(NAMED, sample_weight=WEIGHT).best_score_ == expected
 

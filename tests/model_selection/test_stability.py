@@ -47,9 +47,8 @@ def literal_details(estimator, X, scorer, cut):
         rng = np.random.default_rng((scorer.random_state, b))
         rows = np.sort(rng.choice(n, size, replace=False, shuffle=False))
         train, everything = cut(X, rows)
-        with threadpool_limits(
-            1
-        ):  # as the scorer does: small fits are slower in two threads
+        # as the scorer does: small fits are slower in two threads
+        with threadpool_limits(1):
             copy = clone(estimator).fit(train)
         if hasattr(copy, "predict"):
             labels.append(copy.predict(everything))

@@ -187,9 +187,8 @@ def test_nothing_is_fitted_twice(monkeypatch):
     monkeypatch.setattr(NMFMetaCluster, "fit", counted)
     with pytest.warns(UserWarning, match="largest"):
         swept(candidates=[2, 3])
-    assert (
-        sorted(fits.values()) == [1] * 8
-    )  # of each number one fit to all counts, three to parts
+    # of each number one fit to all counts, three to parts
+    assert sorted(fits.values()) == [1] * 8
     assert Counter(n for _, n, _ in fits) == {4: 2, 1: 6}
     assert len({table for _, _, table in fits}) == 4
 
@@ -368,8 +367,7 @@ def test_recurrence_is_asked_by_name_and_where_fits_leave_something_or_follow_al
     assert (
         swept(model("frobenius"), X, (3, 5), method="recurrence").method == "recurrence"
     )
-    noise = np.random.default_rng(0).exponential(
-        size=(30, 4)
-    )  # of which 4 clusters leave nothing
+    # of which 4 clusters leave nothing
+    noise = np.random.default_rng(0).exponential(size=(30, 4))
     with pytest.warns(UserWarning, match="largest of the candidates"):
         assert swept(model("frobenius"), noise, (2, 4)).method == "recurrence"

@@ -90,9 +90,8 @@ def test_callbacks_are_told_of_every_stage_and_batch(estimator):
     assert ("begin", "batch") in begun
     if isinstance(estimator, NMFMetaCluster):
         assert ("begin", "runs of 2 clusters, 10 starts") in begun
-    if isinstance(
-        estimator, NMFConsensus
-    ):  # a batch a run, told when the run has ended
+    # a batch a run, told when the run has ended
+    if isinstance(estimator, NMFConsensus):
         stage = "9 base partitions of 2 to 3 clusters"
         first, last = told.index(("begin", stage)), told.index(("end", stage))
         assert told[first + 1 : last] == [("begin", "batch"), ("end", "batch")] * 9
@@ -162,9 +161,8 @@ def test_a_stage_that_fails_is_not_said_to_have_ended(caplog):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_line_a_batch_is_written_in_the_name_of_the_fit(caplog, n_jobs, monkeypatch):
-    monkeypatch.setattr(
-        "nmfcluster.meta.runs._SMALL", 0
-    )  # runs on toys share threads, too
+    # runs on toys share threads, too
+    monkeypatch.setattr("nmfcluster.meta.runs._SMALL", 0)
     caplog.set_level("INFO", "nmfcluster")
     NMFMetaCluster(
         2, n_estimators=12, resample=None, random_state=0, n_jobs=n_jobs

@@ -85,10 +85,8 @@ def test_a_negative_tol_runs_all_updates():
 def test_tol_is_raised_to_the_resolution_of_the_factors():
     for dtype in [np.float32, np.float64]:
         resolution = float(np.finfo(dtype).eps)
-        for share, stops in [
-            (0.09, True),
-            (0.11, False),
-        ]:  # of the resolution, an update
+        # of the resolution, an update
+        for share, stops in [(0.09, True), (0.11, False)]:
             losses = -np.arange(51) * share * resolution
             (found,) = run(Made(losses, dtype=dtype), tol=0.0, max_iter=50, min_iter=10)
             assert found.converged == stops
@@ -189,10 +187,8 @@ def test_rounding_does_not_choose_among_solutions():
     for losses, order in [
         ([3, 2, 1], [2, 1, 0]),
         ([1 + 2e-15, 1, 1 - 2e-15, 0.9999], [3, 2, 1, 0]),
-        (
-            [2, 1 + 4e-15, 1, 1 - 2e-15],
-            [1, 3, 2, 0],
-        ),  # the earliest of those that are alike
+        # the earliest of those that are alike
+        ([2, 1 + 4e-15, 1, 1 - 2e-15], [1, 3, 2, 0]),
         ([np.inf, 5, np.inf], [1, 0, 2]),
         ([np.inf, np.inf], [0, 1]),
         ([0, 0], [0, 1]),

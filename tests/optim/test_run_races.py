@@ -46,11 +46,8 @@ def test_a_start_that_cannot_win_is_given_up(n_jobs):
     found = raced(CURVES, n_jobs, tol=1e-3)
     assert [s.n_iter for s in found[3:]] == [20, 20]
     assert [round(s.history[0]) for s in found] == [100] * 5
-    assert [round(s.loss, 1) for s in found[:3]] == [
-        4.0,
-        4.9,
-        5.0,
-    ]  # the first was long behind
+    # the first was long behind
+    assert [round(s.loss, 1) for s in found[:3]] == [4.0, 4.9, 5.0]
     assert [s.converged for s in found] == [True, True, True, False, False]
     for s in found:  # what is shown of a start are its losses
         assert any(np.array_equal(s.history, c[: len(s.history)]) for c in CURVES)
@@ -82,12 +79,8 @@ def test_who_does_not_race_makes_all_updates(options):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_starts_are_compared_with_the_first_once_by_another_figure(wide, n_jobs):
     curves = [falling(9, 0.95), falling(2, 0.95), falling(30, 0.9), falling(40, 0.93)]
-    rank = {
-        0: 1.0,
-        1: 2.0,
-        2: 1.0,
-        3: 0.5,
-    }  # of the starts; the first and the last go on
+    # of the starts; the first and the last go on
+    rank = {0: 1.0, 1: 2.0, 2: 1.0, 3: 0.5}
 
     def figure(solution):
         [start] = [s for s, c in enumerate(curves) if c[1] == solution.history[1]]

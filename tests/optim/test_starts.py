@@ -88,9 +88,8 @@ def test_spectral_start_is_nonnegative_and_deterministic_for_any_matrix(seed, n,
         assert H.shape == (n, k)
         assert np.isfinite(H).all()
         assert H.min() >= 0
-        assert H.min() > 0 or isinstance(
-            A, Explicit
-        )  # A >= 0 has a positive leading eigenvector
+        # A >= 0 has a positive leading eigenvector
+        assert H.min() > 0 or isinstance(A, Explicit)
         assert_array_equal(H, spectral_start(A, k))
 
 
@@ -109,9 +108,8 @@ def test_spectral_start_keeps_float32(n):
     single = Factored(np.eye(3, dtype=np.float32)[labels])
     assert spectral_start(single, 3).dtype == np.float32
     H, double = spectral_start(single, 3), spectral_start(A, 3)
-    assert_allclose(
-        H @ H.T, double @ double.T, atol=1e-3
-    )  # equal clusters in any order
+    # equal clusters in any order
+    assert_allclose(H @ H.T, double @ double.T, atol=1e-3)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 12), st.integers(1, 4))
@@ -150,9 +148,8 @@ def test_leading_eigenpairs_where_all_but_one_eigenvalue_are_equal(dtype):
 def test_leading_eigenpairs_of_a_large_operator(sign):
     rng = np.random.default_rng(3)
     U = np.linalg.qr(rng.normal(size=(1000, 5)))[0]
-    spectrum = np.array(
-        [9.0, 7, 5, 3, sign * 11]
-    )  # the largest, not the largest in size
+    # the largest, not the largest in size
+    spectrum = np.array([9.0, 7, 5, 3, sign * 11])
     for A in (Factored(U, spectrum), Explicit(U * spectrum @ U.T)):
         values, vectors = leading_eigenpairs(A, 3)
         assert_allclose(values, np.sort(spectrum)[::-1][:3], rtol=1e-3)

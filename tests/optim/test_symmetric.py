@@ -208,9 +208,8 @@ def test_it_does_not_get_stuck_where_a_step_would_lead_to_zero():
         solution = converged(
             of(Explicit(A)), np.full((1, 2, 1), 0.1, dtype), max_iter=300
         )[0]
-        assert_allclose(
-            solution.loss, (A**2).sum(), rtol=1e-5
-        )  # that of H = 0, the best there is
+        # that of H = 0, the best there is
+        assert_allclose(solution.loss, (A**2).sum(), rtol=1e-5)
 
 
 def test_planted_factors_are_recovered():
@@ -237,9 +236,8 @@ def test_a_collapsed_problem_takes_the_same_path():
         small = Ensemble(codes, counts, weights, np.full(4, 3))
         large = Ensemble(codes[groups], np.ones(17, dtype=int), weights, np.full(4, 3))
 
-        def path(
-            ensemble, H, normalize=missing
-        ):  # where pairs count none may be missing
+        # where pairs count none may be missing
+        def path(ensemble, H, normalize=missing):
             objective = EnsembleProblem(
                 ensemble, None, np.dtype(float), normalize
             ).objective

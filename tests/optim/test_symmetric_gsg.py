@@ -166,9 +166,8 @@ def test_gsg_survives_samples_without_similarity_and_with_penalties_alone():
     G = solution.factors[0]
     assert np.isfinite(G).all()
     assert_allclose(G[2:], 0)
-    assert_allclose(
-        solution.loss, 0.5, atol=1e-4
-    )  # of the two entries that no factor can have
+    # of the two entries that no factor can have
+    assert_allclose(solution.loss, 0.5, atol=1e-4)
 
 
 def test_gsg_keeps_float32():

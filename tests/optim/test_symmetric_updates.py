@@ -72,9 +72,8 @@ def test_an_update_is_the_longest_bregman_step_tried_that_decreases_enough(kind)
                     for i in range(8)
                 ]
                 f = dense_pieces(objective, H)[0]
-                assert (
-                    max(dense_pieces(objective, step)[0] for step in tried) > f
-                )  # hence from H
+                # hence from H
+                assert max(dense_pieces(objective, step)[0] for step in tried) > f
                 ahead, faster = H, 1.0
             assert_allclose(H_new, expected, atol=1e-7)
             assert_allclose(
@@ -143,9 +142,8 @@ def test_bregman_follows_a_literal_transcription():
         H[0] *= 1 + 30 * (seed % 2)  # far off, so that the first steps are long
         A = X @ X.T + shift * np.eye(12)
         path, inverses = literal_path(A, H, 60)
-        assert (
-            min(inverses[:30]) < 1 / 6
-        )  # sixfold steps are taken, while rounding decides nothing yet
+        # sixfold steps are taken, while rounding decides nothing yet
+        assert min(inverses[:30]) < 1 / 6
         for factors, expected in zip(
             bregman_nmf(of(Explicit(A)), H[None]), path, strict=False
         ):

@@ -34,9 +34,8 @@ def test_an_extended_row_is_the_least_squares_fit_to_the_part(seed, k):
     )
     found = found / np.sqrt(ensemble.counts)[:, None]
     assert found.min() > 0
-    fitted = found - found.mean() * 1e-3 / (
-        1 + 1e-3
-    )  # a thousandth of their mean was added
+    # a thousandth of their mean was added
+    fitted = found - found.mean() * 1e-3 / (1 + 1e-3)
     excesses = []
     for own, row in zip(fitted, ensemble.codes, strict=True):
         lines, targets = np.zeros((0, k)), []

@@ -101,9 +101,8 @@ def test_a_clusterer_that_takes_nan_gets_it():
         model.fit(HOLES)
     kept = model.labels_ >= 0
     assert adjusted_rand_score(Y[kept], model.labels_[kept]) > 0.9
-    assert (
-        adjusted_rand_score(Y, model.predict(HOLES)) > 0.8
-    )  # by distances over what is there
+    # by distances over what is there
+    assert adjusted_rand_score(Y, model.predict(HOLES)) > 0.8
 
 
 def test_frames_of_polars_are_handed_on():

@@ -95,9 +95,8 @@ def test_samples_are_lone_by_their_cluster_and_most_partitions_that_saw_them(see
     labels = np.full(problem.counts.shape, 3)
     labels[problem.groups] = clusters
     assert_array_equal(singletons(problem, labels, 4), expected)
-    assert (
-        len(singletons(problem, labels, 7)) == 0
-    )  # where small clusters are asked for
+    # where small clusters are asked for
+    assert len(singletons(problem, labels, 7)) == 0
 
 
 def test_many_samples_are_counted():

@@ -59,9 +59,8 @@ def test_clusterers_of_a_list_take_turns():
         assert not hasattr(bases[0], "labels_")
         assert made.predict(X, X).shape == (60, 7)
     kmeans = base_partitions(X, bases[0], **options).labels
-    assert_array_equal(
-        made.labels[:, ::3], kmeans[:, ::3]
-    )  # seeds are those of the place
+    # seeds are those of the place
+    assert_array_equal(made.labels[:, ::3], kmeans[:, ::3])
 
 
 def test_a_consensus_of_several_clusterers():

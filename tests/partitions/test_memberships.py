@@ -95,9 +95,8 @@ def test_memberships_cannot_be_cut_into_parts(mixtures):
     _, _, blocks = mixtures
     with pytest.raises(ValueError, match="a list of memberships, which cannot be cut"):
         choose_n_clusters(consensus(2), blocks, range(2, 4), method="stability")
-    with pytest.raises(
-        TypeError, match="X must be one table of numbers"
-    ):  # of features
+    # of features
+    with pytest.raises(TypeError, match="X must be one table of numbers"):
         choose_n_clusters(NMFConsensus(2), blocks, range(2, 4))
 
 

@@ -50,9 +50,8 @@ def test_labels_are_those_of_the_formula(n_samples, n_landmarks, n_neighbors):
             "random_state": seed,
         }
         found = LandmarkSpectral(5, **options).fit(X).labels_
-        assert (
-            adjusted_rand_score(found, expected) > 0.98
-        )  # vectors are not known to all digits
+        # vectors are not known to all digits
+        assert adjusted_rand_score(found, expected) > 0.98
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,8 @@ def test_a_large_cluster_that_is_split_is_warned_of(model, sizes):
         model.set_params(normalize=False).fit(W)
     assert np.bincount(model.labels_).max() < sizes[0]
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "error"
-        )  # with what the message says, and where sizes differ less
+        # with what the message says, and where sizes differ less
+        warnings.simplefilter("error")
         model.set_params(normalize=True).fit(W)
         assert list(np.bincount(model.labels_)) == list(sizes)
         few = np.concatenate([np.flatnonzero(y == c)[:30] for c in range(len(sizes))])

@@ -78,9 +78,8 @@ def test_the_estimate_is_the_mean_over_the_probes():
     """Of the identity all of n but what the sketch spans is left to the probes."""
     n = 2100
     found = Factored(sp.csr_array(sp.eye_array(n))).squared_norm()
-    assert found == pytest.approx(
-        n, rel=2e-3
-    )  # one probe more or less in the mean: 3e-2
+    # one probe more or less in the mean: 3e-2
+    assert found == pytest.approx(n, rel=2e-3)
 
 
 def test_the_estimate_is_exact_where_the_rank_is_small():

@@ -75,11 +75,8 @@ def test_a_callable_is_the_affinity_that_it_computes():
 
 @solver_by_affinity
 def test_float32_stays_float32(affinity, solver):
-    options = {
-        "affinity": affinity,
-        "beta": 1.0,
-        **SOLVERS[solver],
-    }  # a larger one makes near ties
+    # a larger one makes near ties
+    options = {"affinity": affinity, "beta": 1.0, **SOLVERS[solver]}
     full = fitted(**options)
     storage = np.asarray if affinity in ("linear", "rbf") else sp.csr_array
     model = fitted(storage(X.astype(np.float32)), **options)

@@ -288,9 +288,8 @@ def test_y_is_ignored():
     model = fitted()
     for y in (Y, Y.astype(str), ["a"] * 3, object(), np.nan, KNOWN):
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "error"
-            )  # also not when it holds the constraints that are given
+            # also not when it holds the constraints that are given
+            warnings.simplefilter("error")
             assert_same_fit(clusterer().fit(X, y, constraints=KNOWN), model)
 
 

@@ -118,9 +118,8 @@ def test_a_fitted_model_keeps_what_new_samples_need(affinity, few_landmarks):
         X, _ = make_blobs(n, centers=3, n_features=40, random_state=0)
         model = clusterer(affinity=affinity).fit(X)
         sizes.append(len(pickle.dumps(model)))
-    assert sizes[1] - sizes[0] < 400 * 8 * (
-        3 + 3
-    )  # labels, groups, memberships; X has 40 columns
+    # labels, groups, memberships; X has 40 columns
+    assert sizes[1] - sizes[0] < 400 * 8 * (3 + 3)
 
 
 def test_a_fitted_model_does_not_keep_the_similarity():

@@ -21,9 +21,8 @@ from nmfcluster.similarity.propagation import (
 
 X, y = load_iris(return_X_y=True)
 PAIRS = PairwiseConstraints.from_labels(y, n_pairs=30, random_state=0)
-MANY = PairwiseConstraints.from_labels(
-    y, n_pairs=60, random_state=0
-)  # over one in three samples
+# over one in three samples
+MANY = PairwiseConstraints.from_labels(y, n_pairs=60, random_state=0)
 AFFINITIES = ["nearest_neighbors", "landmarks", "rbf"]
 
 
@@ -116,9 +115,8 @@ def test_links_spread_as_the_formula_says(
             made, links_of(pairs), width, fixed(), by_landmarks
         ).toarray()
         assert_allclose(found, W / largest + B @ M @ B.T, atol=1e-4)
-        if (
-            by_landmarks and most < 150
-        ):  # and without the diagonal, as what is normalised is
+        # and without the diagonal, as what is normalised is
+        if by_landmarks and most < 150:
             alone = made.without_diagonal()
             found = propagate_constraints(
                 alone, links_of(pairs), width, fixed(), by_landmarks
@@ -260,9 +258,8 @@ def test_auto_leaves_similarities_alone():
 @pytest.mark.parametrize("width", ["auto", 0.5])
 def test_pairs_of_weight_zero_do_not_spread(width):
     options = {"hard_must_link": False, "alpha": 0, "beta": 0, "random_state": 0}
-    distinct = X + 1e-3 * np.random.default_rng(0).normal(
-        size=X.shape
-    )  # copies share their rows
+    # copies share their rows
+    distinct = X + 1e-3 * np.random.default_rng(0).normal(size=X.shape)
     model = SSNMFClusterer(3, propagation=width, **options).fit(
         distinct, constraints=PAIRS
     )

@@ -38,9 +38,8 @@ def test_cross_validation_cuts_both_axes(n_jobs):
     graph = make_affinity(X, n_neighbors=5).similarity.toarray()
     stack = SimilarityStack([S, marked(graph, 3, 11), without(rbf_kernel(X[:, 2:]), 0)])
     search = GridSearchCV(NearestSample(), {"first": [0.5, 1.0]}, cv=4, n_jobs=n_jobs)
-    with joblib.parallel_config(
-        backend="threading"
-    ):  # processes would take seconds to start
+    # processes would take seconds to start
+    with joblib.parallel_config(backend="threading"):
         search.fit(pickle.loads(pickle.dumps(stack)), y)  # as they would be given it
     assert not np.isnan(search.cv_results_["mean_test_score"]).any()
     assert search.best_score_ > 0.8

@@ -192,9 +192,8 @@ def test_negative_similarities_where_they_are_allowed(storage):
     )
     known, distances = stack._held
     check_square(known, "S", np.arange(4), signed=True)
-    check_cross(
-        distances, np.ones(4, dtype=bool), "S", np.arange(4), signed=True
-    )  # similar to no one
+    # similar to no one
+    check_cross(distances, np.ones(4, dtype=bool), "S", np.arange(4), signed=True)
     with pytest.raises(ValueError, match=r"above 0; .* is -1: negated .*exp\(-D / "):
         check_square(distances, "S", np.arange(4), signed=True)
     (half,) = SimilarityStack([storage(nan_in(S, 2))])._held

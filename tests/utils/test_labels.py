@@ -49,9 +49,8 @@ def assert_encoded(found, codes, categories):
 def test_integers_are_numbered_in_order_and_negative_ones_are_missing(table):
     before = table.copy()
     assert_encoded(encode_labels(table, "P"), *encoded(table.tolist()))
-    assert_encoded(
-        encode_labels(list(table.T), "P"), *encoded(table.tolist())
-    )  # one column at a time
+    # one column at a time
+    assert_encoded(encode_labels(list(table.T), "P"), *encoded(table.tolist()))
     assert_array_equal(table, before)
 
 
@@ -287,6 +286,7 @@ def test_indicator_has_a_one_for_every_label(table):
     codes, categories = encode_labels(table, "P")
     sizes = np.array([len(known) for known in categories])
     assert_array_equal(cluster_counts(codes), sizes)
+    # with an empty last cluster in every partition
     expected = [
         [
             float(codes[i, t] == c)
@@ -294,15 +294,14 @@ def test_indicator_has_a_one_for_every_label(table):
             for c in range(sizes[t] + 1)
         ]
         for i in range(len(codes))
-    ]  # with an empty last cluster in every partition
+    ]
     assert_array_equal(indicator(codes, sizes + 1).toarray(), expected)
 
 
 @given(st.integers(1, 9), st.integers(1, 12), st.integers(0, 10**6), st.booleans())
 def test_tuple_indicator_factors_the_indicator(n, T, seed, complete):
-    rng = np.random.default_rng(
-        seed
-    )  # so many tuples that they are taken in several groups
+    # so many tuples that they are taken in several groups
+    rng = np.random.default_rng(seed)
     codes = rng.integers(0 if complete else -1, rng.integers(1, 5, size=T), size=(n, T))
     sizes = cluster_counts(codes) + rng.integers(0, 2, size=T)
     J, A = tuple_indicator(codes, sizes, None, None)

@@ -84,10 +84,8 @@ def test_a_sweep_sets_entry_after_entry_to_its_minimum(
 
 def test_starts_side_by_side_are_swept_as_each_alone_to_the_bit():
     rng = np.random.default_rng(0)
-    A, N = (
-        rng.uniform(size=(7, 4, 9)),
-        rng.normal(size=(7, 4, 20_000)),
-    )  # more than a cache holds
+    # more than a cache holds
+    A, N = (rng.uniform(size=(7, 4, 9)), rng.normal(size=(7, 4, 20_000)))
     F, alone = np.zeros_like(N), np.zeros_like(N)
     coordinate_descent(F, N, A @ A.mT, 2)
     for start in range(7):
@@ -253,16 +251,8 @@ def test_exact_rows_of_a_table_longer_than_a_block():
     X, H = problem(np.random.default_rng(2), 9000, 3, 6)
     B, G = products(X, H)
     W = nnls_rows(B, G)
-    chosen = [
-        0,
-        1,
-        2729,
-        2730,
-        2731,
-        8191,
-        8192,
-        8999,
-    ]  # where blocks of all sizes begin and end
+    # where blocks of all sizes begin and end
+    chosen = [0, 1, 2729, 2730, 2731, 8191, 8192, 8999]
     assert_allclose(W[chosen], least_squares(X[chosen], H), atol=1e-11)
     slope = W @ G - B
     assert abs(slope[W > 0]).max() < 1e-10

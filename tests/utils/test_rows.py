@@ -48,9 +48,8 @@ def consensus_of_vectors(X, arrange):
 
 
 def constrained_by_labels(X, arrange):
-    known = PairwiseConstraints.from_labels(
-        CLASSES
-    )  # of all pairs: no draw depends on the order
+    # of all pairs: no draw depends on the order
+    known = PairwiseConstraints.from_labels(CLASSES)
     known = known[ORDER] if arrange is shuffled else known
     return SSNMFClusterer(3, random_state=0).fit(X, constraints=known)
 
@@ -179,10 +178,8 @@ def test_frames_of_some_samples_are_those_that_pandas_fills_up(ids):
     rng = np.random.default_rng(1)
     names = NAMES if ids == "words" else [*range(100, 140)]
     whole = [pd.DataFrame(K.to_numpy(np.float32), names, names) for K in KERNELS]
-    whole[1].iloc[17], whole[1].iloc[:, 17] = (
-        np.nan,
-        np.nan,
-    )  # in the frame, but not seen
+    # in the frame, but not seen
+    whole[1].iloc[17], whole[1].iloc[:, 17] = (np.nan, np.nan)
     chosen = [np.arange(30), rng.permutation(np.arange(10, 38))]
     frames = [some_of(K, some) for K, some in zip(whole, chosen, strict=True)]
     union = [

@@ -29,11 +29,8 @@ def rng(seed=0):
 def test_parts_sum_to_the_table_and_keep_its_type(dtype, dispersed):
     X = COUNTS.astype(dtype)
     if dtype is np.float32:
-        X[0, :3] = (
-            2**40 + 2**20,
-            2**24 + 2,
-            2**24 - 1,
-        )  # the first two: no odd number near them
+        # the first two: no odd number near them
+        X[0, :3] = (2**40 + 2**20, 2**24 + 2, 2**24 - 1)
     parts = thin_counts(X, 4, rng(), dispersed)
     assert len(parts) == 4
     for part in parts:
@@ -78,9 +75,8 @@ def test_parts_are_binomial():
 def test_parts_of_dispersed_counts_are_beta_binomial():
     means, variances = moments(0.25)
     assert_allclose(means, 12 / 5, rtol=0.03)
-    assert_allclose(
-        variances, 12 * 0.2 * 0.8 * (4 + 12) / (4 + 1), rtol=0.05
-    )  # 4 = 1 / 0.25
+    # 4 = 1 / 0.25
+    assert_allclose(variances, 12 * 0.2 * 0.8 * (4 + 12) / (4 + 1), rtol=0.05)
 
 
 @pytest.mark.parametrize("dispersed", [0, 0.5])
