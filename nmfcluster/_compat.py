@@ -39,7 +39,9 @@ MAX_COUNT = 2**31 - 1  # largest integer parameter: a loop of more steps never e
 
 
 #: scikit-learn's decorator of `fit`, which has no types there
-fit_context: Callable[..., Callable[[F], F]] = _fit_context
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
+    """Return scikit-learn's decorator of `fit`, typed: `fit` keeps its signature."""
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 @cache

@@ -177,11 +177,11 @@ class Affinity:
     is_normalized: bool = False
     keeps_diagonal: bool = False
 
-    def cross(self, X, P: np.ndarray) -> np.ndarray:
+    def cross(self, X: Any, P: np.ndarray) -> np.ndarray:
         """Return the similarities of new samples to those of the fit, times P."""
         return self.onto(P)(X)
 
-    def block(self):
+    def block(self) -> Any:
         """Return the similarity of the samples as an array; CSR where it is stored so."""
         W = self.similarity
         if W.stored_off_diagonal() is None:

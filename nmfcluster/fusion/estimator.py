@@ -27,6 +27,7 @@ from nmfcluster.fusion.agreement_graph import AgreementGraph, read_source_weight
 from nmfcluster.fusion.kl_fusion import CrossEntropyFusion, KLFusion
 from nmfcluster.fusion.kl_loss import explained_by_clusters
 from nmfcluster.fusion.model import draw_sample, fusion_nmf
+from nmfcluster.fusion.residuals import Agreement
 from nmfcluster.stack.readers import read_objects
 
 _CRITERIA: dict[str, type[AgreementGraph | KLFusion]] = {
@@ -261,6 +262,12 @@ class SimilarityFusionNMF(NMFClusterer):
     }
 
     _sources_: AgreementGraph | KLFusion
+
+    source_names_: tuple[str, ...]
+    weights_: np.ndarray
+    source_losses_: np.ndarray
+    counted_: np.ndarray
+    agreement_: Agreement
 
     def __init__(
         self,

@@ -263,6 +263,8 @@ class NMFMetaCluster(Programs):
         "memory": [str, _compat.HasMethods("cache"), None],
     }
 
+    components_: np.ndarray
+
     def __init__(
         self,
         n_clusters: int,
