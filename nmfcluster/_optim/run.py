@@ -320,7 +320,7 @@ def run_starts(
         if len(batches) == n_alone + 1:
             n_alone += 1
         for batch in batches[:n_alone]:
-            results.append(run(pruning, bool, batch))
+            results.append(run(pruning, never_cancelled, batch))
             progress.batch_done()
         rest = batches[n_alone:]
         if rest and uses_cluster():
@@ -338,6 +338,11 @@ def run_starts(
         n_updates = format_count(ordered[0].n_iter, "update")
         progress.outcome = f"best loss {ordered[0].loss:.6g} after {n_updates}"
     return ordered
+
+
+def never_cancelled() -> bool:
+    """Return False: a run that no other one can end."""
+    return False
 
 
 def _batches(
@@ -379,7 +384,7 @@ def _run_in_threads(
 def _run_remotely(run, pruning: Pruning | None, batches, handling, number: int):
     """Run a batch on a machine of a cluster, with numbers handled as in a fit."""
     with one_blas_thread(), np.errstate(**handling):
-        return run(copy(pruning), bool, batches[number])
+        return run(copy(pruning), never_cancelled, batches[number])
 
 
 def _run_batch(
@@ -410,7 +415,7 @@ def iterate(
     steps: Steps,
     stop: StoppingRule,
     scale: float,
-    is_cancelled: Callable[[], bool] = bool,  # bool() is False
+    is_cancelled: Callable[[], bool] = never_cancelled,
     pruning: Pruning | None = None,
 ) -> list[Solution]:
     """Run a solver until every start has converged, is abandoned, or has had its updates.
@@ -424,7 +429,7 @@ def iterate(
     stop : StoppingRule
     scale : float
         Loss of the zero factors, which decreases are relative to.
-    is_cancelled : callable, default=bool
+    is_cancelled : callable, default=never_cancelled
         Called after every update; the loop ends when it returns True. By default it never does.
     pruning : Pruning, default=None
         Decides which starts are abandoned; none by default.
