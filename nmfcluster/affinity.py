@@ -285,8 +285,11 @@ def make_affinity(
     X, exponent = _scale_features(X, name)
     if exponent and gamma:
         gamma = divide_number(gamma, -2 * exponent)
-    # the similarity, and functions that compare new samples
+    # the similarity, the similarities of new samples, and those times a matrix P: as rows that
+    # are computed from new samples, times a matrix that is computed from P
     W: Similarity
+    rows: Any
+    project: Any = None  # P itself
     if name == "landmarks":
         if n_landmarks < (n_clusters or 0):
             raise ValueError(
@@ -303,14 +306,14 @@ def make_affinity(
         )
         W = landmarks.similarity
         compare = landmarks.between
-        onto = landmarks.onto
+        rows = landmarks.rows
+        project = landmarks.project
     elif name == "nearest_neighbors":
         graph = NeighborGraph(X, n_neighbors, n_jobs, n_clusters)
         W = Explicit(graph.array)
-        compare = graph.between
-        onto = partial(_blocks_onto, compare)
+        compare = rows = graph.between
     else:
-        W, compare, onto = _compute_kernel(X, affinity, gamma)
+        W, compare, rows, project = _compute_kernel(X, affinity, gamma)
     # the diagonal of a graph counts where clusters are wanted, as a single row can be one
     keeps_diagonal = name == "nearest_neighbors" and n_clusters is not None
     if normalize == "auto":
@@ -322,7 +325,7 @@ def make_affinity(
     read = partial(_read_new, exponent, X.shape[1])
     return Affinity(
         W,
-        partial(_onto, onto, read, scale, counts),
+        partial(_onto, rows, project, read, scale, counts, name),
         partial(_between, compare, read, scale, counts),
         name,
         counts,
@@ -342,23 +345,25 @@ def _scale_features(X, name: str):
     return X.copy() if exponent == 0 else divide_by_power(X, exponent), exponent
 
 
-def _compute_kernel(X, affinity, gamma: float | None) -> tuple[Similarity, Any, Any]:
+def _compute_kernel(
+    X, affinity, gamma: float | None
+) -> tuple[Similarity, Any, Any, Any]:
     """Return a similarity that is computed pair by pair, and how to compare new samples.
 
     Returned are the similarity, a function of new samples that returns those to the samples, and
-    one of a matrix P that returns a function of new samples: these times P.
+    the functions of new samples and of P whose product are these times P.
     """
-    compare: Callable[[Any], Any]
+    compare: Any
     if affinity in ("linear", "cosine"):
         lengths = _inverse_lengths(X) if affinity == "cosine" else None
         compare = partial(_linear, X, lengths)
-        return Factored(X, scale=lengths), compare, partial(_linear_onto, X, lengths)
-    block_rows = None
+        project = partial(_project, X, lengths)
+        return Factored(X, scale=lengths), compare, storage.as_float, project
+    array = X
     if affinity == "rbf":
         gamma = 1 / _median_square(X) if gamma is None else gamma
         compare = partial(_rbf, X, gamma)
         array = compare(X)
-        block_rows = _BLOCK_ROWS
     elif affinity == "precomputed":
         if X.shape[0] != X.shape[1]:
             raise ValueError(
@@ -366,7 +371,6 @@ def _compute_kernel(X, affinity, gamma: float | None) -> tuple[Similarity, Any, 
             )
         storage.require_symmetric(X, "X with affinity='precomputed'")
         compare = storage.as_float  # new samples are similarities already
-        array = X
     elif callable(affinity) and not isinstance(affinity, type):
         compare = partial(_call, affinity, X)
         array = compare(X)
@@ -376,11 +380,7 @@ def _compute_kernel(X, affinity, gamma: float | None) -> tuple[Similarity, Any, 
             f"affinity must be one of {AFFINITIES} or a callable that is no class, got "
             f"{affinity!r}."
         )
-    return (
-        Explicit(array),
-        compare,
-        partial(_blocks_onto, compare, block_rows=block_rows),
-    )
+    return Explicit(array), compare, compare, None
 
 
 def _is_to_normalize(name: str, X, W: Similarity, n_clusters: int | None) -> bool:
@@ -468,30 +468,28 @@ def _between(compare, read, scale, counts, X):
     return scale_rows_columns(block, _inverse_root(sums.astype(block.dtype)), scale)
 
 
-def _onto(onto, read, scale, counts, P):
+def _onto(rows, project, read, scale, counts, name, P):
     """Return a function of new samples: their similarities, as `_between` has them, times P."""
     if scale is not None:
         # one more column becomes the row sums
         ones = np.ones(len(P)) if counts is None else counts
         P = np.column_stack([P * scale[:, None], ones.astype(P.dtype)])
-    return partial(_multiply, onto(P), read, scale is not None)
+    C = P if project is None else project(P)
+    return partial(_multiply, rows, C, read, scale is not None, name)
 
 
-def _multiply(product, read, is_normalized: bool, X):
-    found = product(read(X))
+def _multiply(rows, C, read, is_normalized: bool, name: str, X):
+    X = read(X)
+    # an array of distances is large: some rows at a time
+    blocks = storage.row_blocks(
+        X.shape[0], _BLOCK_ROWS if name == "rbf" else X.shape[0]
+    )
+    product = np.concatenate([rows(X[block]) @ C for block in blocks])
+    if name == "cosine":
+        product = product * _inverse_lengths(X)[:, None]
     if is_normalized:
-        return found[:, :-1] * _inverse_root(found[:, -1])[:, None]
-    return found
-
-
-def _blocks_onto(compare, P, block_rows: int | None = None):
-    return partial(_multiply_blocks, compare, block_rows, P)
-
-
-def _multiply_blocks(compare, block_rows: int | None, P, X):
-    """Return the similarities of new samples, made some rows at a time or at once, times P."""
-    blocks = storage.row_blocks(X.shape[0], block_rows or X.shape[0])
-    return np.concatenate([compare(X[block]) @ P for block in blocks])
+        return product[:, :-1] * _inverse_root(product[:, -1])[:, None]
+    return product
 
 
 def _inverse_root(values):
@@ -511,14 +509,8 @@ def _linear(X_fit, lengths, X):
     return scale_rows_columns(products, _inverse_lengths(X), lengths)
 
 
-def _linear_onto(X_fit, lengths, P):
-    scaled = P if lengths is None else P * lengths[:, None]
-    return partial(_multiply_linear, X_fit.T @ scaled, lengths is not None)
-
-
-def _multiply_linear(C, is_cosine: bool, X):
-    product = X @ C
-    return product * _inverse_lengths(X)[:, None] if is_cosine else product
+def _project(X_fit, lengths, P):
+    return X_fit.T @ (P if lengths is None else P * lengths[:, None])
 
 
 def _median_square(X) -> float:

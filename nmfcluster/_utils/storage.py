@@ -116,6 +116,11 @@ def scaled_columns(array, factors):
     return _scale(array, factors, (1, -1))
 
 
+def scaled_both(array, factors):
+    """Return a square matrix with every row and every column times its factor."""
+    return scaled_columns(scaled_rows(array, factors), factors)
+
+
 def _scale(array, factors, shape: tuple[int, int]):
     factors = np.asarray(factors, dtype=array.dtype).reshape(shape)
     if is_sparse(array):
@@ -306,30 +311,6 @@ def as_writable(array):
 def match_storage(array, reference):
     """Return a dense array where `reference` is one, and else the array as it is."""
     return array if is_sparse(reference) else as_dense(array)
-
-
-def knn_weights(distances, nearest, own, others, farthest: float) -> sp.csr_array:
-    """Return ``exp(-d_ij^2 / (own_i others_j))`` for the neighbours j of every i, sparse.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (m, n_neighbors)
-    nearest : ndarray of shape (m, n_neighbors), int
-        The neighbours of every row.
-    own : ndarray of shape (m,)
-        Scale of every row.
-    others : ndarray of shape (n,)
-        Scale of every possible neighbour.
-    farthest : float
-        Largest exponent: a neighbour stays one, however far it is.
-
-    Returns
-    -------
-    csr_array of shape (m, n)
-    """
-    exponents = distances**2 / (own[:, None] * others[nearest])
-    weights = np.exp(-np.minimum(exponents, farthest))
-    return csr_of_equal_rows(weights, nearest, len(others))
 
 
 def csr_of_equal_rows(values, columns, n_columns: int) -> sp.csr_array:

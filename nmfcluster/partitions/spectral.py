@@ -233,7 +233,13 @@ class LandmarkSpectral(_Spectral):
         values, vectors = leading_eigenpairs(graph.similarity, self.n_clusters)
         used = values > _NO_EIGENVECTOR  # fewer where fewer landmarks are in use
         basis = vectors[:, used] / values[used]
-        return graph.similarity @ basis, graph.onto(basis)
+        extend = partial(_landmark_sums, graph.rows, graph.project(basis))
+        return graph.similarity @ basis, extend
+
+
+def _landmark_sums(rows, basis, X):
+    """Return the sums over the nearest landmarks of rows of a basis, (n_new, r)."""
+    return rows(X) @ basis
 
 
 class GraphSpectral(_Spectral):

@@ -1,6 +1,5 @@
 """Similarities of neighbours: a sparse graph of them, and walks by way of nearest landmarks."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -203,9 +202,10 @@ class NeighborGraph:
         return distances[others].reshape(-1, most), nearest[others].reshape(-1, most)
 
     def _weigh(self, distances, nearest, scales):
-        return storage.knn_weights(
-            distances, nearest, scales, self._scales, _MAX_EXPONENT
-        )
+        """Return the weights of the neighbours of rows that have these scales, sparse."""
+        exponents = distances**2 / (scales[:, None] * self._scales[nearest])
+        weights = np.exp(-np.minimum(exponents, _MAX_EXPONENT))
+        return storage.csr_of_equal_rows(weights, nearest, len(self._scales))
 
     def _link_parts(self, W, max_parts: int):
         """Return the graph with links between surplus components; warn if these are very many."""
@@ -408,8 +408,8 @@ class Landmarks:
         self._weights = storage.safe_inverse(B.T @ ones.astype(X.dtype))
         self.similarity = Factored(B, self._weights)
 
-    def onto(self, P: np.ndarray) -> Callable[[Any], np.ndarray]:
-        """Return a function of new samples: their similarities to those of the fit, times P.
+    def project(self, P):
+        """Return what `rows` of new samples, times this, are their similarities times P.
 
         Parameters
         ----------
@@ -417,10 +417,9 @@ class Landmarks:
 
         Returns
         -------
-        callable
-            It keeps the landmarks and r numbers for each of them.
+        ndarray of shape (n_landmarks, r)
         """
-        return partial(_multiply, self.rows, self._weights[:, None] * (self._B.T @ P))
+        return self._weights[:, None] * (self._B.T @ P)
 
     def between(self, X) -> np.ndarray:
         """Return the similarities of new samples to those of the fit; hardly any is 0.
@@ -435,10 +434,6 @@ class Landmarks:
         """
         weighted = storage.scaled_columns(self.rows(X), self._weights)
         return storage.as_dense(weighted @ self._B.T)
-
-
-def _multiply(rows, C, X):
-    return np.asarray(rows(X) @ C)
 
 
 def _weigh_landmarks(search: NearestNeighbors, dtype, width, X):
@@ -528,8 +523,8 @@ def _find_links(X, part, search: NearestNeighbors, part_of_point, max_parts: int
     """
     sizes = np.bincount(part)
     smallest = np.argsort(sizes, kind="stable")[: max(len(sizes) - max_parts, 0)]
-    links = np.empty((len(smallest), 2), dtype=np.intp)
-    for link, own in zip(links, smallest, strict=True):
+    links = []
+    for own in smallest:
         members = np.flatnonzero(part == own)
         candidates = members[:: -(-len(members) // _N_LINK_CANDIDATES)]
         is_excluded = (part_of_point == own) | (part_of_point < 0)
@@ -538,6 +533,5 @@ def _find_links(X, part, search: NearestNeighbors, part_of_point, max_parts: int
             distances, nearest = search.kneighbors(X[candidates], n_neighbors)
         distances = np.where(is_excluded[nearest], np.inf, distances)
         sample, column = np.unravel_index(distances.argmin(), distances.shape)
-        link[0] = candidates[sample]
-        link[1] = nearest[sample, column]
-    return links[:, 0], links[:, 1]
+        links.append((candidates[sample], nearest[sample, column]))
+    return np.array(links, dtype=np.intp).reshape(-1, 2).T

@@ -45,7 +45,8 @@ class Similarity(ABC):
 
     shape: tuple[int, int]
     dtype: np.dtype
-    #: whether one product with several starts side by side is cheaper than one product each
+    #: whether wide products are fast: one product with the columns of several starts side by side
+    #: takes less time than a product for each start
     wide: bool = False
     #: whether a part of the samples represents all: not in a sparse graph, which would fall apart
     can_be_thinned: bool = True
@@ -203,8 +204,7 @@ class Explicit(Similarity):
             product = self._rows.product(stacked.reshape(self.shape[0], -1))
             return np.moveaxis(product.reshape(stacked.shape), 0, -2)
         # a sparse matrix is slower on one wide block
-        blocks = H.reshape((-1, *H.shape[-2:]))
-        return _stack([self._rows.product(block) for block in blocks], H.shape)
+        return _multiply_blocks(self._rows.product, H)
 
     def __add__(self, other):
         if isinstance(other, Explicit) and other.shape == self.shape:
@@ -245,8 +245,7 @@ class Explicit(Similarity):
         return stored[stored != 0]
 
     def scaled(self, factors: np.ndarray) -> Similarity:
-        rows_scaled = storage.scaled_rows(self._array, factors)
-        return Explicit(storage.scaled_rows(rows_scaled.T, factors).T)
+        return Explicit(storage.scaled_both(self._array, factors))
 
     def without_diagonal(self) -> Similarity:
         return Explicit(storage.without_diagonal(self._array))
@@ -287,8 +286,14 @@ class Factored(Similarity):
         self.dtype = self._U.dtype
         n, self.rank = U.shape
         self.shape = (n, n)
+        # the core is an array, dense or CSR, or factored itself
+        if C is None:
+            C = np.ones(self.rank)
         if not isinstance(C, Factored):
-            C = _read_core(C, self.rank).astype(self.dtype)
+            C = C.toarray() if isinstance(C, Similarity) else C
+            C = C if sp.issparse(C) else np.asarray(C)
+            C = sp.diags_array(C) if C.ndim == 1 else C
+            C = (sp.csr_array(C) if sp.issparse(C) else C).astype(self.dtype)
         if C.shape != (self.rank, self.rank):
             raise ValueError(
                 f"C must have shape ({self.rank},) or ({self.rank}, {self.rank}), "
@@ -347,14 +352,14 @@ class Factored(Similarity):
         return np.unique(labels[: self.shape[0]], return_inverse=True)[1]
 
     def __matmul__(self, H):
-        products = []
-        for block in H.reshape((-1, *H.shape[-2:])):
+        def multiply(block):
             of_columns = self._rows.transposed_product(block, self._scale)
             product = self._rows.product(self._core @ of_columns)
             if self._scale is not None:
                 product *= self._scale
-            products.append(product)
-        return _stack(products, H.shape)
+            return product
+
+        return _multiply_blocks(multiply, H)
 
     def split(self) -> tuple[Similarity, Similarity | None]:
         U, C = self.factors
@@ -591,23 +596,11 @@ def inner(A: Similarity, B: Similarity) -> float:
     return total
 
 
-def _stack(products: list, shape: tuple):
-    """Return products as one array; one alone, which can be large, is not copied."""
+def _multiply_blocks(multiply, H):
+    """Return the products of a block, or of every block of a stack; a single one is not copied."""
+    products = [multiply(block) for block in H.reshape((-1, *H.shape[-2:]))]
     stacked = products[0] if len(products) == 1 else np.stack(products)
-    return stacked.reshape(shape)
-
-
-def _read_core(C, rank: int):
-    """Return the core of a factored similarity as an array, dense or CSR."""
-    if C is None:
-        C = np.ones(rank)
-    if isinstance(C, Similarity):
-        C = C.toarray()
-    if not sp.issparse(C):
-        C = np.asarray(C)
-    if C.ndim == 1:
-        C = sp.diags_array(C)
-    return sp.csr_array(C) if sp.issparse(C) else C
+    return stacked.reshape(H.shape)
 
 
 def _sum_of_pairs(pairs: list[tuple[Similarity, float]]) -> WeightedSum:

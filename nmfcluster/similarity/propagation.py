@@ -106,7 +106,7 @@ def propagate_constraints(
         K = run_walks(raised, starts, width if landmarks is None else width**0.5)
         M = compute_entries(K, Z) if is_small else draw_entries(K, Z, per_row, rng)
         shares = np.minimum(1, max_sums * storage.safe_inverse(storage.row_sums(M)))
-        M = _scale_both(M, np.sqrt(shares)).astype(V.dtype)
+        M = storage.scaled_both(M, np.sqrt(shares)).astype(V.dtype)
         raised = V + M
     # the result, in the form of W
     if landmarks is None:
@@ -253,9 +253,4 @@ def _rescale(F, dtype):
 
 def normalize_by_degrees(W):
     """Return ``D^-1/2 W D^-1/2``, D the row sums of the matrix W."""
-    return _scale_both(W, storage.safe_inverse(np.sqrt(storage.row_sums(W))))
-
-
-def _scale_both(W, factors):
-    """Return a matrix with every row and every column times its factor."""
-    return storage.scaled_columns(storage.scaled_rows(W, factors), factors)
+    return storage.scaled_both(W, storage.safe_inverse(np.sqrt(storage.row_sums(W))))
