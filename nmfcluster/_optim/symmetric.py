@@ -415,8 +415,6 @@ class SimilarityProblem(Problem):
         Rows that make up to half of a part; none by default.
     rows : ndarray of int, default=None
         Where the rows are in the problem that this one is a part of.
-    has_reliable_start : bool, default=False
-        Whether one start, from eigenvectors, will do for many rows.
     """
 
     polish_tol = 1e-5  # a cluster can be a small part of a similarity
@@ -431,7 +429,6 @@ class SimilarityProblem(Problem):
         init_similarity: Similarity | None = None,
         wanted=None,
         rows=None,
-        has_reliable_start: bool = False,
     ):
         n = A.shape[0]
         self.objective = SymmetricObjective(
@@ -442,7 +439,6 @@ class SimilarityProblem(Problem):
         self.mass = np.ones(n) if mass is None else mass
         self.wanted = np.zeros(n, dtype=bool) if wanted is None else wanted
         self.rows = rows
-        self.has_reliable_start = has_reliable_start
 
     def part(self, size: int, rng: np.random.RandomState) -> SimilarityProblem | None:
         """Return the problem of `size` rows; None for a sparse graph, which would fall apart."""

@@ -128,53 +128,7 @@ def find_rows(X, pairs: PairwiseConstraints, is_similarity: bool):
 
 
 class ConstrainedProblem(SimilarityProblem):
-    """A similarity with its constraints, to be factorized.
-
-    Parameters
-    ----------
-    A : Similarity of shape (n_groups, n_groups)
-        What is to be factorized; groups are single samples unless must-links are hard.
-    groups : ndarray of shape (n_samples,), int
-        Group of every sample.
-    unit : float
-        What `alpha` and `beta` were multiplied by.
-    **options
-        Of `SimilarityProblem`.
-    """
-
-    def __init__(self, A: Similarity, groups, unit: float, **options) -> None:
-        self.A = A
-        self.groups = groups
-        self.unit = unit
-        super().__init__(A, **options)
-
-    def expand(self, h):
-        """Return the factor of all samples, (n_samples, k), from that of the groups."""
-        root = np.sqrt(self.mass).astype(h.dtype)
-        return (h / root[:, None])[self.groups]
-
-    def memberships(self, F, M):
-        """Return the rows of ``F M^1/2``, scaled to sum to 1.
-
-        Penalties can outweigh all similarities of a row, so that no cluster holds it. Such a
-        row of zeros is replaced by ``A F M``: it goes where the penalties are smallest.
-        """
-        P = membership(F * np.sqrt(np.diagonal(M)))
-        unplaced = ~F.any(axis=1)
-        if unplaced.any():
-            attraction = (self.A @ (F @ M))[unplaced]
-            P[unplaced] = membership(attraction - attraction.min(axis=1, keepdims=True))
-        return P
-
-
-def constrain(
-    affinity: Affinity,
-    pairs: PairwiseConstraints,
-    alpha: float,
-    beta: float,
-    may_be_empty: bool = False,
-) -> ConstrainedProblem:
-    r"""Reward must-link pairs and penalise cannot-link pairs in a similarity.
+    r"""The factorization of a similarity with rewards of must-links and penalties of cannot-links.
 
     :math:`\tilde A = W + \alpha u A - \beta u B` with W the similarity of the affinity, and the
     weights of the pairs in A and B: eq. 24 of Li et al. (2007), and eq. 3 of Chen et al. (2007)
@@ -193,52 +147,84 @@ def constrain(
     may_be_empty : bool, default=False
         Whether all similarities may be 0, which is an error otherwise.
 
-    Returns
-    -------
-    ConstrainedProblem
+    Attributes
+    ----------
+    A : Similarity of shape (n_groups, n_groups)
+        What is to be factorized; groups are single samples unless must-links are hard.
+    groups : ndarray of shape (n_samples,), int
+        Group of every sample.
+    unit : float
+        u.
     """
-    W = affinity.similarity
-    counts = affinity.counts
-    groups = pairs.components()
-    must_link, cannot_link = pairs.as_matrices(W.dtype)
-    unit = large_entry(W)
-    # equal samples share a row, which is longer by the root of their number
-    if counts is not None:
-        W = W.scaled(np.sqrt(counts))
-    # the first start comes from the similarity without the penalties: these are spikes that would
-    # draw eigenvectors to single samples
-    reward = _scale_links(must_link, alpha * unit, groups)
-    penalty = _scale_links(cannot_link, -beta * unit, groups)
-    init_similarity = W if reward is None else W + reward
-    # the loss of zero factors is that of all samples, as that of the groups is smaller
-    constant = init_similarity.squared_norm()
-    if constant == 0 and not may_be_empty:
-        raise ValueError(
-            "the similarities are all 0: samples of X must be similar to each other."
+
+    def __init__(
+        self,
+        affinity: Affinity,
+        pairs: PairwiseConstraints,
+        alpha: float,
+        beta: float,
+        may_be_empty: bool = False,
+    ):
+        W = affinity.similarity
+        counts = affinity.counts
+        groups = pairs.components()
+        must_link, cannot_link = pairs.as_matrices(W.dtype)
+        unit = large_entry(W)
+        # equal samples share a row, which is longer by the root of their number
+        if counts is not None:
+            W = W.scaled(np.sqrt(counts))
+        # the first start comes from the similarity without the penalties: these are spikes that
+        # would draw eigenvectors to single samples
+        reward = _scale_links(must_link, alpha * unit, groups)
+        penalty = _scale_links(cannot_link, -beta * unit, groups)
+        init_similarity = W if reward is None else W + reward
+        # the loss of zero factors is that of all samples, as that of the groups is smaller
+        constant = init_similarity.squared_norm()
+        if constant == 0 and not may_be_empty:
+            raise ValueError(
+                "the similarities are all 0: samples of X must be similar to each other."
+            )
+        if penalty is not None:
+            constant += 2 * inner(init_similarity, penalty) + inner(penalty, penalty)
+        if not np.isfinite(constant):
+            raise ValueError(
+                "the similarities, or the weights of the constraints times alpha or beta, are too "
+                f"large to be squared in {W.dtype}; scale X or the weights."
+            )
+        # hard must-links make one row of the samples that they join
+        if groups.max() + 1 < len(groups):
+            init_similarity = init_similarity.collapse(groups)
+            penalty = None if penalty is None else penalty.collapse(groups)
+        self.A = init_similarity if penalty is None else init_similarity + penalty
+        self.groups = groups
+        self.unit = unit
+        self.has_reliable_start = affinity.name == "landmarks"
+        n_links = np.diff(must_link.indptr) + np.diff(cannot_link.indptr)
+        super().__init__(
+            self.A,
+            mass=np.bincount(groups, counts).astype(int),
+            constant=constant,
+            init_similarity=init_similarity,
+            wanted=np.bincount(groups, n_links) > 0,
         )
-    if penalty is not None:
-        constant += 2 * inner(init_similarity, penalty) + inner(penalty, penalty)
-    if not np.isfinite(constant):
-        raise ValueError(
-            "the similarities, or the weights of the constraints times alpha or beta, are too "
-            f"large to be squared in {W.dtype}; scale X or the weights."
-        )
-    # hard must-links make one row of the samples that they join
-    sizes = np.bincount(groups)
-    if len(sizes) < len(groups):
-        init_similarity = init_similarity.collapse(groups)
-        penalty = None if penalty is None else penalty.collapse(groups)
-    n_links = np.diff(must_link.indptr) + np.diff(cannot_link.indptr)
-    return ConstrainedProblem(
-        init_similarity if penalty is None else init_similarity + penalty,
-        groups,
-        unit,
-        mass=np.bincount(groups, counts).astype(int),
-        constant=constant,
-        init_similarity=init_similarity,
-        wanted=np.bincount(groups, n_links) > 0,
-        has_reliable_start=affinity.name == "landmarks",
-    )
+
+    def expand(self, h):
+        """Return the factor of all samples, (n_samples, k), from that of the groups."""
+        root = np.sqrt(self.mass).astype(h.dtype)
+        return (h / root[:, None])[self.groups]
+
+    def memberships(self, F, M):
+        """Return the rows of ``F M^1/2``, scaled to sum to 1.
+
+        Penalties can outweigh all similarities of a row, so that no cluster holds it. Such a
+        row of zeros is replaced by ``A F M``: it goes where the penalties are smallest.
+        """
+        P = membership(F * np.sqrt(np.diagonal(M)))
+        unplaced = ~F.any(axis=1)
+        if unplaced.any():
+            attraction = (self.A @ (F @ M))[unplaced]
+            P[unplaced] = membership(attraction - attraction.min(axis=1, keepdims=True))
+        return P
 
 
 def _scale_links(links, amount: float, groups) -> Similarity | None:

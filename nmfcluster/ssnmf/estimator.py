@@ -38,7 +38,6 @@ from nmfcluster.ssnmf.constrained import (
     ConstrainedProblem,
     assign_unplaced,
     check_constraints,
-    constrain,
     find_rows,
     read_constraints,
     warn_of_sizes,
@@ -408,7 +407,7 @@ class SSNMFClusterer(NMFClusterer):
             )
         affinity, width = self._propagate(affinity, pairs, rng)
         with stage(f"similarities under {format_count(pairs.n_pairs, 'constraint')}"):
-            problem = constrain(affinity, pairs, self.alpha, self.beta)
+            problem = ConstrainedProblem(affinity, pairs, self.alpha, self.beta)
         parts = problem.init_similarity.parts
         n_parts = 1 if parts is None else int(parts.max()) + 1
         if n_parts > self.n_clusters:
@@ -434,7 +433,7 @@ class SSNMFClusterer(NMFClusterer):
                 with suppress(ValueError):
                     W, _ = normalize_similarity(W, counts, affinity.keeps_diagonal)
             part = replace(affinity, similarity=W, counts=counts)
-            part_problem = constrain(
+            part_problem = ConstrainedProblem(
                 part, pairs[samples], self.alpha, self.beta, may_be_empty=True
             )
             fewer = replace(config, n_clusters=n_clusters)

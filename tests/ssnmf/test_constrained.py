@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import components
 from nmfcluster.similarity import Explicit, Factored
-from nmfcluster.ssnmf.constrained import constrain
+from nmfcluster.ssnmf.constrained import ConstrainedProblem
 
 seeds = st.integers(0, 10**6)
 exactly = {"rtol": 1e-10, "atol": 1e-10}
@@ -72,7 +72,7 @@ def of(operator, known, *, hard=False, alpha=2.0, beta=1.0):
     affinity = SimpleNamespace(name="linear", counts=None, similarity=operator)
     if hard != "auto":
         known = known._with_hard_must_links(hard)
-    return constrain(affinity, known, alpha, beta)
+    return ConstrainedProblem(affinity, known, alpha, beta)
 
 
 anything = given(
