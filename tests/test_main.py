@@ -22,7 +22,7 @@ def few_digits(monkeypatch):
     X, y = load_digits(return_X_y=True)
     monkeypatch.setitem(NMFConsensus.__init__.__kwdefaults__, "n_estimators", 5)
     monkeypatch.setattr(
-        "nmfcluster._cli.demo.load_digits", lambda return_X_y: (X[:99], y[:99])
+        "nmfcluster._cli.commands.load_digits", lambda return_X_y: (X[:99], y[:99])
     )
 
 

@@ -1,29 +1,30 @@
 """What the commands do: read files, find clusters, and write what was found."""
 
+import csv
+import os
 import sys
 import warnings
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 
-from nmfcluster._cli import demo
 from nmfcluster._cli.files import (
     FileTable,
     imported,
+    is_number,
     read_file,
     read_pairs,
     suggest_layers,
 )
-from nmfcluster._cli.output import (
-    Columns,
-    Output,
-    Result,
-    cluster_columns,
-    row_columns,
-    stem,
-)
-from nmfcluster._cli.parser import COMMANDS
+from nmfcluster._cli.main import COMMANDS
 from nmfcluster._utils.storage import is_sparse
 from nmfcluster._utils.validation import format_count, warn
 from nmfcluster.anndata import write_programs
@@ -36,19 +37,39 @@ from nmfcluster.display import (
 )
 from nmfcluster.fusion import SimilarityFusionNMF
 from nmfcluster.meta import NMFMetaCluster
+from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.model_selection import choose_n_clusters
 from nmfcluster.ssnmf import SSNMFClusterer
 from nmfcluster.stack import ViewStack
 
+Columns = Iterable[tuple[Any, Any]]  # titles, two of which may be the same, and values
+_PLOT = '"nmfcluster[plot]"'  # in quotes, for shells that read brackets
+_DPI = 150  # resolution of pictures, sharp on a page
 _N_TOP = 20  # number of features of a program that are listed and drawn
+
+
+class Result(NamedTuple):
+    """What a command found, and what is written of it."""
+
+    model: Any
+    chosen: Any  # the result of choose_n_clusters, or None
+    tables: dict[str, Columns]
+    comment: str = ""  # what else the line of output says
+    # draws the model
+    draw: Callable[[Any], Any] = ConsensusMatrixDisplay.from_estimator
+    annotate: Any = None  # writes an h5ad file with the result, if there can be one
 
 
 def run(options) -> None:
     """Run a command, and say in one line what it found."""
-    if options.command == "demo":
-        return demo.main(options.picture)
-    of_cells = options.command == "programs" and not options.transpose
-    reads_cells = of_cells and options.files[0].endswith(".h5ad")
+    command = options.command
+    if command == "demo":
+        return _demo(options.picture)
+    reads_cells = (
+        command == "programs"
+        and not options.transpose
+        and options.files[0].endswith(".h5ad")
+    )
     if options.output.endswith(".h5ad") and not reads_cells:
         raise ValueError(
             "--output can be an .h5ad file for the programs of another one, whose rows "
@@ -58,44 +79,147 @@ def run(options) -> None:
     warnings.filterwarnings("ignore", category=ConvergenceWarning, module="sklearn")
     # `_read` warns of these names itself.
     warnings.filterwarnings("ignore", "Variable names are not unique")
-    output = Output(options, COMMANDS[options.command][1])
-    result = _COMMANDS[options.command](options)
-    written = output.write(result)
-    if options.command == "how-many":
+    annotated, tables, picture = _output_paths(options)
+    result = _COMMANDS[command](options)
+
+    # write all that was found
+    mode = "w" if options.force else "x"
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    for name, path in tables.items():
+        columns = [
+            [title, *np.asarray(values).tolist()]
+            for title, values in result.tables[name]
+        ]
+        with path.open(mode, newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(
+                map(_as_text, row) for row in zip(*columns, strict=True)
+            )
+    for path in annotated:
+        result.annotate(path)
+    written = _join([*annotated, *tables.values()])
+    if find_spec("matplotlib") is None:
+        written += f"; no picture without matplotlib: pip install {_PLOT}"
+    else:
+        figure = result.draw(result.model).figure_
+        with picture.open(f"{mode}b") as file:
+            figure.savefig(file, format="png", dpi=_DPI, bbox_inches="tight")
+        written += f", {picture}"
+
+    # say what was found, and where it is
+    if command == "how-many":
         print(result.chosen.n_clusters_)
-    print(f"{', '.join(options.files)}: {result}; wrote {written}")
+    labels = result.model.labels_
+    sizes = np.bincount(labels[labels >= 0])
+    choice = ""
+    if result.chosen is not None:  # its text, without its name
+        choice = f" (choose_n_clusters: {str(result.chosen).partition('(')[2]}"
+    print(
+        f"{', '.join(options.files)}: {format_count(len(sizes), 'cluster')} of "
+        f"{', '.join(map(str, sizes))} rows{choice}{result.comment}; wrote {written}"
+    )
+
+
+# --- output --------------------------------------------------------------------------
+
+
+def _output_paths(options):
+    """Return the annotated file, if any, tables and picture that a command will write.
+
+    Raises, before any work, where it must not write.
+    """
+    base = Path(options.output)
+    if options.output.endswith(("/", os.sep)) or base.is_dir():
+        base /= f"{_stem(options.files[0])}-{options.command}"
+    annotated = []
+    if base.suffix == ".h5ad":
+        annotated.append(base)
+        base = base.with_suffix("")
+    tables = {
+        name: base.with_name(f"{base.name}-{name}.csv")
+        for name in COMMANDS[options.command][1]
+    }
+    picture = base.with_name(f"{base.name}.png")
+    folder = next(path for path in base.parents if os.path.lexists(path))
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise PermissionError(
+            f"--output must be where files can be written, not in {folder}."
+        )
+    files = [*annotated, *tables.values(), picture]
+    existing = [path for path in files if os.path.lexists(path)]
+    readonly = [
+        path for path in existing if not (path.is_file() and os.access(path, os.W_OK))
+    ]
+    if readonly:
+        raise FileExistsError(
+            f"{_join(readonly)} cannot be written to: name another --output."
+        )
+    if existing and not options.force:
+        raise FileExistsError(
+            f"{_join(existing)} would be overwritten; --force allows it."
+        )
+    return annotated, tables, picture
+
+
+def _stem(file: str) -> str:
+    """Return the name of a file without its folder and ending."""
+    return Path(file.removesuffix(".gz")).stem
+
+
+def _join(paths: Iterable[Path]) -> str:
+    return ", ".join(map(str, paths))
+
+
+def _as_text(entry):
+    """Return an entry that no spreadsheet takes for a formula; numbers stay as they are."""
+    if not isinstance(entry, str) or is_number(entry):
+        return entry
+    return f"'{entry}" if entry.lstrip().startswith(("=", "+", "-", "@")) else entry
+
+
+def _row_columns(table: FileTable, columns: Columns) -> Columns:
+    """Return columns with an entry for every row of a table, preceded by the names of the rows."""
+    names = table.rows or range(table.X.shape[0])
+    title = table.title
+    if title is None or title in dict(columns):
+        title = "row"
+    return [(title, names), *columns]
+
+
+def _cluster_columns(F) -> Columns:
+    """Return the columns of a matrix that has one for every cluster."""
+    return [(f"cluster{c}", column) for c, column in enumerate(F.T)]
+
+
+def _tables(model, table: FileTable, more: Columns = ()) -> dict[str, Columns]:
+    """Return the tables of labels, with more beside them, and of memberships."""
+    return {
+        "labels": _row_columns(table, [("label", model.labels_), *more]),
+        "memberships": _row_columns(table, _cluster_columns(model.membership_)),
+    }
+
+
+# --- commands ------------------------------------------------------------------------
 
 
 def _consensus(options) -> Result:
     table = _read(options, options.files[0])
-    model, chosen = _fit(_consensus_estimator(options), table.X, options)
+    model, chosen = _fit(options, table.X)
     tables = _tables(model, table, [("confidence", model.confidence_)])
-    return Result(model, chosen, tables, ConsensusMatrixDisplay.from_estimator)
-
-
-def _consensus_estimator(options):
-    return NMFConsensus(
-        2,
-        affinity="partitions" if options.partitions else "coassociation",
-        max_samples=options.max_samples,
-        predict_unseen=True,
-    )
+    return Result(model, chosen, tables)
 
 
 def _cluster(options) -> Result:
     table = _read(options, options.files[0])
-    estimator = SSNMFClusterer(2, contradictions=options.contradictions)
     fit_params = {}
     if options.constraints:
         fit_params["constraints"] = _read_pairs(options, table)
-    model, chosen = _fit(estimator, table.X, options, **fit_params)
+    model, chosen = _fit(options, table.X, **fit_params)
     comment = ""
     for pairs in fit_params.values():
         satisfied = np.concatenate(pairs.satisfied(model.labels_))
         n_pairs = format_count(len(satisfied), "pair")
         comment = f"; {int(satisfied.sum())} of {n_pairs} satisfied"
-    draw = ConsensusMatrixDisplay.from_estimator
-    return Result(model, chosen, _tables(model, table), draw, comment)
+    return Result(model, chosen, _tables(model, table), comment)
 
 
 def _read_pairs(options, table: FileTable) -> PairwiseConstraints:
@@ -109,7 +233,7 @@ def _read_pairs(options, table: FileTable) -> PairwiseConstraints:
 
 
 def _fuse(options) -> Result:
-    names = [stem(file) for file in options.files]
+    names = [_stem(file) for file in options.files]
     if len(set(names)) < len(names):
         names = options.files
     if len(set(names)) < len(names):
@@ -131,7 +255,7 @@ def _fuse(options) -> Result:
             for name, table in zip(names, read, strict=True)
         }
     )
-    model, chosen = _fit(SimilarityFusionNMF(2), views, options)
+    model, chosen = _fit(options, views)
     titles = {table.title for table in read}
     table = FileTable(
         views,
@@ -144,12 +268,12 @@ def _fuse(options) -> Result:
         ("weight", model.weights_),
         ("loss", model.source_losses_),
     ]
-    return Result(model, chosen, tables, SourceWeightsDisplay.from_estimator)
+    return Result(model, chosen, tables, draw=SourceWeightsDisplay.from_estimator)
 
 
 def _programs(options) -> Result:
     table = _read(options, options.files[0])
-    model, chosen = _fit(_programs_estimator(), table.X, options)
+    model, chosen = _fit(options, table.X)
     genes = np.array(table.columns or range(table.X.shape[1]))
     # The genes that rise most with each program.
     scores = _feature_scores(model, table.X)
@@ -160,9 +284,9 @@ def _programs(options) -> Result:
     numbers = ("cluster", range(model.n_clusters))
     tables = {
         **_tables(model, table, [("confidence", model.confidence_)]),
-        "usages": row_columns(table, cluster_columns(model.factor_)),
+        "usages": _row_columns(table, _cluster_columns(model.factor_)),
         "components": [numbers, *zip(genes, model.components_.T, strict=True)],
-        "top": [ranks, *cluster_columns(top_genes.T)],
+        "top": [ranks, *_cluster_columns(top_genes.T)],
         "recurrence": [numbers, ("recurrence", model.recurrence_)],
     }
 
@@ -180,7 +304,7 @@ def _programs(options) -> Result:
         write_programs(adata, model, slice(None), "nmf", model.get_params())
         adata.write_h5ad(path)
 
-    return Result(model, chosen, tables, draw, annotate=annotate)
+    return Result(model, chosen, tables, draw=draw, annotate=annotate)
 
 
 def _feature_scores(model, X):
@@ -194,34 +318,25 @@ def _feature_scores(model, X):
     return model.feature_scores(X)
 
 
-def _programs_estimator():
-    return NMFMetaCluster(2, loss="kullback-leibler")
-
-
 def _how_many(options) -> Result:
     if isinstance(options.clusters, int):
         raise ValueError(
             f"--clusters must be a range such as 1-15, got {options.clusters}."
         )
     table = _read(options, options.files[0])
-    estimator = (
-        _programs_estimator() if options.counts else _consensus_estimator(options)
-    )
-    model, chosen = _fit(estimator, table.X, options)
+    model, chosen = _fit(options, table.X)
     tables = {"candidates": chosen.table.items()}
-    return Result(model, chosen, tables, lambda _: chosen.plot())
+    return Result(model, chosen, tables, draw=lambda _: chosen.plot())
 
 
-def _tables(model, table: FileTable, more: Columns = ()) -> dict[str, Columns]:
-    """Return the tables of labels, with more beside them, and of memberships."""
-    return {
-        "labels": row_columns(table, [("label", model.labels_), *more]),
-        "memberships": row_columns(table, cluster_columns(model.membership_)),
-    }
+# --- reading and fitting -------------------------------------------------------------
 
 
 def _read(options, file: str) -> FileTable:
-    """Return the table of a file, checked for what the command needs; say how it was read."""
+    """Return the table of a file, checked for what the command needs; say how it was read.
+
+    It raises if counts are negative, and warns if most of those above 0 are not whole numbers.
+    """
     table = read_file(
         Path(file),
         max_bytes=options.max_gib * 2**30,
@@ -231,7 +346,22 @@ def _read(options, file: str) -> FileTable:
         has_titles=not options.no_titles,
     )
     if options.counts:
-        _check_counts(table, file)
+        X = table.X.data if is_sparse(table.X) else np.asarray(table.X)
+        cure = suggest_layers(table.layers) or "give the counts that it was made of"
+        n_negative = np.count_nonzero(X < 0)
+        if n_negative:
+            raise ValueError(
+                f"{file} must hold counts, but {n_negative:,} of {X.size:,} entries are "
+                f"negative, down to {np.nanmin(X):.3g}; {cure}."
+            )
+        positive = X[X > 0]
+        n_fractions = np.count_nonzero(positive % 1)
+        if 2 * n_fractions > len(positive):
+            warn(
+                f"{file} should hold counts, but {n_fractions:,} of {len(positive):,} "
+                f"entries above 0 are no whole numbers, the largest is "
+                f"{positive.max():.3g}: it looks normalised; {cure}."
+            )
     elif options.command != "fuse" and not options.partitions:
         table.require_complete(file)
     if options.transpose:
@@ -241,28 +371,21 @@ def _read(options, file: str) -> FileTable:
     return table
 
 
-def _check_counts(table: FileTable, file: str):
-    """Raise if entries are negative; warn if most of those above 0 are no whole numbers."""
-    X = table.X.data if is_sparse(table.X) else np.asarray(table.X)
-    cure = suggest_layers(table.layers) or "give the counts that it was made of"
-    n_negative = np.count_nonzero(X < 0)
-    if n_negative:
-        raise ValueError(
-            f"{file} must hold counts, but {n_negative:,} of {X.size:,} entries are "
-            f"negative, down to {np.nanmin(X):.3g}; {cure}."
+def _fit(options, X, **fit_params):
+    """Return the estimator of a command, fitted, and how its number of clusters was chosen."""
+    if options.counts:
+        estimator = NMFMetaCluster(2, loss="kullback-leibler")
+    elif options.command == "cluster":
+        estimator = SSNMFClusterer(2, contradictions=options.contradictions)
+    elif options.command == "fuse":
+        estimator = SimilarityFusionNMF(2)
+    else:
+        estimator = NMFConsensus(
+            2,
+            affinity="partitions" if options.partitions else "coassociation",
+            max_samples=options.max_samples,
+            predict_unseen=True,
         )
-    positive = X[X > 0]
-    n_fractions = np.count_nonzero(positive % 1)
-    if 2 * n_fractions > len(positive):
-        warn(
-            f"{file} should hold counts, but {n_fractions:,} of {len(positive):,} entries "
-            f"above 0 are no whole numbers, the largest is {positive.max():.3g}: it looks "
-            f"normalised; {cure}."
-        )
-
-
-def _fit(estimator, X, options, **fit_params):
-    """Return the estimator, fitted with the wanted number of clusters, and how it was chosen."""
     shared = {"n_jobs": options.jobs, "random_state": options.random_state}
     estimator.set_params(**shared)
     if isinstance(options.clusters, int):
@@ -281,3 +404,47 @@ _COMMANDS = {
     "programs": _programs,
     "how-many": _how_many,
 }
+
+
+# --- demo ----------------------------------------------------------------------------
+
+
+def _demo(picture: str):
+    """Cluster handwritten digits, compare with plain k-means, and save a picture if it is new."""
+    X, y = load_digits(return_X_y=True)
+    print(f"{len(X)} handwritten digits, {X.shape[1]} pixels, 10 classes")
+    began = perf_counter()
+    model = NMFConsensus(10, random_state=0).fit(X)
+    seconds = perf_counter() - began
+    single_runs = [
+        KMeans(10, n_init=1, random_state=seed).fit_predict(X) for seed in range(20)
+    ]
+    best_run = KMeans(10, n_init=10, random_state=0).fit_predict(X)
+    rows = {
+        "k-means, mean of 20 single runs": single_runs,
+        "k-means, best of 10 starts": [best_run],
+        "NMFConsensus of 50 runs": [model.labels_],
+    }
+    print(f"\n{'':38}{'accuracy':>10}{'adjusted Rand':>15}")
+    for name, runs in rows.items():
+        accuracy = np.mean([clustering_accuracy(y, run) for run in runs])
+        rand = np.mean([adjusted_rand_score(y, run) for run in runs])
+        print(f"{name:38}{accuracy:10.3f}{rand:15.3f}")
+    # A digit is misplaced if its class is not the commonest one of its cluster.
+    clusters = range(model.labels_.max() + 1)
+    commonest = [np.bincount(y[model.labels_ == c]).argmax() for c in clusters]
+    is_wrong = np.take(commonest, model.labels_) != y
+    is_unsure = model.confidence_ < np.quantile(model.confidence_, 0.1)
+    print(
+        f"\nclustered in {seconds:.1f} s; of the tenth of the digits with the least confidence "
+        f"{is_wrong[is_unsure].mean():.0%} are misplaced, of the others "
+        f"{is_wrong[~is_unsure].mean():.0%}"
+    )
+    try:
+        display = ConsensusMatrixDisplay.from_estimator(model)
+        display.ax_.set_title("Consensus of 50 runs on the digits")
+        with Path(picture).open("xb") as file:
+            display.figure_.savefig(file, format="png", dpi=150, bbox_inches="tight")
+        print(f"saved {Path(picture).resolve()}")
+    except (ImportError, OSError) as error:
+        print(f"no picture: {error}")

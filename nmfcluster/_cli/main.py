@@ -1,16 +1,29 @@
 """The command line: `nmfcluster consensus table.csv`, and so on for all that takes files.
 
-The estimators are imported where a command runs, so that help comes at once.
+Nothing here imports the estimators before a command runs, so that help comes at once.
 """
 
+import argparse
 import logging
 import re
 import sys
 import warnings
 from functools import partial
 from importlib import import_module
+from typing import NoReturn
 
-from nmfcluster._cli.parser import make_parser
+_LABELS = ("labels", "memberships")
+# What each command finds, and the tables that it writes.
+COMMANDS = {
+    "consensus": ("one partition out of many, of runs or given", _LABELS),
+    "cluster": ("clusters that respect pairs of rows, together or apart", _LABELS),
+    "fuse": ("clusters by several tables, and their weights", (*_LABELS, "weights")),
+    "programs": (
+        "programs that counts add up, also called signatures or topics",
+        (*_LABELS, "usages", "components", "top", "recurrence"),
+    ),
+    "how-many": ("how many clusters there are", ("candidates",)),
+}
 
 # Errors that are the user's to mend.
 _ERRORS = (
@@ -59,7 +72,7 @@ class _Progress(logging.Handler):
 
 def main(arguments=None) -> None:
     """Run a command; an error of the user is one line, with the exit status 2."""
-    parser = make_parser()
+    parser = _make_parser()
     options = parser.parse_args(arguments)
     if options.command is None:
         return parser.print_help()
@@ -95,3 +108,120 @@ def _of_options(message: str) -> str:
     for pattern, replacement in _REPLACEMENTS:
         message = re.sub(pattern, replacement, message)
     return re.sub(_PARAMETER, _option, message)
+
+
+# --- what the command line accepts ---------------------------------------------------
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say in one line what is wrong, and leave."""
+        self.exit(2, f"nmfcluster: error: {message.splitlines()[0]}\n")
+
+
+def _make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = _Parser(
+        prog="nmfcluster", description="Cluster tables by matrix factorization."
+    )
+    version = f"nmfcluster {import_module('nmfcluster').__version__}"
+    parser.add_argument("--version", action="version", version=version)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, (purpose, _) in COMMANDS.items():
+        command = commands.add_parser(
+            name, help=purpose, description=f"Find {purpose}."
+        )
+        command.set_defaults(partitions=False, counts=name == "programs")
+        add = command.add_argument
+        add("files", metavar="FILE", nargs="+" if name == "fuse" else 1)
+        add(
+            "--clusters",
+            metavar="K",
+            type=_number_or_range,
+            default=range(1, 16),  # that of choose_n_clusters
+            help="number of clusters, or a range to choose from; by default 1-15",
+        )
+        add(
+            "--output",
+            metavar="PLACE",
+            default=".",
+            help="a folder, or how names of files begin",
+        )
+        add("--force", action="store_true", help="overwrite files that are there")
+        add(
+            "--names",
+            metavar="TITLE",
+            help="of the column that names the rows (csv, tsv, txt)",
+        )
+        add(
+            "--transpose",
+            action="store_true",
+            help="columns of the file are what is clustered",
+        )
+        add(
+            "--layer",
+            metavar="NAME",
+            help="of the table that is read, instead of X (h5ad)",
+        )
+        add(
+            "--random-state",
+            metavar="N",
+            type=int,
+            default=0,
+            help="seed; 0 by default",
+        )
+        add("--jobs", metavar="N", type=int, help="how much is done at a time")
+        add(
+            "--no-titles",
+            action="store_true",
+            help="the first line is a row (csv, tsv, txt)",
+        )
+        add(
+            "--max-gib",
+            metavar="N",
+            type=float,
+            default=8,
+            help="most of a file, unpacked; 8",
+        )
+        if name in ("consensus", "how-many"):
+            either = command.add_mutually_exclusive_group().add_argument
+            either("--partitions", action="store_true", help="columns are labellings")
+            either(
+                "--max-samples",
+                metavar="N",
+                type=number_or_share,
+                default=1.0,
+                help="rows that a run sees, or the share of them; 1.0",
+            )
+            if name == "how-many":
+                either(
+                    "--counts", action="store_true", help="of programs, out of counts"
+                )
+        if name == "cluster":
+            add("--constraints", metavar="PAIRS", help="csv, tsv or txt of a, b, kind")
+            add(
+                "--contradictions",
+                default="raise",
+                help="of pairs: raise, warn or ignore",
+            )
+    demo = commands.add_parser(
+        "demo", help="a consensus of scikit-learn's digits, with a picture"
+    )
+    demo.add_argument("picture", nargs="?", default="consensus-digits.png")
+    return parser
+
+
+def _number_or_range(text: str) -> int | range:
+    """Return the number, or the range of numbers, that an argument stands for."""
+    found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"must be such as 5, or 2-20 to choose from, got {text!r}"
+        )
+    first, last = found.groups()
+    return range(int(first), int(last) + 1) if last else int(first)
+
+
+def number_or_share(text: str) -> float:
+    """Return a number of rows, or a share of them, which has a point."""
+    return int(text) if text.isdecimal() else float(text)

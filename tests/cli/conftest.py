@@ -14,7 +14,7 @@ def quick(monkeypatch, request):
         for model in (NMFConsensus, NMFMetaCluster):
             monkeypatch.setitem(model.__init__.__kwdefaults__, "n_estimators", 12)
     monkeypatch.setattr("nmfcluster._cli.main._PAUSE", np.inf)
-    monkeypatch.setattr("nmfcluster._cli.output._DPI", 30)
+    monkeypatch.setattr("nmfcluster._cli.commands._DPI", 30)
 
 
 @pytest.fixture

@@ -21,8 +21,7 @@ from nmfcluster import (
 )
 from nmfcluster._cli.commands import _read_pairs
 from nmfcluster._cli.files import FileTable
-from nmfcluster._cli.main import main
-from nmfcluster._cli.parser import COMMANDS
+from nmfcluster._cli.main import COMMANDS, main
 from nmfcluster.model_selection import choose_n_clusters
 
 pd = pytest.importorskip("pandas")

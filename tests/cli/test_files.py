@@ -173,7 +173,7 @@ def test_what_is_refused_leaves_no_folder(here, capsys):
 
 
 def test_without_matplotlib_the_tables_are_written(here, monkeypatch, capsys):
-    monkeypatch.setattr("nmfcluster._cli.output.find_spec", lambda name: None)
+    monkeypatch.setattr("nmfcluster._cli.commands.find_spec", lambda name: None)
     main(["consensus", "points.csv", "--clusters", "2"])
     line = says(capsys)
     assert line.endswith(
