@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import compress
+from dataclasses import replace
+from importlib import import_module
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BiclusterMixin, clone
+from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster import _compat
 from nmfcluster._base import (
@@ -20,60 +21,62 @@ from nmfcluster._base import (
     require_nonnegative,
 )
 from nmfcluster._optim.initialization import draw_seeds
-from nmfcluster._optim.run import Solution, SolverConfig, memory_of, run_starts
-from nmfcluster._optim.symmetric import Factorization
+from nmfcluster._optim.run import memory_of
+from nmfcluster._utils.linalg import nnls_rows
 from nmfcluster._utils.progress import stage
+from nmfcluster._utils.storage import as_float64, row_inner_products
 from nmfcluster._utils.validation import (
+    axis_positions,
+    check_count,
+    check_shape,
     column_names,
+    format_value,
+    read_matrix,
     read_weights,
     reorder_samples,
     row_names,
 )
-from nmfcluster.meta.device import current_device, on_devices
+from nmfcluster.meta.device import on_devices
 from nmfcluster.meta.groups import GroupFits, fit_groups, is_shared
 from nmfcluster.meta.objective import (
     LOSSES,
-    Objective,
     drop_unexplained,
     fit_rows,
     make_objective,
     order_of_samples,
     read_fixed_components,
 )
-from nmfcluster.meta.programs import Programs
 from nmfcluster.meta.runs import (
-    Runs,
+    WAYS,
+    count_distinct,
     draw_sizes,
+    metacluster_runs,
+    order_by_size,
+    refine,
     run_many,
     warn_of_unconverged_runs,
 )
-from nmfcluster.meta.solvers import (
-    PENALTIES,
-    RunsObjective,
-    fit_fixed,
-    hals,
-    tensor_hals,
-)
-from nmfcluster.meta.squares import (
-    MatrixObjective,
-    from_standardised,
-    least_squares_rows,
-    unit_rows,
-)
-from nmfcluster.metrics.co_occurrence import confidence
+from nmfcluster.meta.squares import PENALTIES, fit_fixed, from_standardised
+from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
 from nmfcluster.metrics.matching import find_members
 
-# Share of the loss of zero factors: optima that differ by less count as one.
-_SAME_OPTIMUM = 1e-4
-# Share of a factor's mean that is added to a start, as entries of 0 could stay there.
-_LIFT = 0.05
-
-
-WAYS = ("ptf", "nmf")
+# Attributes of a fit that are also true of other clusters of the same samples.
+_OF_RUNS = (
+    "base_runs_",
+    "run_losses_",
+    "partitions_",
+    "groups_",
+    "n_features_in_",
+    "feature_names_in_",
+    "_row_names_",
+    "_column_names_",
+)
+# Attributes with a value for every cluster.
+_OF_CLUSTERS = ("recurrence_", "presence_", "shared_")
 
 
 @on_devices
-class NMFMetaCluster(Programs):
+class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     r"""Soft, overlapping clusters and biclusters that recur in many runs of NMF.
 
     Nonnegative matrix factorization writes a table as a sum of k biclusters, :math:`X \approx WH`
@@ -340,19 +343,19 @@ class NMFMetaCluster(Programs):
         with fitting(self) as rng:
             self._row_names_ = row_names(X)
             self._column_names_ = column_names(X)
-            whole, objective, weights, samples, n_known, group_fits = self._prepare(
+            whole, weights, samples, n_known, group_fits = self._prepare(
                 X, sample_weight, groups, rng
             )
             ranks = samples.ranks
             # Run NMF many times, cluster the clusters of all runs, and run NMF from there.
             base_n_clusters = None if group_fits else self.base_n_clusters
             runs, metaclusters, end = self._factorize(
-                whole, objective, weights, base_n_clusters, rng
+                whole, weights, base_n_clusters, rng
             )
             with stage(f"strengths of the clusters in {len(ranks)} samples"):
                 W, H, order = order_by_size(whole, end.best, n_known, weights)
             # Set the attributes, samples in the order of the user.
-            weighted = objective.weighted_rows(W)
+            weighted = whole.weighted_rows(W, weights)
             labels = hard_labels(W)
             self.components_ = H
             self.factor_ = W[ranks]
@@ -378,12 +381,12 @@ class NMFMetaCluster(Programs):
             self.run_losses_ = found.losses
             self.partitions_ = partitions[ranks]
             self.confidence_ = confidence(partitions, labels)[ranks]
-            self.reconstruction_err_ = objective.error(weighted, H)
+            self.reconstruction_err_ = whole.weighted(weights).error(weighted, H)
             self.loss_ = end.loss
             self.loss_curves_ = end.loss_curves
             self.loss_curve_ = self.loss_curves_[0]
             self.n_iter_ = end.best.n_iter
-            n_found = count_distinct(W, unit_rows(H)[0], n_known)
+            n_found = count_distinct(W, H, n_known)
             self._warn_unless_converged(end, n_found)
             warn_of_unconverged_runs(runs, self.max_iter)
         return self
@@ -400,8 +403,8 @@ class NMFMetaCluster(Programs):
     def _prepare(self, X, sample_weight, groups, rng):
         """Read the input, and return the objective of samples in an order of their own.
 
-        Also that with weights, the weights, the order, the number of components that users
-        fixed, and the fits to groups if there are any.
+        Also the weights, the order, the number of components that users fixed, and the fits to
+        groups if there are any.
         """
         rows = self._row_names_
         columns = self._column_names_
@@ -411,7 +414,9 @@ class NMFMetaCluster(Programs):
         fixed = read_fixed_components(
             self.fixed_components, columns, X.dtype, k, n_features
         )
-        n_known = 0 if fixed is None else len(fixed)
+        if fixed is None:
+            fixed = np.zeros((0, n_features), X.dtype)
+        n_known = len(fixed)
         if n_known < k:
             self._check_not_alone(n_samples)
         self._check_n_clusters(n_samples, n_known)
@@ -423,7 +428,7 @@ class NMFMetaCluster(Programs):
             [seed] = draw_seeds(rng, 1)
             group_fits = fit_groups(self, X, groups, weights, fixed, seed)
             fixed = group_fits.components
-        all_fixed = fixed is not None and len(fixed) == k
+        all_fixed = len(fixed) == k
         whole = make_objective(
             X, self.loss, self.sparsity, self.penalty, fixed, all_fixed
         )
@@ -437,22 +442,12 @@ class NMFMetaCluster(Programs):
         whole = whole.take_rows(order.samples)
         if weights is not None:
             weights = weights[order.samples]
+        return whole, weights, order, n_known, group_fits
+
+    def _factorize(self, whole, weights, base_n_clusters, rng):
+        """Return runs, the metaclusters that were kept, and the last factorization."""
         objective = whole.weighted(weights)
         objective.check_range()
-        return whole, objective, weights, order, n_known, group_fits
-
-    def _factorize(
-        self,
-        whole: Objective,
-        objective: Objective,
-        weights,
-        base_n_clusters,
-        rng,
-    ):
-        """Return runs, the metaclusters that were kept, and the last factorization.
-
-        `objective` is that of the whole with weights.
-        """
         k = self.n_clusters
         sizes = draw_sizes(self.n_estimators, k, base_n_clusters, rng, whole.n_fixed)
         config = self._solver_config(from_standardised, relative_to_loss=True)
@@ -495,6 +490,344 @@ class NMFMetaCluster(Programs):
         """
         return self._extend_alone(X)
 
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Return the data matrix of given cluster strengths, ``W @ components_``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_new, n_clusters)
+            W, as `transform` returns it.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_features)
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If `X` has not one column a cluster.
+        """
+        check_is_fitted(self)
+        W = read_matrix(X)
+        check_shape(W, "X, with one for each cluster,", len(self.components_))
+        return W @ self.components_
+
+    def top_features(
+        self, n_features: int = 10, values: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the strongest columns of every cluster, the strongest first.
+
+        Parameters
+        ----------
+        n_features : int, default=10
+            How many of each; all if there are fewer.
+        values : array-like of shape (n_clusters, n_features_in_), default=None
+            What they are strong in, such as `feature_scores`; `components_` by default.
+
+        Returns
+        -------
+        names : ndarray of shape (n_clusters, n_features)
+            Their names where X had names, else their numbers.
+        weights : ndarray of shape (n_clusters, n_features)
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If `values` are not of the shape of `components_`.
+        TypeError
+            If `n_features` is not an integer.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import NMFMetaCluster
+        >>> X = np.kron(np.eye(2), [[3.0, 1.0, 2.0]]).repeat([6, 4], axis=0)
+        >>> names, weights = NMFMetaCluster(2, random_state=0).fit(X).top_features(2)
+        >>> names.tolist()
+        [[0, 2], [3, 5]]
+        """
+        check_is_fitted(self)
+        check_count(n_features, "n_features", 1)
+        shape = self.components_.shape
+        values = self.components_ if values is None else np.asarray(values)
+        if values.shape != shape:
+            raise ValueError(f"values must be of shape {shape}, got {values.shape}.")
+        order = np.argsort(-values, axis=1, kind="stable")[:, : int(n_features)]
+        names = self._column_names_
+        names = np.arange(shape[1]) if names is None else np.asarray(names)
+        return names[order], np.take_along_axis(values, order, axis=1)
+
+    def without(self, clusters: Any, X: Any) -> Self:
+        """Return the model without some clusters, with the strengths of the others refitted.
+
+        Parameters
+        ----------
+        clusters : array-like of int
+            Those to leave out, by number.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples of `fit`.
+
+        Returns
+        -------
+        NMFMetaCluster
+            Another one, with those that are left as `fixed_components`, in their order. What
+            `fit` says of runs and groups is said of them, too.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If a cluster does not exist, none is left, or `X` has not the shape of `fit`.
+        TypeError
+            If clusters are not given by number.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import NMFMetaCluster
+        >>> X = np.kron(np.eye(3), [[3.0, 1.0]]).repeat([6, 4, 2], axis=0)
+        >>> model = NMFMetaCluster(3, random_state=0).fit(X)
+        >>> model.without([1], X).factor_.shape, model.merged([(1, 2)], X).factor_.shape
+        ((12, 2), (12, 2))
+        """
+        check_is_fitted(self)
+        k = len(self.components_)
+        out = axis_positions(clusters, k, "cluster", "the model")
+        rest = np.delete(np.eye(k), out, axis=0)
+        if not len(rest):
+            raise ValueError(
+                f"clusters must leave one at least of {k}, got all of them."
+            )
+        return self._refit_sums(rest, X)
+
+    def merged(self, groups: Any, X: Any) -> Self:
+        """Return the model with some clusters merged, and all strengths refitted.
+
+        What is put together has the place of the first of them, and is the sum of what they are in
+        the table.
+
+        Parameters
+        ----------
+        groups : sequence of sequences of int
+            Those to put together, by number, as in ``[(1, 4), (2, 3)]``; each in one group.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The samples of `fit`.
+
+        Returns
+        -------
+        NMFMetaCluster
+            As `without` returns it; what is put together recurs as the surest of them.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If a cluster does not exist or is in two groups, or `X` has not the shape of `fit`.
+        TypeError
+            If groups are not sequences of numbers.
+        """
+        check_is_fitted(self)
+        if np.ndim(groups) == 0 or any(np.ndim(group) != 1 for group in groups):
+            raise TypeError(
+                f"groups must be a list of groups, as [(1, 4)], got {format_value(groups)}."
+            )
+        k = len(self.components_)
+        A = np.eye(k)
+        absorbed: list[int] = []
+        named: list[int] = []
+        for group in groups:
+            own = np.sort(axis_positions(group, k, "cluster", "the model")).tolist()
+            A[own[:1], own] = 1
+            absorbed += own[1:]
+            named += own
+        if len(set(named)) < len(named):
+            raise ValueError(
+                f"groups must name a cluster once, got {format_value(groups)}."
+            )
+        return self._refit_sums(np.delete(A, absorbed, axis=0), X)
+
+    def _refit_sums(self, A, X) -> Self:
+        """Return the model whose clusters are sums of those of this one, (n_new, k) of 0 and 1."""
+        X = self._read(X, reset=False)
+        check_shape(X, "X", None, len(self.factor_))
+        H = (A * self.factor_.sum(axis=0)) @ self.components_
+        other = clone(self).set_params(
+            fixed_components=H, n_clusters=len(A), base_n_clusters=None, sparsity=0.0
+        )
+        other.fit(X)
+        for name, value in vars(self).items():
+            if name in _OF_RUNS:
+                setattr(other, name, value)
+            elif name in _OF_CLUSTERS:  # a sum recurs as the surest of its parts
+                surest = (value[..., None, :] * A).max(axis=-1)
+                setattr(other, name, surest.astype(value.dtype))
+        other.correspondence_ = self.correspondence_ @ A.T
+        other.confidence_ = confidence(self.partitions_, other.labels_)
+        return other
+
+    def to_frames(self) -> tuple[Any, Any]:
+        """Return the factors of the table as pandas data frames, with the names that it had.
+
+        Returns
+        -------
+        usages : DataFrame of shape (n_samples, n_clusters)
+            `factor_`, with the names of the rows of X.
+        programs : DataFrame of shape (n_clusters, n_features)
+            `components_`, with the names of its columns. Clusters are called as
+            `get_feature_names_out` calls them; where X had no names, rows and columns have numbers.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ImportError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from nmfcluster import NMFMetaCluster
+        >>> X = pd.DataFrame([[3.0, 0], [1, 0], [0, 2]], index=["a", "b", "c"], columns=["p", "q"])
+        >>> usages, programs = NMFMetaCluster(2, random_state=0).fit(X).to_frames()
+        >>> usages.round(1)
+           nmfmetacluster0  nmfmetacluster1
+        a              3.0              0.0
+        b              1.0              0.0
+        c              0.0              2.0
+        """
+        check_is_fitted(self)
+        pd = import_module("pandas")  # here, as it is needed for nothing else
+        clusters = self.get_feature_names_out()
+        usages = pd.DataFrame(self.factor_, self._row_names_, clusters)
+        programs = pd.DataFrame(self.components_, clusters, self._column_names_)
+        return usages, programs
+
+    def feature_profiles(self, X: Any) -> np.ndarray:
+        r"""Return what a sample would look like that is in one cluster alone.
+
+        These are the rows of H in the unit of X: the :math:`H \ge 0` with the smallest :math:`\|X -
+        MH\|`, M being the memberships of the samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Nonnegative, without NaN: the samples of `fit` or others, or their counts by depth.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters, n_features)
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If `X` is not of the kind or width that `fit` was given, or holds NaN.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import NMFMetaCluster
+        >>> X = np.kron(np.eye(2), [[3.0, 1.0, 2.0]]).repeat([6, 4], axis=0)
+        >>> model = NMFMetaCluster(2, random_state=0).fit(X)
+        >>> model.feature_profiles(X).round(2)[0]
+        array([3., 1., 2., 0., 0., 0.])
+        """
+        X, M = self._with_memberships(X)
+        return nnls_rows(X.T @ M, M.T @ M).T
+
+    def feature_scores(self, X: Any) -> np.ndarray:
+        """Return how much every column rises with the membership in a cluster, in deviations.
+
+        Coefficients of the linear regression of all columns on all memberships, both with mean 0
+        and variance 1: columns that are high everywhere have low scores, as markers should not.
+        Memberships sum to 1, so that of all coefficients the smallest are taken.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Nonnegative, without NaN: the samples of `fit` or others, or their counts by depth.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters, n_features)
+            0 for a column that does not vary.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If `X` is not of the kind or width that `fit` was given.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import NMFMetaCluster
+        >>> X = np.kron(np.eye(2), [[3.0, 1.0, 2.0]]).repeat([6, 4], axis=0) + 1
+        >>> model = NMFMetaCluster(2, random_state=0).fit(X)
+        >>> np.sign(model.feature_scores(X))[0]
+        array([ 1.,  1.,  1., -1., -1., -1.])
+        """
+        X, M = self._with_memberships(X)
+        n = len(M)
+        Z = M - M.mean(axis=0)
+        spread = Z.std(axis=0)
+        Z /= np.where(spread > 0, spread, 1)
+        means = np.asarray(X.mean(axis=0)).ravel()
+        deviations = np.sqrt(np.maximum(row_inner_products(X.T, X.T) / n - means**2, 0))
+        # deviations below 1e-9 of the mean are rounding
+        usable = deviations > 1e-9 * np.maximum(means, np.finfo(float).tiny)
+        # as memberships sum to 1 an eigenvalue is 0, but for rounding: 1e-9 of the largest is none
+        inverse = np.linalg.pinv(Z.T @ Z / n, rcond=1e-9, hermitian=True)
+        slopes = inverse @ (X.T @ Z).T / n
+        return np.divide(slopes, deviations, out=np.zeros_like(slopes), where=usable)
+
+    def _with_memberships(self, X):
+        """Return X as floats of 64 bits, and the memberships of its rows."""
+        M = membership(as_float64(self._extend_alone(X)))
+        X = as_float64(self._read(X, reset=False))
+        if np.isnan(X.sum()):
+            raise ValueError(
+                "X must not hold NaN here: fill it, as by `inverse_transform`."
+            )
+        return X, M
+
+    def consensus_matrix(self, indices: Any = None) -> np.ndarray:
+        """Return how often the runs put two samples together, as a dense array.
+
+        Of every run the strongest cluster of a sample counts, as in Brunet et al. (2004). Give
+        it to `nmfcluster.metrics.cophenetic_correlation` to choose the number of clusters; where
+        a sample is in no cluster, that of ``np.flatnonzero(model.labels_ >= 0)``.
+
+        Parameters
+        ----------
+        indices : array-like of int, default=None
+            Samples to return it for; all by default, which takes n_samples^2 numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_indices, n_indices)
+            Shares of the runs; NaN if one of the two is in no cluster of any run.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If `indices` are not integers in the range of the samples.
+        """
+        check_is_fitted(self)
+        chosen = axis_positions(indices, len(self.labels_), "sample", "the model")
+        n_runs = self.partitions_.shape[1]
+        return consensus_matrix(self.partitions_[chosen], np.full(n_runs, 1 / n_runs))
+
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""
         tags = super().__sklearn_tags__()
@@ -504,195 +837,3 @@ class NMFMetaCluster(Programs):
         tags.input_tags.allow_nan = not self.sparsity
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-@dataclass(frozen=True)
-class Metaclusters:
-    r"""What recurs in the runs.
-
-    Attributes
-    ----------
-    correspondence : ndarray of shape (J, k)
-        How much of every metacluster is in every cluster of the runs: :math:`\alpha`, whose
-        columns sum to the number of runs.
-    columns : ndarray of shape (k, p)
-        The prototypes :math:`\gamma`.
-    """
-
-    correspondence: np.ndarray
-    columns: np.ndarray
-
-
-def lifted_start(W, H):
-    """Return a start (k, n + p) from W (k, n) and H, without zeros."""
-    lifted = [F + _LIFT * F.mean(dtype=np.float64) for F in (W, H)]
-    return np.concatenate(lifted, axis=1).astype(H.dtype)
-
-
-def find_optima(objective, solver, config: SolverConfig, starts) -> list[Solution]:
-    """Run a solver on the runs' clusters and return the optima, each of them once."""
-    # starts are close to where they end: ten updates can be enough
-    config = replace(config, solver=solver).with_stop(min_iter=10, prune_from=None)
-    makers = [partial(np.asarray, start) for start in starts]
-    task = f"{solver.__name__} of the runs' clusters"
-    solutions = run_starts(objective, makers, config, task)
-    losses = [solution.loss for solution in solutions]
-    rises = np.diff(losses, prepend=-np.inf)
-    is_new = rises > _SAME_OPTIMUM * objective.constant
-    return list(compress(solutions, is_new))
-
-
-def cluster_runs(way: str, runs: Runs, config: SolverConfig) -> list[Metaclusters]:
-    r"""Metacluster the clusters of the runs, and return the optima that were found.
-
-    ``"ptf"`` factorizes the biclusters of the runs as a positive tensor (eq. 14), ``"nmf"`` their
-    columns as a matrix, ``H ~ alpha gamma`` (eq. 8). The starts are the clusters of single runs,
-    from which the best optimum is found more often than from random ones.
-    """
-    device = current_device.get()
-    objective: Any
-    solver: Any
-    if way == "ptf":
-        objective = RunsObjective(runs.W, runs.H, device)
-        solver = tensor_hals
-    else:
-        objective = MatrixObjective(runs.H, device=device)
-        solver = hals
-    starts = []
-    for clusters in runs.starts(config.n_init, config.n_clusters):
-        H = runs.H[clusters]
-        W = runs.W[clusters] if way == "ptf" else least_squares_rows(runs.H, H).T
-        starts.append(lifted_start(W, H))
-    optima = find_optima(objective, solver, config, starts)
-    # scale columns of alpha to sum to the number of runs, and rows of gamma to length 1
-    metaclusters = []
-    for optimum in optima:
-        alpha = optimum.factors[0]
-        total = alpha.sum(axis=0)
-        alpha = alpha * (len(runs) / np.where(total > 0, total, 1))
-        columns = unit_rows(optimum.factors[-1])[0]
-        metaclusters.append(Metaclusters(alpha, columns))
-    return metaclusters
-
-
-def metacluster_runs(
-    way: str, runs: Runs, config: SolverConfig, fixed=None
-) -> list[Metaclusters]:
-    """Metacluster runs that may have components in common, and return the optima.
-
-    Parameters
-    ----------
-    way : str
-        One of `WAYS`.
-    runs : Runs
-    config : SolverConfig
-    fixed : ndarray of shape (n_fixed, p), default=None
-        Components that the runs have in common, their first ones: the first metaclusters.
-    """
-    if fixed is None:
-        return cluster_runs(way, runs, config)
-    k = config.n_clusters
-    n_fixed = len(fixed)
-    dtype = runs.H.dtype
-    # metacluster the clusters that are not fixed, if there are any
-    position_in_run = np.concatenate([np.arange(size) for size in runs.sizes])
-    free = np.flatnonzero(position_in_run >= n_fixed)
-    if n_fixed < k:
-        rest = replace(runs, W=runs.W[free], H=runs.H[free], sizes=runs.sizes - n_fixed)
-        optima = cluster_runs(way, rest, replace(config, n_clusters=k - n_fixed))
-    else:
-        optima = [Metaclusters(np.zeros((0, 0)), np.zeros((0, fixed.shape[1])))]
-    # put the fixed ones before them
-    candidates = []
-    for others in optima:
-        alpha = np.zeros((len(position_in_run), k), dtype)
-        alpha[:, :n_fixed] = position_in_run[:, None] == np.arange(n_fixed)
-        alpha[free, n_fixed:] = others.correspondence
-        columns = np.concatenate([unit_rows(fixed)[0], others.columns]).astype(dtype)
-        candidates.append(Metaclusters(alpha, columns))
-    return candidates
-
-
-def refine(objective: Objective, config: SolverConfig, candidates: list[Metaclusters]):
-    """Factorize X from metaclusters, and keep those with the smallest loss.
-
-    Parameters
-    ----------
-    objective : MatrixObjective or Divergence
-    config : SolverConfig
-    candidates : list of Metaclusters
-
-    Returns
-    -------
-    Metaclusters
-        Those that were kept.
-    Factorization
-        What they led to, with the curves of all.
-    """
-    if objective.n_fixed < config.n_clusters:
-        config = replace(config, solver=objective.solver)
-    ends: list[Solution] = []
-    for metaclusters in candidates:
-        H = objective.positive_start(metaclusters.columns.astype(objective.X.dtype))
-        H = objective.with_fixed(H)
-        W = objective.positive_start(objective.approximate_rows(H).T)
-        W[~W.any(axis=1)] = _LIFT * W.mean()  # a cluster of zeros would stay one
-        start = partial(np.concatenate, [W, H], axis=1)
-        ends += run_starts(objective, [start], config, "last factorization")
-    order = np.argsort([end.loss for end in ends], kind="stable")
-    best = order[0]
-    curves = [ends[i].history for i in order]
-    return candidates[best], Factorization(ends[best], curves, ends[best].loss)
-
-
-def order_by_size(
-    objective: Objective,
-    best: Solution,
-    n_fixed: int = 0,
-    weights=None,
-):
-    """Return the best W (n, k), scaled H, and which cluster is which, the largest first.
-
-    A cluster is as large as the rows weigh that it is strongest in; fixed ones stay first. The
-    order of the best rows may differ from that of the last update: then it is tried once more.
-
-    Parameters
-    ----------
-    objective : MatrixObjective or Divergence
-    best : Solution
-    n_fixed : int, default=0
-    weights : ndarray of shape (n,), default=None
-        1 by default.
-
-    Returns
-    -------
-    W : ndarray of shape (n, k)
-        What `fit_rows` returns for H, to the last bit.
-    H : ndarray of shape (k, p)
-    order : ndarray of shape (k,), int
-    """
-    W = best.factors[0]
-    H = objective.scale_components(best.factors[1])
-    k = len(H)
-    order = np.arange(k)
-    for attempt in range(4):  # mostly the first order is right
-        sizes = np.bincount(hard_labels(W) + 1, weights, k + 1)[1:].astype(float)
-        sizes[:n_fixed] = np.inf
-        by_size = np.argsort(-sizes, kind="stable")
-        if attempt and (by_size == np.arange(k)).all():
-            break
-        order = order[by_size]
-        H = H[by_size]
-        W = fit_rows(objective, H)
-    return W, H, order
-
-
-def count_distinct(W, H, n_fixed: int = 0) -> int:
-    """Return the number of clusters that are fixed, or neither 0 nor equal to another one.
-
-    A cluster also counts if it overlaps with others and is the strongest of no sample. Clusters are
-    equal if the cosine of their columns is within 1e-6 of 1.
-    """
-    is_equal = np.triu(H @ H.T, 1) > 1 - 1e-6
-    is_distinct = W.any(axis=0) & ~is_equal.any(axis=0)
-    return n_fixed + int(is_distinct[n_fixed:].sum())

@@ -233,14 +233,14 @@ def fit_groups(model, X, groups, weights, fixed, seed: int) -> GroupFits:
     if model.sparsity:  # usages alone are fitted at the end
         raise ValueError(f"groups need sparsity=0, got sparsity={model.sparsity}.")
     k = model.n_clusters
-    n_fixed = 0 if fixed is None else len(fixed)
+    n_fixed = len(fixed)
     n_programs = k if model.base_n_clusters is None else model.base_n_clusters
     check_count(n_programs, "base_n_clusters, with groups,", max(n_fixed, 1))
     # the same seed for all: a group has the same programs whatever others there are
     settings = {
         "n_clusters": n_programs,
         "base_n_clusters": None,
-        "fixed_components": fixed,
+        "fixed_components": fixed if n_fixed else None,
         "random_state": seed,
     }
     models = []
@@ -255,7 +255,7 @@ def fit_groups(model, X, groups, weights, fixed, seed: int) -> GroupFits:
             ) from error
         models.append(fitted)
     # fixed components are the same everywhere, the others are metaclustered
-    components = np.zeros((0, X.shape[1])) if fixed is None else fixed
+    components = fixed
     labels = [np.arange(n_fixed)] * len(models)
     if k > n_fixed:
         found = metacluster([one.components_[n_fixed:] for one in models], k - n_fixed)

@@ -20,7 +20,10 @@ from nmfcluster.meta.squares import MatrixObjective
 
 Objective = MatrixObjective | Divergence
 
-LOSSES = ("frobenius", "kullback-leibler")
+LOSSES: dict[str, type[Objective]] = {
+    "frobenius": MatrixObjective,
+    "kullback-leibler": Divergence,
+}
 
 
 def make_objective(
@@ -28,7 +31,7 @@ def make_objective(
     loss: str,
     sparsity: float = 0.0,
     penalty: str = "l2",
-    fixed=None,
+    fixed=(),
     all_fixed: bool = False,
 ) -> Objective:
     """Return the objective of X, in which NaN stands for what is not observed.
@@ -40,8 +43,8 @@ def make_objective(
         One of `LOSSES`.
     sparsity : float, default=0
     penalty : str, default="l2"
-    fixed : ndarray of shape (n_fixed, p), default=None
-        The first rows of H, if they stay as they are.
+    fixed : ndarray of shape (n_fixed, p), default=()
+        The first rows of H, which stay as they are.
     all_fixed : bool, default=False
         Whether H has no other rows.
     """
@@ -51,18 +54,14 @@ def make_objective(
         raise ValueError(f"sparsity={sparsity} needs loss='frobenius', got {loss!r}.")
     if sparsity and missing is not None:
         raise ValueError(f"X must not hold NaN with sparsity={sparsity}.")
-    if sparsity and fixed is not None:
+    if sparsity and len(fixed):
         raise ValueError(f"fixed_components need sparsity=0, got sparsity={sparsity}.")
     # numpy computes penalised runs, and rows of W for components that are all fixed
     device = None if sparsity or all_fixed else current_device.get()
-    objective: Objective
-    if loss == "frobenius":
-        objective = MatrixObjective(
-            X, missing, device=device, sparsity=sparsity, penalty=penalty
-        )
-    else:
-        objective = Divergence(X, missing, device=device)
-    if fixed is not None:
+    objective = LOSSES[loss](
+        X, missing, device=device, sparsity=sparsity, penalty=penalty
+    )
+    if len(fixed):
         objective = replace(objective, fixed=objective.scale_components(fixed))
     return objective
 

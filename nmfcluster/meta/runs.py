@@ -1,9 +1,11 @@
-"""Many NMF runs, each on data of its own, and the clusters that they found."""
+"""Many NMF runs, each on data of its own, their clusters, and the metaclusters of these."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import chain, compress
+from functools import cached_property, partial
+from itertools import chain, compress, pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +13,30 @@ from sklearn.exceptions import ConvergenceWarning
 
 from nmfcluster._base import hard_labels
 from nmfcluster._optim.initialization import draw_seeds
-from nmfcluster._optim.run import Factors, Solution, SolverConfig, loss_of, run_starts
-from nmfcluster._utils.array_api import namespace
+from nmfcluster._optim.run import (
+    Factors,
+    Solution,
+    SolverConfig,
+    Steps,
+    keep_starts,
+    loss_of,
+    run_starts,
+)
+from nmfcluster._optim.symmetric import Factorization
+from nmfcluster._utils.array_api import Device, asarray_like, namespace, to_device
 from nmfcluster._utils.sampling import poisson_counts
 from nmfcluster._utils.storage import max_abs
 from nmfcluster._utils.validation import warn
-from nmfcluster.meta.objective import Objective
-from nmfcluster.meta.squares import MatrixObjective, unit_rows
+from nmfcluster.meta.device import current_device
+from nmfcluster.meta.objective import Objective, fit_rows
+from nmfcluster.meta.squares import (
+    MatrixObjective,
+    descend,
+    half_squares,
+    hals,
+    least_squares_rows,
+    unit_rows,
+)
 from nmfcluster.partitions.base_runs import range_of_clusters
 
 # Entries of X up to which runs on data of their own share updates.
@@ -26,6 +45,14 @@ _SIDE_BY_SIDE = 2**18
 _SMALL = 2**16
 # Largest mean of counts that are drawn: counts have 64 bits.
 _LARGEST_MEAN = 1e18
+# Sweeps over a factor in an update of tensors, whose products cost no more than one.
+_TENSOR_SWEEPS = 1
+# Share of the loss of zero factors: optima that differ by less count as one.
+_SAME_OPTIMUM = 1e-4
+# Share of a factor's mean that is added to a start, as entries of 0 could stay there.
+_LIFT = 0.05
+
+WAYS = ("ptf", "nmf")
 
 
 def _of_every_start(name: str) -> Callable[..., Any]:
@@ -74,13 +101,11 @@ class SideBySide:
     expected_counts = _of_every_start("expected_counts")
 
     def __init__(self, objectives) -> None:
-        first = objectives[0]
         self.objectives = objectives
-        self.degree = first.degree
-        self.n_fixed = first.n_fixed
-        self.n_first_updates = first.n_first_updates
-        self.solver = first.solver
-        self.positive_start = first.positive_start  # the same for all
+
+    def __getattr__(self, name: str):
+        """Return an attribute that is the same for all."""
+        return getattr(self.objectives[0], name)
 
     @cached_property
     def constant(self):
@@ -148,14 +173,18 @@ class Runs:
 
     def slices(self) -> list[slice]:
         """Return where the clusters of every run are."""
-        ends = np.cumsum(self.sizes)
-        starts = ends - self.sizes
-        return [slice(start, end) for start, end in zip(starts, ends, strict=True)]
+        ends = np.cumsum([0, *self.sizes])
+        return [slice(start, end) for start, end in pairwise(ends)]
 
     @property
     def partitions(self):
         """Return the largest cluster of every row in every run, (n, n_runs); -1: in none."""
         return np.stack([hard_labels(self.W[run].T) for run in self.slices()], axis=1)
+
+    @property
+    def base_runs(self):
+        """The run of every cluster."""
+        return np.repeat(np.arange(len(self)), self.sizes)
 
     def starts(self, n_starts: int, n_clusters: int):
         """Return positions of clusters to start from, once for each of the first runs.
@@ -170,11 +199,6 @@ class Runs:
         ]
         firsts = range(min(n_starts, len(self)))
         return [np.concatenate(ranked[i:] + ranked[:i])[:n_clusters] for i in firsts]
-
-    @property
-    def base_runs(self):
-        """The run of every cluster."""
-        return np.repeat(np.arange(len(self)), self.sizes)
 
     def recurrence(self, W, H):
         """Return the mean over all runs of the cosine with the counterpart of a cluster, (k,).
@@ -215,16 +239,16 @@ def draw_sizes(
 
     The first `n_fixed` of each are the same; where all are, there is one run.
     """
-    if base_n_clusters is None:
-        return np.full(int(n_runs) if n_fixed < n_clusters else 1, int(n_clusters))
-    low, high = range_of_clusters(base_n_clusters, "base_n_clusters")
-    sizes = rng.randint(low, high + 1, size=n_runs)
-    if low < n_fixed or (sizes - n_fixed).sum() < n_clusters - n_fixed:
-        raise ValueError(
-            f"n_estimators={n_runs} runs with base_n_clusters={base_n_clusters} have "
-            f"{sizes.sum()} clusters, {n_fixed} of each fixed: not enough for "
-            f"n_clusters={n_clusters}."
-        )
+    sizes = np.full(int(n_runs), int(n_clusters))
+    if base_n_clusters is not None:
+        low, high = range_of_clusters(base_n_clusters, "base_n_clusters")
+        sizes = rng.randint(low, high + 1, size=n_runs)
+        if low < n_fixed or (sizes - n_fixed).sum() < n_clusters - n_fixed:
+            raise ValueError(
+                f"n_estimators={n_runs} runs with base_n_clusters={base_n_clusters} have "
+                f"{sizes.sum()} clusters, {n_fixed} of each fixed: not enough for "
+                f"n_clusters={n_clusters}."
+            )
     return sizes if n_fixed < n_clusters else np.full(1, int(n_clusters))
 
 
@@ -303,8 +327,8 @@ class Resampled:
     @property
     def wide(self) -> bool:
         """Whether starts run side by side: on little data, where products are not all the work."""
-        is_penalised = getattr(self.objective, "sparsity", 0) > 0
-        return self.objective.X.size <= _SIDE_BY_SIDE and not is_penalised
+        is_small = self.objective.X.size <= _SIDE_BY_SIDE
+        return is_small and not self.objective.sparsity
 
     def seen_by(self, starts) -> Objective | SideBySide:
         """Return the objective of what every start of a batch sees."""
@@ -396,8 +420,10 @@ def run_many(
     if X.size <= _SMALL:  # of a sparse one: entries that are stored
         config = replace(config, n_jobs=1)
     seen = weighted if resample is None else Resampled(objective, weights)
-    sparsity = getattr(objective, "sparsity", 0)
-    settings = f"with resample={resample!r}, sparsity={sparsity} and entries of X up to {high:.3g}"
+    settings = (
+        f"with resample={resample!r}, sparsity={objective.sparsity} and entries of X up "
+        f"to {high:.3g}"
+    )
     solutions = []
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the loss shows an overflow
@@ -436,3 +462,258 @@ def warn_of_unconverged_runs(runs: Runs, max_iter: int) -> None:
             f"max_iter={max_iter} updates. Increase max_iter or tol.",
             ConvergenceWarning,
         )
+
+
+@dataclass(frozen=True)
+class RunsObjective:
+    r"""The objective :math:`\frac12 \sum_j \|w_j h_j - \sum_k \alpha_{jk} \beta_k \gamma_k\|^2`.
+
+    The biclusters :math:`w_j h_j` of all runs, j = 1 ... J, are factorized as the positive tensor
+    that they form (Badea, 2005, eq. 14), of which only the factors are ever formed.
+
+    Attributes
+    ----------
+    W : ndarray of shape (J, n)
+    H : ndarray of shape (J, p)
+    """
+
+    W: np.ndarray
+    H: np.ndarray
+    device: Device | None = None
+    wide = False  # starts side by side would not share a product
+
+    @cached_property
+    def constant(self) -> float:
+        """Loss of the zero factors."""
+        rows, columns = [
+            np.einsum("ij,ij->i", F, F, dtype=np.float64) for F in (self.W, self.H)
+        ]
+        return float(rows @ columns) / 2
+
+
+def tensor_hals(objective: RunsObjective, F) -> Steps:
+    r"""Factorize the biclusters of runs, ``w_j h_j ~ sum_k alpha_jk beta_k gamma_k``.
+
+    Positive tensor factorization (Badea, 2005, eq. 14) from the factors alone: with
+    :math:`\Gamma = \beta'\beta \circ \gamma\gamma'` and
+    :math:`N = W'\beta \circ H\gamma'`, :math:`\alpha` is improved by coordinate descent on
+    :math:`\frac12 \langle \Gamma, \alpha'\alpha \rangle - \langle N, \alpha \rangle`, and the
+    other two likewise, one after the other. The loss never rises. An update costs O(J k (n + p)).
+
+    Parameters
+    ----------
+    objective : RunsObjective
+    F : ndarray of shape (n_starts, k, n + p)
+        Positive: beta transposed, and gamma. Alpha is found for them.
+
+    Yields
+    ------
+    factors : tuple of ndarrays of shapes (n_starts, J, k), (n_starts, n, k) and (n_starts, k, p)
+        Alpha, beta and gamma.
+    loss : ndarray of shape (n_starts,)
+    """
+    W = to_device(objective.W, objective.device)
+    H = to_device(objective.H, objective.device)
+    n = W.shape[1]
+    B = asarray_like(np.ascontiguousarray(F[..., :n]), W)
+    C = asarray_like(np.ascontiguousarray(F[..., n:]), W)
+    # how much of every bicluster is in the rows, and in the columns, of the prototypes
+    in_rows = B @ W.T
+    in_columns = C @ H.T
+    A = namespace(W).zeros_like(in_rows)
+    sweeps = 20  # more than in an update, because A starts at 0
+    while True:
+        N = in_rows * in_columns
+        G = (B @ B.mT) * (C @ C.mT)
+        A = descend(A, N, G, sweeps)
+        sweeps = _TENSOR_SWEEPS
+        keep = yield (A.mT, B.mT, C), half_squares(objective.constant, N, A, G)
+        A, B, C, in_rows, in_columns = keep_starts(keep, A, B, C, in_rows, in_columns)
+        K = A @ A.mT
+        B = descend(B, (A * in_columns) @ W, K * (C @ C.mT), _TENSOR_SWEEPS)
+        in_rows = B @ W.T
+        C = descend(C, (A * in_rows) @ H, K * (B @ B.mT), _TENSOR_SWEEPS)
+        in_columns = C @ H.T
+
+
+@dataclass(frozen=True)
+class Metaclusters:
+    r"""What recurs in the runs.
+
+    Attributes
+    ----------
+    correspondence : ndarray of shape (J, k)
+        How much of every metacluster is in every cluster of the runs: :math:`\alpha`, whose
+        columns sum to the number of runs.
+    columns : ndarray of shape (k, p)
+        The prototypes :math:`\gamma`.
+    """
+
+    correspondence: np.ndarray
+    columns: np.ndarray
+
+
+def cluster_runs(way: str, runs: Runs, config: SolverConfig) -> list[Metaclusters]:
+    r"""Metacluster the clusters of the runs, and return the optima, each of them once.
+
+    ``"ptf"`` factorizes the biclusters of the runs as a positive tensor (eq. 14), ``"nmf"`` their
+    columns as a matrix, ``H ~ alpha gamma`` (eq. 8). The starts are the clusters of single runs,
+    from which the best optimum is found more often than from random ones.
+    """
+    device = current_device.get()
+    objective: Any
+    solver: Any
+    if way == "ptf":
+        objective = RunsObjective(runs.W, runs.H, device)
+        solver = tensor_hals
+    else:
+        objective = MatrixObjective(runs.H, device=device)
+        solver = hals
+    # Start from the clusters of single runs, without zeros.
+    starts = []
+    for clusters in runs.starts(config.n_init, config.n_clusters):
+        H = runs.H[clusters]
+        W = runs.W[clusters] if way == "ptf" else least_squares_rows(runs.H, H).T
+        lifted = [F + _LIFT * F.mean(dtype=np.float64) for F in (W, H)]
+        start = np.concatenate(lifted, axis=1).astype(H.dtype)
+        starts.append(partial(np.asarray, start))
+    # They are close to where they end: ten updates can be enough.
+    config = replace(config, solver=solver).with_stop(min_iter=10, prune_from=None)
+    task = f"{solver.__name__} of the runs' clusters"
+    solutions = run_starts(objective, starts, config, task)
+    # Scale columns of alpha to sum to the number of runs, and rows of gamma to length 1.
+    optima = []
+    last_loss = -np.inf
+    for solution in solutions:
+        is_new = solution.loss - last_loss > _SAME_OPTIMUM * objective.constant
+        last_loss = solution.loss
+        if is_new:
+            alpha = solution.factors[0]
+            total = alpha.sum(axis=0)
+            alpha = alpha * (len(runs) / np.where(total > 0, total, 1))
+            optima.append(Metaclusters(alpha, unit_rows(solution.factors[-1])[0]))
+    return optima
+
+
+def metacluster_runs(
+    way: str, runs: Runs, config: SolverConfig, fixed=()
+) -> list[Metaclusters]:
+    """Metacluster runs that may have components in common, and return the optima.
+
+    Parameters
+    ----------
+    way : str
+        One of `WAYS`.
+    runs : Runs
+    config : SolverConfig
+    fixed : ndarray of shape (n_fixed, p), default=()
+        Components that the runs have in common, their first ones: the first metaclusters.
+    """
+    n_fixed = len(fixed)
+    if not n_fixed:
+        return cluster_runs(way, runs, config)
+    k = config.n_clusters
+    dtype = runs.H.dtype
+    # metacluster the clusters that are not fixed, if there are any
+    position_in_run = np.concatenate([np.arange(size) for size in runs.sizes])
+    free = np.flatnonzero(position_in_run >= n_fixed)
+    if n_fixed < k:
+        rest = replace(runs, W=runs.W[free], H=runs.H[free], sizes=runs.sizes - n_fixed)
+        optima = cluster_runs(way, rest, replace(config, n_clusters=k - n_fixed))
+    else:
+        optima = [Metaclusters(np.zeros((0, 0)), np.zeros((0, fixed.shape[1])))]
+    # put the fixed ones before them
+    candidates = []
+    for others in optima:
+        alpha = np.zeros((len(position_in_run), k), dtype)
+        alpha[:, :n_fixed] = position_in_run[:, None] == np.arange(n_fixed)
+        alpha[free, n_fixed:] = others.correspondence
+        columns = np.concatenate([unit_rows(fixed)[0], others.columns]).astype(dtype)
+        candidates.append(Metaclusters(alpha, columns))
+    return candidates
+
+
+def refine(objective: Objective, config: SolverConfig, candidates: list[Metaclusters]):
+    """Factorize X from metaclusters, and keep those with the smallest loss.
+
+    Parameters
+    ----------
+    objective : MatrixObjective or Divergence
+    config : SolverConfig
+    candidates : list of Metaclusters
+
+    Returns
+    -------
+    Metaclusters
+        Those that were kept.
+    Factorization
+        What they led to, with the curves of all.
+    """
+    if objective.n_fixed < config.n_clusters:
+        config = replace(config, solver=objective.solver)
+    ends: list[Solution] = []
+    for metaclusters in candidates:
+        H = objective.positive_start(metaclusters.columns.astype(objective.X.dtype))
+        H = objective.with_fixed(H)
+        W = objective.positive_start(objective.approximate_rows(H).T)
+        W[~W.any(axis=1)] = _LIFT * W.mean()  # a cluster of zeros would stay one
+        start = partial(np.concatenate, [W, H], axis=1)
+        ends += run_starts(objective, [start], config, "last factorization")
+    order = np.argsort([end.loss for end in ends], kind="stable")
+    best = order[0]
+    curves = [ends[i].history for i in order]
+    return candidates[best], Factorization(ends[best], curves, ends[best].loss)
+
+
+def order_by_size(
+    objective: Objective,
+    best: Solution,
+    n_fixed: int = 0,
+    weights=None,
+):
+    """Return the best W (n, k), scaled H, and which cluster is which, the largest first.
+
+    A cluster is as large as the rows weigh that it is strongest in; fixed ones stay first. The
+    order of the best rows may differ from that of the last update: then it is tried once more.
+
+    Parameters
+    ----------
+    objective : MatrixObjective or Divergence
+    best : Solution
+    n_fixed : int, default=0
+    weights : ndarray of shape (n,), default=None
+        1 by default.
+
+    Returns
+    -------
+    W : ndarray of shape (n, k)
+        What `fit_rows` returns for H, to the last bit.
+    H : ndarray of shape (k, p)
+    order : ndarray of shape (k,), int
+    """
+    W = best.factors[0]
+    H = objective.scale_components(best.factors[1])
+    k = len(H)
+    order = np.arange(k)
+    for attempt in range(4):  # mostly the first order is right
+        sizes = np.bincount(hard_labels(W) + 1, weights, k + 1)[1:].astype(float)
+        sizes[:n_fixed] = np.inf
+        by_size = np.argsort(-sizes, kind="stable")
+        if attempt and (by_size == np.arange(k)).all():
+            break
+        order = order[by_size]
+        H = H[by_size]
+        W = fit_rows(objective, H)
+    return W, H, order
+
+
+def count_distinct(W, H, n_fixed: int = 0) -> int:
+    """Return the number of clusters that are fixed, or neither 0 nor equal to another one.
+
+    A cluster also counts if it overlaps with others and is the strongest of no sample. Clusters are
+    equal if the cosine of their columns is within 1e-6 of 1.
+    """
+    H = unit_rows(H)[0]
+    is_equal = np.triu(H @ H.T, 1) > 1 - 1e-6
+    is_distinct = W.any(axis=0) & ~is_equal.any(axis=0)
+    return n_fixed + int(is_distinct[n_fixed:].sum())

@@ -7,7 +7,7 @@ from scipy.special import kl_div
 
 from nmfcluster._optim.run import Solution, SolverConfig, StoppingRule, iterate
 from nmfcluster.meta.runs import Runs
-from nmfcluster.meta.solvers import hals
+from nmfcluster.meta.squares import hals
 
 
 def table(rng, n, p, k=3, noise=0.1):

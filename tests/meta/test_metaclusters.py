@@ -20,17 +20,16 @@ from scipy.optimize import nnls
 
 from nmfcluster._utils.validation import format_count
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.estimator import (
+from nmfcluster.meta import runs as meta_runs
+from nmfcluster.meta.runs import (
     WAYS,
     Metaclusters,
-    find_optima,
-    lifted_start,
+    Runs,
     metacluster_runs,
     refine,
+    run_many,
 )
-from nmfcluster.meta.runs import Runs, run_many
-from nmfcluster.meta.solvers import hals
-from nmfcluster.meta.squares import MatrixObjective, least_squares_rows
+from nmfcluster.meta.squares import MatrixObjective, hals, least_squares_rows
 from nmfcluster.metrics import match_components
 
 every_way = pytest.mark.parametrize("how", ["ptf", "nmf"])
@@ -154,25 +153,43 @@ def test_metaclusters_do_not_depend_on_the_scale_of_the_runs(how):
         assert_array_equal(one.correspondence, other.correspondence)
 
 
-def test_optima_that_differ_by_rounding_are_one_and_have_ten_updates_at_least():
-    """By less than 1e-4 of the loss of zero factors, 2."""
+def test_optima_that_differ_by_rounding_are_one_and_have_ten_updates_at_least(
+    monkeypatch,
+):
+    """By less than 1e-4 of the loss of zero factors, 2.5."""
+    losses = np.array([5.0008, 5.0, 5.0001, 5.0002, 5.0003])
+    n_updates = []
 
     def stand_still(objective, F):
-        while True:
-            yield (F,), F[:, 0, 0]
+        assert objective.constant == 2.5
+        for n in range(100):
+            n_updates.append(n)
+            C = np.arange(5.0)[:, None, None] + 1  # which start it is
+            yield (np.ones((5, 5, 1)), C), losses
 
-    losses = [5.0006, 5.0, 5.00015, 5.0002, 5.0003]
-    objective = MatrixObjective(np.array([[2.0]]))
-    starts = [np.array([[loss]]) for loss in losses]
-    optima = find_optima(objective, stand_still, plan_of(1), starts)
-    assert [end.loss for end in optima] == [5.0, 5.0006]
-    assert {end.n_iter for end in optima} == {10}
+    monkeypatch.setattr(meta_runs, "hals", stand_still)
+    ones = np.ones((5, 1))
+    runs = Runs(ones, ones, np.ones(5, dtype=int), losses, losses > 0)
+    optima = clustered("nmf", runs, plan_of(1))
+    assert len(optima) == 2
+    assert n_updates == list(range(11))
 
 
-def test_starts_are_lifted_by_a_twentieth_of_their_mean():
+def test_starts_are_lifted_by_a_twentieth_of_their_mean(monkeypatch):
+    seen = []
+    solver = meta_runs.tensor_hals
+
+    def remember(objective, F):
+        seen.append(F)
+        return solver(objective, F)
+
+    monkeypatch.setattr(meta_runs, "tensor_hals", remember)
     W, H = np.array([[1.0, 0.0]]), np.array([[0.0, 2.0, 4.0]])
-    assert_allclose(lifted_start(W, H), [[1.025, 0.025, 0.1, 2.1, 4.1]])
-    assert lifted_start(W.astype(np.float32), H.astype(np.float32)).dtype == np.float32
+    for dtype in (np.float64, np.float32):
+        runs = Runs(W.astype(dtype), H.astype(dtype), np.ones(1, int), *np.ones((2, 1)))
+        clustered("ptf", runs, plan_of(1))
+        assert_allclose(seen[-1], [[[1.025, 0.025, 0.1, 2.1, 4.1]]])
+        assert seen[-1].dtype == dtype
 
 
 # --- the last factorization --------------------------------------------------------------------

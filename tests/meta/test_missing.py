@@ -14,8 +14,7 @@ from nmfcluster import NMFMetaCluster
 from nmfcluster._utils import sparse_products
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.divergence import Divergence
-from nmfcluster.meta.solvers import hals
-from nmfcluster.meta.squares import MatrixObjective, from_standardised
+from nmfcluster.meta.squares import MatrixObjective, from_standardised, hals
 from nmfcluster.metrics import match_components
 
 stored = pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
-from nmfcluster.meta.solvers import PENALTIES, descend_on_sphere, descend_penalised
+from nmfcluster.meta.squares import PENALTIES, descend_on_sphere, descend_penalised
 
 SWEEPS = 3
 

@@ -11,8 +11,7 @@ from scipy.optimize import nnls
 
 from nmfcluster._base import hard_labels
 from nmfcluster.datasets import make_biclusters
-from nmfcluster.meta.estimator import count_distinct
-from nmfcluster.meta.runs import Runs, draw_sizes, run_many
+from nmfcluster.meta.runs import Runs, count_distinct, draw_sizes, run_many
 from nmfcluster.meta.squares import MatrixObjective, least_squares_rows
 from nmfcluster.metrics.co_occurrence import confidence
 

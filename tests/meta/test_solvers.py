@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 from meta.cases import begin, ends, runs_of, solved, table
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.meta.solvers import (
-    PENALTIES,
-    RunsObjective,
-    hals,
-    sparse_hals,
-    tensor_hals,
-)
-from nmfcluster.meta.squares import MatrixObjective
+from nmfcluster.meta.runs import RunsObjective, tensor_hals
+from nmfcluster.meta.squares import PENALTIES, MatrixObjective, hals, sparse_hals
 
 seeds = st.integers(0, 10**6)
 sizes = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 4))

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
-from nmfcluster.meta.solvers import RunsObjective, extrapolate, hals, tensor_hals
-from nmfcluster.meta.squares import MatrixObjective
+from nmfcluster.meta.runs import RunsObjective, tensor_hals
+from nmfcluster.meta.squares import MatrixObjective, extrapolate, hals
 
 SWEEPS = 3  # of coordinate descent in an update
 TENSOR_SWEEPS, FIRST_SWEEPS = 1, 20  # the latter for a factor that starts at 0

@@ -7,8 +7,7 @@ import pytest
 from meta.cases import solved
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster.meta.solvers import PENALTIES, hals, sparse_hals
-from nmfcluster.meta.squares import MatrixObjective
+from nmfcluster.meta.squares import PENALTIES, MatrixObjective, hals, sparse_hals
 
 
 def noisy_biclusters(rng, n=21, p=35, k=4, noise=0.75):

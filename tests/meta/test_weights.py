@@ -12,8 +12,7 @@ from nmfcluster import NMFMetaCluster
 from nmfcluster._utils.order import canonical_order
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.divergence import Divergence
-from nmfcluster.meta.solvers import hals
-from nmfcluster.meta.squares import MatrixObjective, from_standardised
+from nmfcluster.meta.squares import MatrixObjective, from_standardised, hals
 from nmfcluster.metrics import match_components
 
 losses = pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
@@ -41,8 +40,9 @@ def test_weights_count_as_equal_rows_do(objective, solver, seed):
     rng = np.random.default_rng(seed)
     X, counts = rng.poisson(3, (7, 6)) + 1.0, rng.integers(1, 4, 7)
     W, H = rng.uniform(size=(7, 2)), rng.uniform(size=(2, 6))
-    weighted = objective(X).weighted(counts.astype(float))
-    rows = weighted.weighted_rows(W)
+    weights = counts.astype(float)
+    weighted = objective(X).weighted(weights)
+    rows = weighted.weighted_rows(W, weights)
     repeated = objective(np.repeat(X, counts, axis=0))
     assert_allclose(
         weighted.error(rows, H), repeated.error(np.repeat(W, counts, axis=0), H)
