@@ -24,9 +24,13 @@ from nmfcluster._utils.storage import submatrix, total
 from nmfcluster._utils.validation import axis_positions, format_count
 from nmfcluster.affinity import AFFINITIES, AFFINITY_PARAMETERS
 from nmfcluster.fusion.agreement_graph import AgreementGraph, read_source_weights
-from nmfcluster.fusion.kl_fusion import CrossEntropyFusion, KLFusion
 from nmfcluster.fusion.kl_loss import explained_by_clusters
-from nmfcluster.fusion.model import draw_sample, fusion_nmf
+from nmfcluster.fusion.model import (
+    CrossEntropyFusion,
+    KLFusion,
+    draw_sample,
+    fusion_nmf,
+)
 from nmfcluster.fusion.residuals import Agreement
 from nmfcluster.stack.readers import read_objects
 

@@ -3,8 +3,6 @@
 A symmetric matrix P that is scaled to sum to 1 holds how often two objects occur together.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
 from math import fsum
 
 import numpy as np
@@ -120,14 +118,6 @@ class SparsePairs:
         return 2 * loss
 
 
-Pairs = DensePairs | SparsePairs
-
-
-def make_pairs(matrix) -> Pairs:
-    """Return the pairs of a symmetric, nonnegative matrix, {ndarray, csr_array} (n, n)."""
-    return SparsePairs(matrix) if sp.issparse(matrix) else DensePairs(matrix)
-
-
 def cross_entropy(S, W, H) -> float:
     """Return ``-sum_ij p_ij log (W H')_ij`` of a matrix scaled to sum to 1, in nats.
 
@@ -238,37 +228,38 @@ def entropy_of(values, size: float = 1.0) -> float:
     return float(entr(values.astype(np.float64) / size).sum())
 
 
-@dataclass(frozen=True)
 class FusionObjective:
     """How far pairs are from a model: ``D(P || W H')``, ``W = H diag(q)``.
 
-    Attributes
+    Parameters
     ----------
-    pairs : Pairs
+    matrix : {ndarray, csr_array} of shape (n, n)
+        Symmetric, nonnegative; P once it is scaled to sum to 1.
     relative : bool
-        Whether it is a share of the largest loss, ``D(P || r r')`` with the margins r of P; else
-        it is in nats.
+        Whether the loss is a share of the largest loss, ``D(P || r r')`` with the margins r of P;
+        else it is in nats.
     shift : float
         What a graph of objects and landmarks adds to both losses, in nats.
-    """
 
-    pairs: Pairs
-    relative: bool
-    shift: float
+    Attributes
+    ----------
+    pairs : DensePairs or SparsePairs
+    max_loss : float
+        Loss of independent objects, in nats.
+    constant : float
+        Scale of a change of the loss.
+    """
 
     wide = False  # starts side by side are not faster: a quotient is as large as the similarity
 
-    @cached_property
-    def max_loss(self) -> float:
-        """Loss of independent objects, in nats."""
-        pairs = self.pairs
-        loss = 2 * entropy_of(pairs.margin) - pairs.entropy - self.shift
-        return max(loss, MIN_INFORMATION)
-
-    @property
-    def constant(self) -> float:
-        """Scale of a change of the loss."""
-        return 1.0 if self.relative else self.max_loss
+    def __init__(self, matrix, relative: bool, shift: float) -> None:
+        pairs = (SparsePairs if sp.issparse(matrix) else DensePairs)(matrix)
+        largest = 2 * entropy_of(pairs.margin) - pairs.entropy - shift
+        self.pairs = pairs
+        self.relative = relative
+        self.shift = shift
+        self.max_loss = max(largest, MIN_INFORMATION)
+        self.constant = 1.0 if relative else self.max_loss
 
     def loss(self, W) -> float:
         """Return the loss of a factor W, (n, k), that sums to 1."""
@@ -278,7 +269,7 @@ class FusionObjective:
 
 
 def gibbs_weights(losses, eta: float, prior):
-    """Return the weights ``a_l ~ p_l exp(-x_l / eta)`` that are best for losses (eq. 7).
+    """Return the weights ``a_l ~ p_l exp(-x_l / eta)`` that are best for losses (eqs. 6 and 7).
 
     They minimise ``a'x + eta D(a || p)``; with equal p that is ``a'x - eta H(a)``, but for a
     constant.
@@ -295,38 +286,27 @@ def gibbs_weights(losses, eta: float, prior):
 
     Returns
     -------
-    ndarray of shape (L,)
+    weights : ndarray of shape (L,)
+    smallest : float
+        The minimum, ``-eta log sum_l p_l exp(-x_l / eta)``. It lies between the smallest loss, for
+        eta 0, and the mean loss, for infinity.
 
     Examples
     --------
     >>> import numpy as np
     >>> from nmfcluster.fusion.kl_loss import gibbs_weights
-    >>> gibbs_weights(np.array([1.0, 1.0, 1.0 + np.log(2)]), 1.0, np.full(3, 1 / 3))
+    >>> gibbs_weights(np.array([1.0, 1.0, 1.0 + np.log(2)]), 1.0, np.full(3, 1 / 3))[0]
     array([0.4, 0.4, 0.2])
     """
     if np.isinf(eta) or not prior.any():
-        return prior
+        return prior, fsum(prior * losses)
     losses = np.where(prior > 0, losses, np.inf)
+    lowest = float(losses.min())
     if eta == 0:
-        return np.eye(len(losses))[losses.argmin()]
+        return np.eye(len(losses))[losses.argmin()], lowest
     with np.errstate(over="ignore"):  # a quotient that overflows is a weight of 0
-        shares = prior * np.exp(-(losses - losses.min()) / eta)
-    return shares / fsum(shares)  # the same in any order of the sources
-
-
-def smallest_objective(losses, eta: float, prior) -> float:
-    """Return the smallest ``a'x + eta D(a || p)``: ``-eta log sum_l p_l exp(-x_l / eta)``.
-
-    It lies between the smallest loss, for eta 0, and the mean loss, for infinity.
-    """
-    losses = losses[prior > 0]
-    prior = prior[prior > 0]
-    if np.isinf(eta) or not len(prior):
-        return fsum(prior * losses)
-    best = float(losses.min())
-    if eta == 0:
-        return best
-    # a quotient that overflows has an exponential of 0
-    with np.errstate(over="ignore"):
-        rest = fsum(prior * np.expm1(-(losses - best) / eta))
-    return best - eta * float(np.log1p(rest))
+        exponents = -(losses - lowest) / eta
+        shares = prior * np.exp(exponents)
+        rest = fsum(prior * np.expm1(exponents))
+    # the sums are the same in any order of the sources
+    return shares / fsum(shares), lowest - eta * float(np.log1p(rest))

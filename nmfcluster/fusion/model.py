@@ -13,12 +13,13 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import normalize
 
 from nmfcluster._base import hard_labels, membership
 from nmfcluster._optim.initialization import leading_eigenpairs, rotate_to_axes
-from nmfcluster._optim.run import SolverConfig, Start, Steps, keep_starts, run_starts
+from nmfcluster._optim.run import SolverConfig, Start, Steps, run_starts
 from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils import storage
 from nmfcluster._utils.order import CanonicalOrder
@@ -27,10 +28,11 @@ from nmfcluster._utils.progress import stage
 from nmfcluster._utils.validation import format_count, warn
 from nmfcluster.fusion.kl_loss import (
     FusionObjective,
+    cross_entropy,
+    entropy_of,
     gibbs_weights,
-    make_pairs,
-    smallest_objective,
 )
+from nmfcluster.fusion.residuals import FusedGraph
 from nmfcluster.similarity import Explicit
 from nmfcluster.stack.readers import StackReader
 
@@ -46,6 +48,8 @@ _PRUNE_FROM_NATS = 20
 _WARM_UP = 5  # EM steps that end a start: a raw one may fit nothing at first
 _KMEANS_RUNS = 5  # on eigenvectors, which are few: a single run is not always the best
 _WEIGHTS_TOL = 1e-3  # weights have converged below this change, which moves no object
+# factor by which the sum of a source must be away from overflow: sums grow in products
+_ROOM = 1e3
 
 
 def _make_positive(W):
@@ -114,31 +118,26 @@ def fusion_nmf(objective: FusionObjective, W) -> Steps:
     Parameters
     ----------
     objective : FusionObjective
-    W : ndarray of shape (n_starts, n, k)
-        Factors ``H diag(q)``, positive.
+    W : ndarray of shape (1, n, k)
+        The factor ``H diag(q)``, positive: starts side by side would not be faster.
 
     Yields
     ------
     factors : tuple of ndarray
-        W, each of which sums to 1.
-    loss : ndarray of shape (n_starts,)
+        W, which sums to 1.
+    loss : ndarray of shape (1,)
     """
-    W = np.stack(list(map(_make_positive, W)))
-    loss = np.array(list(map(objective.loss, W)))
+    factor = _make_positive(W[0])
+    loss = objective.loss(factor)
     step = partial(em_step, objective)
     while True:
-        keep = yield (W,), loss
-        W, loss = keep_starts(keep, W, loss)
-        # what was yielded is not written to
-        W = W.copy()
-        loss = loss.copy()
-        for s in range(len(W)):
-            for candidate in extrapolate_steps(step, W[s]):
-                candidate_loss = objective.loss(candidate)
-                if candidate_loss <= loss[s]:
-                    W[s] = candidate
-                    loss[s] = candidate_loss
-                    break
+        yield (factor[None],), np.array([loss])
+        for candidate in extrapolate_steps(step, factor):
+            candidate_loss = objective.loss(candidate)
+            if candidate_loss <= loss:
+                factor = candidate
+                loss = candidate_loss
+                break
 
 
 @dataclass(frozen=True)
@@ -169,18 +168,18 @@ class Fusion(Factorization):
         return membership(self.best.factors[0].astype(dtype)) * is_known[:, None]
 
 
+@dataclass
 class SpectralStarts:
     """Starting factors from the leading eigenvectors of a matrix.
 
-    Parameters
+    Attributes
     ----------
     matrix : {ndarray, csr_array} of shape (n, n)
     n_clusters : int
     """
 
-    def __init__(self, matrix, n_clusters: int) -> None:
-        self._matrix = matrix
-        self._n_clusters = n_clusters
+    matrix: Any
+    n_clusters: int
 
     @cached_property
     def _spectrum(self):
@@ -188,13 +187,13 @@ class SpectralStarts:
 
         Degrees are the sums of rows without the diagonal. If all are 0, there are no eigenvalues.
         """
-        A = Explicit(storage.without_diagonal(self._matrix))
+        A = Explicit(storage.without_diagonal(self.matrix))
         n = A.shape[0]
-        degrees = (A @ np.ones((n, 1), dtype=self._matrix.dtype))[:, 0]
+        degrees = (A @ np.ones((n, 1), dtype=self.matrix.dtype))[:, 0]
         if not degrees.any():
             return degrees, np.empty(0), np.empty((n, 0))
         scaled = A.scaled(storage.safe_inverse(np.sqrt(degrees)))
-        values, vectors = leading_eigenpairs(scaled, min(self._n_clusters, n))
+        values, vectors = leading_eigenpairs(scaled, min(self.n_clusters, n))
         return degrees, values, vectors
 
     def factor(self, by_kmeans: bool):
@@ -205,14 +204,14 @@ class SpectralStarts:
         """
         degrees, values, vectors = self._spectrum
         if not degrees.any():  # a similarity of 0 has no clusters
-            return np.ones((len(degrees), self._n_clusters))
+            return np.ones((len(degrees), self.n_clusters))
         if by_kmeans:
             kmeans = KMeans(vectors.shape[1], n_init=_KMEANS_RUNS, random_state=0)
             with one_thread():
                 labels = kmeans.fit_predict(normalize(vectors))
-            H = np.eye(self._n_clusters)[labels] + 0.1 / self._n_clusters
+            H = np.eye(self.n_clusters)[labels] + 0.1 / self.n_clusters
             return H * degrees[:, None]
-        H = rotate_to_axes(values, vectors, self._n_clusters)
+        H = rotate_to_axes(values, vectors, self.n_clusters)
         H = H * np.sqrt(degrees)[:, None]
         H += 1e-3 * H.mean()  # an entry that begins at 0 stays there
         return H * H.sum(axis=0)
@@ -260,7 +259,7 @@ def fit_fusion(
         matrix = storage.bipartite_graph(matrix)
         single_matrices = [storage.bipartite_graph(one) for one in single_matrices]
         shift = log(2)
-    objective = FusionObjective(make_pairs(matrix), relative, shift)
+    objective = FusionObjective(matrix, relative, shift)
     # the starts, which are computed when they are run
     k = config.n_clusters
     whole = SpectralStarts(matrix, k)
@@ -441,8 +440,7 @@ class FittedSources:
             factor = fusion.best.factors[0]
             # find the weights that are best for the losses of the sources
             losses = self.losses_of(factor)
-            reached = smallest_objective(losses, eta, prior)
-            best_weights = gibbs_weights(losses, eta, prior)
+            best_weights, reached = gibbs_weights(losses, eta, prior)
             converged = abs(best_weights - weights).max() < _WEIGHTS_TOL
             # Keep the best round. The first one has weights that do not depend on eta. Neighbours
             # can change with the weights, so that a round that has converged can be a little
@@ -529,3 +527,96 @@ class FittedSources:
         )
         labels = hard_labels(fusion.posterior(self.reader.dtype)[: matrix.shape[0]])
         return np.where(storage.row_sums(matrix) > 0, labels, -1)
+
+
+class KLFusion(FittedSources):
+    """Sources as they are, each scaled to sum to 1: ``P_l = S_l / 1'S_l1``.
+
+    The loss of a source is its divergence from the model.
+
+    Parameters
+    ----------
+    reader : StackReader
+    objects : SimilarityStack or ViewStack
+    sample : Sample
+    """
+
+    relative = False
+    max_rounds = 100
+    subtracts_entropy = True
+
+    def __init__(self, reader: StackReader, objects, sample: Sample) -> None:
+        super().__init__(reader, sample)
+        self.evaluated_rows = sample.fitted
+        if sample.symmetric:
+            sources = reader.compare_fitted(objects, sample.compared)
+            seen = reader.seen
+        else:
+            stack = reader.compare_with_columns(objects, sample.fitted, sample.compared)
+            sources = stack.filled()
+            seen = stack.seen()
+        if not seen.all():
+            label = reader.labels[int(seen.all(axis=0).argmin())]
+            raise ValueError(
+                f"samples are missing from {label}: only "
+                'criterion="agreement" can leave any out.'
+            )
+        self.own = [source.astype(reader.dtype, copy=False) for source in sources]
+        # the sums of the sources, which must not overflow, and their entropies
+        sizes = []
+        entropies = []
+        most = float(np.finfo(reader.dtype).max) / _ROOM
+        for source, label in zip(self.own, reader.labels, strict=True):
+            with np.errstate(over="ignore"):
+                size = storage.total(source)
+            if not 1 / most < size < most:
+                raise ValueError(
+                    f"{label} must have a sum that {reader.dtype} can hold with some room, got "
+                    f"{size:.3g}; scale it."
+                )
+            values = source.data if sp.issparse(source) else source
+            sizes.append(size)
+            entropies.append(entropy_of(values, size))
+        self._sizes = np.array(sizes)
+        self._entropies = np.array(entropies)
+        # sources are summed in an order of their own: so that rounding does not depend on theirs
+        self._order = np.lexsort((self._sizes, self._entropies))
+
+    def prepare(self, config: SolverConfig, weights):
+        equal_weights = np.full(len(self.own), 1 / len(self.own))
+        return equal_weights if weights is None else weights, []
+
+    def mix(self, weights) -> FusedGraph:
+        return FusedGraph(self._weighted_sum(self.own, weights))
+
+    def losses_of(self, W):
+        rows, columns = self.row_column_factors(W)
+        mass = np.log(float(rows.sum(axis=0) @ columns.sum(axis=0)))
+        losses = np.array([cross_entropy(S, rows, columns) + mass for S in self.own])
+        return losses - self._entropies if self.subtracts_entropy else losses
+
+    def mix_new(self, sources):
+        return self._weighted_sum(sources, self.weights)
+
+    def contributions(self):
+        scales = self.weights / self._sizes
+        return {i: scales[i] * sp.csr_array(S) for i, S in enumerate(self.own)}
+
+    def _weighted_sum(self, sources, weights):
+        """Return the mixture of sources: sparse if all of those with a weight are."""
+        scales = (weights / self._sizes).astype(self.reader.dtype)
+        terms = [(scales[i], sources[i]) for i in self._order if scales[i] > 0]
+        terms.sort(key=lambda term: sp.issparse(term[1]))  # arrays come first
+        if all(sp.issparse(S) for _, S in terms):
+            return sp.csr_array(sum(scale * S for scale, S in terms))
+        first_scale, first = terms[0]
+        mixed = first_scale * first
+        for scale, S in terms[1:]:
+            mixed += scale * storage.as_dense(S)
+        return mixed
+
+
+class CrossEntropyFusion(KLFusion):
+    """The same with the cross-entropy as loss, which is larger by the entropy of the source."""
+
+    subtracts_entropy = False

@@ -12,10 +12,10 @@ from numpy.testing import assert_allclose
 
 from nmfcluster.fusion.kl_loss import (
     DensePairs,
+    FusionObjective,
     SparsePairs,
     cross_entropy,
     explained_by_clusters,
-    make_pairs,
     unexplained_share,
 )
 
@@ -36,6 +36,10 @@ def matrix_of(rng, n, density=0.6):
         A[2], A[:, 2] = 0, 0
     A[n // 2, n // 2] = A.max() + 1e-3
     return A
+
+
+def make_pairs(matrix):
+    return FusionObjective(matrix, False, 0.0).pairs
 
 
 def model_of(rng, n, k):
