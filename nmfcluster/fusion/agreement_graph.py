@@ -1,9 +1,8 @@
 """Fusion of the sources that agree with others: which ones count, and the graph that they make."""
 
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from math import fsum
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,7 +28,7 @@ from nmfcluster.fusion.residuals import (
     n_neighbors_to_keep,
 )
 from nmfcluster.similarity import Explicit
-from nmfcluster.stack.parsing import check_above_0
+from nmfcluster.stack.container import check_above_0
 from nmfcluster.stack.readers import StackReader
 
 # objects up to which there is a start for every single graph, which takes an eigendecomposition
@@ -64,36 +63,38 @@ class AgreementGraph(FittedSources):
         # read the residuals, one source after the other: together sources can be large
         with np.errstate(over="ignore"):  # a sum that is too large is refused
             if is_square:
-                read = partial(compute_residual, square=True)
-                residuals = reader.compare_fitted(objects, sample.compared, read)
+                residuals = reader.compare_fitted(
+                    objects, sample.compared, compute_residual
+                )
             else:  # similarities to what are no objects
                 stack = reader.compare_with_columns(
                     objects, sample.fitted, sample.compared
                 )
-                sources = list(stack.filled())
+                sources = stack.filled()
                 for source, label in zip(sources, reader.labels, strict=True):
                     check_above_0(source, label)
                 _clear_self_similarities(sources)
                 residuals = [compute_residual(source, False) for source in sources]
+            seen = []
+            sizes = []
+            column_sums = []
             for R, label in zip(residuals, reader.labels, strict=True):
                 if not np.isfinite(R.degrees.sum()):
                     raise ValueError(
                         f"{label} must have a sum that float64 can hold; scale it."
                     )
+                seen.append(R.seen)
+                sizes.append(R.size)
+                column_sums.append(R.columns.sum())
+        check_connected(np.column_stack(seen), reader.names)
         self._residuals: list[Residual] = residuals
-        check_connected(np.column_stack([R.seen for R in residuals]), reader.names)
-        sizes = np.array([R.size for R in residuals])
+        self._is_informative = np.greater(sizes, 0)
+        self.agreement = measure_agreement(residuals)
         # sources are summed in an order of their own: so that rounding does not depend on theirs
-        column_sums = np.array([R.columns.sum() for R in residuals])
         self._order = np.lexsort((column_sums, sizes))
         # the similarities of all objects to landmarks are read again, some at a time
-        self._blocks_of_landmarks: Any = None
-        if is_square and len(sample.fitted) > self.n_compared:
-            self._blocks_of_landmarks = partial(
-                reader.compare_in_blocks, objects, sample.fitted
-            )
-        self.agreement = measure_agreement(residuals)
-        self._is_informative = sizes > 0
+        has_landmarks = is_square and len(sample.fitted) > self.n_compared
+        self._read_again = objects if has_landmarks else None
 
     def prepare(self, config: SolverConfig, weights):
         self._n_clusters = config.n_clusters
@@ -106,28 +107,23 @@ class AgreementGraph(FittedSources):
         self.own = [self._graph_of_source(R) for R in self._residuals]
         # single graphs are starts, too
         single = []
+        counting = self._order[self.counted[self._order]]
         has_few = len(self._residuals[0].rows) <= _MAX_STARTED
-        only_graphs = self._count_neighbors(prior) is None
-        if has_few and only_graphs and np.count_nonzero(prior) > 1:
-            counting = [i for i in self._order if prior[i] > 0]
-            single = [self.own[i] for i in counting]
-            if self._blocks_of_landmarks is not None:  # `own` is of landmarks alone
-                blocks = list(self._blocks())
-                alone = np.eye(len(prior))[counting]
-                single = [self.mix(weights, blocks).A for weights in alone]
+        if has_few and len(counting) > 1 and self._count_neighbors(prior) is None:
+            blocks = list(self._blocks())
+            alone = np.eye(len(prior))[counting]
+            single = [self.mix(weights, blocks).A for weights in alone]
         return prior, single
 
     def release(self) -> None:
-        self._n_neighbors = self._count_neighbors(self.weights)
         self._residuals = [replace(R, stored=R.stored[:0]) for R in self._residuals]
-        self._blocks_of_landmarks = None
+        self._read_again = None
 
     def mix(self, weights, blocks=None) -> FusedGraph:
         """Return the graph that weighted sources make; `blocks` of residuals are all by default."""
-        weights = np.asarray(weights, dtype=np.float64)
-        n_neighbors = self._count_neighbors(weights)
         if blocks is None:
             blocks = self._blocks()
+        n_neighbors = self._count_neighbors(weights)
         return fused_graph(blocks, weights[self._order], n_neighbors, self._distinct)
 
     def losses_of(self, W):
@@ -143,7 +139,7 @@ class AgreementGraph(FittedSources):
     def mix_new(self, sources):
         new = self._residuals_of_new(sources)
         weights = self.weights[self._order]
-        graph = fused_rows(new, weights, self._n_neighbors, self._distinct)
+        graph = fused_rows(new, weights, self.mixed.n_neighbors, self._distinct)
         return divide_by_degrees(graph, self.mixed.degrees)
 
     def contributions(self):
@@ -227,10 +223,12 @@ class AgreementGraph(FittedSources):
         )
 
     def _blocks(self):
-        """Return the residuals of all fitted objects, or to landmarks of some at a time."""
-        if self._blocks_of_landmarks is None:
-            return [[self._residuals[i] for i in self._order]]
-        return map(self._residuals_of_new, self._blocks_of_landmarks())
+        """Yield the residuals of all fitted objects, or to landmarks of some at a time."""
+        if self._read_again is None:
+            yield [self._residuals[i] for i in self._order]
+        else:
+            blocks = self.reader.compare_in_blocks(self._read_again, self.fitted)
+            yield from map(self._residuals_of_new, blocks)
 
     def _residuals_of_new(self, sources) -> list[Residual]:
         """Return the residuals of the similarities of other objects."""

@@ -607,12 +607,10 @@ class KLFusion(FittedSources):
         scales = (weights / self._sizes).astype(self.reader.dtype)
         terms = [(scales[i], sources[i]) for i in self._order if scales[i] > 0]
         terms.sort(key=lambda term: sp.issparse(term[1]))  # arrays come first
-        if all(sp.issparse(S) for _, S in terms):
-            return sp.csr_array(sum(scale * S for scale, S in terms))
-        first_scale, first = terms[0]
-        mixed = first_scale * first
-        for scale, S in terms[1:]:
-            mixed += scale * storage.as_dense(S)
+        are_sparse = sp.issparse(terms[0][1])
+        mixed: Any = 0
+        for scale, S in terms:
+            mixed += scale * (S if are_sparse else storage.as_dense(S))
         return mixed
 
 

@@ -32,6 +32,7 @@ _COMPARED_ENTRIES = 2**22  # of two sources that may be duplicates
 # in which all are alike
 _ROUNDED = 1e-6
 _CONSTANT = 1e-5
+_TINY = np.finfo(np.float64).tiny  # what is divided by instead of 0
 _GRAPH_ROWS = 256  # of a dense graph that are summed at a time
 # neighbours of an object, as a share of the mean cluster: in a small cluster they are not all
 # others
@@ -106,7 +107,8 @@ class Residual:
         source = _clean(source, square=False)
         N = _divide_by_roots(source, storage.row_sums(source), self.degrees)
         rows = sums_of(N, axis=1) / (self.columns.sum() or 1.0)
-        return _subtract_expected(replace(self, stored=N, rows=rows, square=False))
+        stored = _subtract_expected(N, rows, self.columns, square=False)
+        return replace(self, stored=stored, rows=rows, square=False)
 
     def block(self, rows: slice):
         """Return some rows of R as an array, in float32, with what stands on its diagonal."""
@@ -124,7 +126,7 @@ class Residual:
         return stored - self.rows[rows] * self.columns[columns]
 
 
-def compute_residual(source, square: bool) -> Residual:
+def compute_residual(source, square: bool = True) -> Residual:
     """Return the residual of a source over independence.
 
     Parameters
@@ -132,7 +134,7 @@ def compute_residual(source, square: bool) -> Residual:
     source : {ndarray, csr_array} of shape (n, p)
         Negative entries count as 0. An object that is similar to none of those that it is
         compared with was not seen, nor was one in a part of a sparse source of two objects at most.
-    square : bool
+    square : bool, default=True
         Whether the source is symmetric: it compares the objects with each other.
 
     Returns
@@ -155,18 +157,17 @@ def compute_residual(source, square: bool) -> Residual:
 def _residual_of_scaled(N, degrees, square: bool) -> Residual:
     """Return the residual of a source that is divided by the roots of its sums."""
     row_sums = sums_of(N, axis=1)
+    root = np.sqrt(row_sums.sum() or 1.0)
+    u = row_sums / root
     if square:
         # u of which every u_i sum_{j != i} u_j is the sum of row i, approximated by some steps
-        u = row_sums / np.sqrt(row_sums.sum() or 1.0)
         for _ in range(_MARGIN_STEPS):
-            rest = np.maximum(u.sum() - u, np.finfo(float).tiny)
+            rest = np.maximum(u.sum() - u, _TINY)
             u = np.sqrt(u * row_sums / rest)
         v = u
     else:
-        root = np.sqrt(row_sums.sum() or 1.0)
-        u = row_sums / root
         v = sums_of(N, axis=0) / root
-    R = _subtract_expected(Residual(N, u, v, degrees, 1.0, square))
+    R = Residual(_subtract_expected(N, u, v, square), u, v, degrees, 1.0, square)
     squares = inner_product(R, R)
     size = 0.0
     if squares > _CONSTANT**2 * storage.sum_of_squares(N):
@@ -174,16 +175,16 @@ def _residual_of_scaled(N, degrees, square: bool) -> Residual:
     return replace(R, size=size)
 
 
-def _subtract_expected(R: Residual) -> Residual:
-    """Return a residual that holds R instead of a dense N, in float32 and without a diagonal."""
-    if sp.issparse(R.stored):
-        return R
-    out = np.empty(R.stored.shape, dtype=np.float32)
-    for rows in storage.row_blocks(len(out)):
-        out[rows] = R.stored[rows] - np.outer(R.rows[rows], R.columns)
-    if R.square:
-        np.fill_diagonal(out, 0)
-    return replace(R, stored=out)
+def _subtract_expected(N, u, v, square: bool):
+    """Return what a residual stores: a dense N minus u v', in float32 and without a diagonal."""
+    if sp.issparse(N):
+        return N
+    stored = np.empty(N.shape, dtype=np.float32)
+    for rows in storage.row_blocks(len(N)):
+        stored[rows] = N[rows] - np.outer(u[rows], v)
+    if square:
+        np.fill_diagonal(stored, 0)
+    return stored
 
 
 def _clean(source, square: bool):
@@ -330,11 +331,14 @@ class FusedGraph(NamedTuple):
         The sums of the columns of G.
     contributions : ndarray of shape (n_counted, nnz), float32
         What every source that counts adds to the entries of A, in their order. It can be negative.
+    n_neighbors : int or None
+        How many neighbours an object has at least, see `n_neighbors_to_keep`.
     """
 
     A: Any
     degrees: Any = None
     contributions: Any = None
+    n_neighbors: int | None = None
 
 
 def n_neighbors_to_keep(
@@ -401,7 +405,7 @@ def fused_graph(
     degrees = sums_of(G, axis=0)
     A = divide_by_degrees(G, degrees)
     parts = np.concatenate(contributions, axis=1)
-    return FusedGraph(A, degrees, parts * (A.data / G.data))
+    return FusedGraph(A, degrees, parts * (A.data / G.data), n_neighbors)
 
 
 def fused_rows(
@@ -444,10 +448,27 @@ def fused_rows(
         A = sp.csr_array((np.maximum(values, 0), (i, j)), shape=shape)
         A.eliminate_zeros()
         return A
-    blocks = storage.row_blocks(shape[0], _GRAPH_ROWS)
-    return storage.vstack(
-        [_nearest_of_rows(counting, rows, n_neighbors, distinct) for rows in blocks]
-    )
+    # the largest entries of some rows at a time
+    blocks = []
+    for rows in storage.row_blocks(shape[0], _GRAPH_ROWS):
+        # the weighted sum of the sources that saw both objects of a pair
+        fused = np.zeros((rows.stop - rows.start, shape[1]), dtype=np.float32)
+        are_complete = True
+        for R, w in counting:
+            fused += R.block(rows) * np.float32(w / R.size)
+            are_complete &= R.rows[rows].all() and R.columns.all()
+        if are_complete:
+            fused /= np.float32(np.sqrt(sum(w for _, w in counting)))
+        else:
+            total_weights = np.zeros_like(fused)
+            for R, w in counting:
+                total_weights += np.outer(np.float32(w) * R.seen[rows], R.columns > 0)
+            fused /= np.sqrt(np.maximum(total_weights, np.finfo(np.float32).tiny))
+        if residuals[0].square:
+            fused[np.arange(len(fused)), np.arange(rows.start, rows.stop)] = 0
+        np.maximum(fused, 0, out=fused)
+        blocks.append(storage.nearest_similarities(fused, n_neighbors, distinct))
+    return storage.vstack(blocks)
 
 
 def _counting(residuals: list[Residual], weights):
@@ -463,32 +484,8 @@ def _contributions(counting, rows, columns):
     for part, (R, w) in zip(parts, counting, strict=True):
         part[:] = w / R.size * R.entries(rows, columns)
         total_weights += w * (R.seen[rows] & (R.columns[columns] > 0))
-    roots = np.sqrt(np.maximum(total_weights, np.finfo(float).tiny))
+    roots = np.sqrt(np.maximum(total_weights, _TINY))
     return parts / roots.astype(np.float32)
-
-
-def _nearest_of_rows(counting, rows: slice, n_neighbors: int, distinct) -> sp.csr_array:
-    """Return the largest entries of some rows."""
-    first = counting[0][0]
-    shape = (rows.stop - rows.start, first.stored.shape[1])
-    # the weighted sum of the sources that saw both objects of a pair
-    fused = np.zeros(shape, dtype=np.float32)
-    is_complete = True
-    for R, w in counting:
-        fused += R.block(rows) * np.float32(w / R.size)
-        is_complete &= R.rows[rows].all() and R.columns.all()
-    if is_complete:
-        fused /= np.float32(np.sqrt(sum(w for _, w in counting)))
-    else:
-        total_weights = np.zeros(shape, dtype=np.float32)
-        for R, w in counting:
-            total_weights += np.outer(np.float32(w) * R.seen[rows], R.columns > 0)
-        fused /= np.sqrt(np.maximum(total_weights, np.finfo(np.float32).tiny))
-    if first.square:
-        fused[np.arange(len(fused)), np.arange(rows.start, rows.stop)] = 0
-    return storage.nearest_similarities(
-        np.maximum(fused, 0, out=fused), n_neighbors, distinct
-    )
 
 
 def divide_by_degrees(graph, column_degrees):

@@ -13,9 +13,10 @@ from nmfcluster._utils.parallel import one_blas_thread
 from nmfcluster._utils.storage import as_matrix, max_abs, minimum
 from nmfcluster._utils.validation import axis_positions, format_value
 from nmfcluster.affinity import AFFINITIES, AFFINITY_PARAMETERS, make_affinity
-from nmfcluster.stack.container import SimilarityStack
-from nmfcluster.stack.parsing import (
+from nmfcluster.stack.container import (
+    SimilarityStack,
     Source,
+    embed,
     find_seen,
     first_nan,
     has_nan,
@@ -205,7 +206,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                         features, kernel, **options, n_jobs=self.n_jobs
                     )
                     block = _clear_rounding(affinity.block())
-                sources.append(Source.of_seen(block, seen, seen))
+                sources.append(Source(embed(block, seen, seen), seen, seen))
                 empty = block[:0].copy()
                 views.append(_FittedView(name, numbers, seen, affinity.between, empty))
             self._views_ = views
@@ -243,7 +244,8 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                 if seen.any():
                     with named_in_errors(label):
                         block = _clear_rounding(view.between(features))
-                sources.append(Source.of_seen(block, seen, view.seen))
+                whole = embed(block, seen, view.seen)
+                sources.append(Source(whole, seen, view.seen))
         return SimilarityStack._unchecked(sources, self.names_)
 
     def _check_missing(self, X, feature_names) -> None:

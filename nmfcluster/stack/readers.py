@@ -13,15 +13,16 @@ from nmfcluster._utils import validation
 from nmfcluster._utils.order import CanonicalOrder, canonical_order
 from nmfcluster._utils.storage import is_sparse
 from nmfcluster._utils.validation import format_count, format_value
-from nmfcluster.stack.container import SimilarityStack, ViewStack
-from nmfcluster.stack.kernels import KernelStack
-from nmfcluster.stack.parsing import (
+from nmfcluster.stack.container import (
+    SimilarityStack,
+    ViewStack,
     check_cross,
     check_square,
     cure_of_negative,
     is_similarity,
     read_names,
 )
+from nmfcluster.stack.kernels import KernelStack
 
 # objects up to which views that name no kernel have a dense one, of 72 MB
 _MAX_DENSE = 3_000

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from nmfcluster import SimilarityStack
-from nmfcluster.stack.parsing import check_cross, check_square
+from nmfcluster.stack.container import check_cross, check_square
 
 STORAGES = {"dense": np.asarray, "sparse": sp.csr_array}
 NAN = np.nan

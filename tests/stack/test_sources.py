@@ -21,7 +21,7 @@ from stack.shared import (
 
 from nmfcluster import SimilarityStack
 from nmfcluster._utils.storage import submatrix
-from nmfcluster.stack.parsing import (
+from nmfcluster.stack.container import (
     check_cross,
     check_square,
     embed,
