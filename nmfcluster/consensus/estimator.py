@@ -30,7 +30,7 @@ from nmfcluster._utils.validation import (
 from nmfcluster.partitions.base_runs import (
     base_clusterers,
     read_base_input,
-    read_label_table,
+    read_unconverted,
 )
 from nmfcluster.partitions.ensemble import warn_of_singletons
 from nmfcluster.partitions.inputs import (
@@ -313,15 +313,52 @@ class NMFConsensus(NMFClusterer):
             If some base runs failed.
         """
         with fitting(self) as rng:
-            source = self._read(X, partitions, sample_weight, rng)
+            soft = is_soft(X if self.affinity == "partitions" else partitions)
+            self._check_arguments(X, partitions, sample_weight, soft)
+            names = row_names(X)
+            source: Any
+            # read X, and partitions beside it, by the affinity
+            if self.affinity == "precomputed":
+                X = read_similarity(self, X)
+                require_symmetric(X, "X with affinity='precomputed'")
+                source = PrecomputedSimilarity(X)
+            elif self.affinity == "partitions" and soft:
+                source = Memberships(X, "X")
+            elif self.affinity == "partitions":
+                X = read_unconverted(X, estimator=self, are_labels=True)
+                source = LabelTable(X, "X", names)
+                self._check_orientation(len(source), len(source.n_clusters))
+            elif partitions is not None:
+                partitions = reorder_samples(names, partitions, "partitions")
+                X = read_features(self, X)
+                if soft:
+                    source = Memberships(partitions, "partitions", X)
+                else:
+                    source = LabelTable(partitions, "partitions", names, X)
+            else:  # run base clusterers
+                X, pairs = read_base_input(X, base_clusterers(self.estimator), self)
+                n_samples = X.shape[0]
+                weights = read_weights(sample_weight, names, self.n_clusters, n_samples)
+                if weights is not None:
+                    n_samples = int(np.count_nonzero(weights))
+                self._check_not_alone(n_samples)
+                self._check_n_clusters(n_samples)
+                options = {name: getattr(self, name) for name in BASE_PARAMETERS}
+                options |= {"n_clusters": self.n_clusters, "n_jobs": self.n_jobs}
+                found = make_partitions(X, pairs, rng, weights, **options)
+                source = LabelTable(found, "partitions", names, X)
+                source.sample_weight = weights
+            if isinstance(source, LabelTable) and source.estimators is None:
+                source.warn_of_single()
+                source.sample_weight = read_weights(
+                    sample_weight, names, self.n_clusters, len(source)
+                )
+            self._check_n_clusters(len(source))
             self._fit_source(source, rng)
         return self
 
-    def _read(
-        self, X, partitions, sample_weight, rng
-    ) -> LabelTable | PrecomputedSimilarity:
-        """Return what `affinity` makes of X, and of partitions and weights beside it."""
-        # refuse what does not go together
+    def _check_arguments(self, X, partitions, sample_weight, soft: bool):
+        """Raise if arguments of `fit` do not go together; `soft`: they hold memberships."""
         if X is None:
             cure = ""
             if partitions is not None:
@@ -335,54 +372,15 @@ class NMFConsensus(NMFClusterer):
             raise ValueError(
                 f"partitions cannot be given with affinity={self.affinity!r}{reason}"
             )
-        soft = is_soft(X if self.affinity == "partitions" else partitions)
         if sample_weight is not None and (soft or self.affinity == "precomputed"):
             raise ValueError(
                 "sample_weight needs features or labels: repeat rows, drop those of zero."
             )
-        if self.affinity == "precomputed":
-            if self.weights is not None:
-                raise ValueError(
-                    f"weights={self.weights!r} needs partitions; it must be None with "
-                    "affinity='precomputed'."
-                )
-            X = read_similarity(self, X)
-            require_symmetric(X, "X with affinity='precomputed'")
-            return PrecomputedSimilarity(X)
-
-        names = row_names(X)
-        if self.affinity == "partitions":
-            if soft:
-                return Memberships(X, "X")
-            X = read_label_table(self, X)
-            table = LabelTable(X, "X", names)
-            self._check_orientation(len(table), len(table.n_clusters))
-        elif partitions is not None:
-            partitions = reorder_samples(names, partitions, "partitions")
-            X = read_features(self, X)
-            if soft:
-                return Memberships(partitions, "partitions", X)
-            table = LabelTable(partitions, "partitions", names, X)
-        else:
-            X, pairs = read_base_input(X, base_clusterers(self.estimator), self)
-            n_samples = X.shape[0]
-            weights = read_weights(sample_weight, names, self.n_clusters, n_samples)
-            n_counting = n_samples
-            if weights is not None:
-                n_counting = int(np.count_nonzero(weights))
-            self._check_not_alone(n_counting)
-            self._check_n_clusters(n_counting)
-            options = {name: getattr(self, name) for name in BASE_PARAMETERS}
-            options |= {"n_clusters": self.n_clusters, "n_jobs": self.n_jobs}
-            found = make_partitions(X, pairs, rng, weights, **options)
-            table = LabelTable(found, "partitions", names, X)
-            table.sample_weight = weights
-            return table
-        table.warn_of_single()
-        table.sample_weight = read_weights(
-            sample_weight, names, self.n_clusters, len(table)
-        )
-        return table
+        if self.affinity == "precomputed" and self.weights is not None:
+            raise ValueError(
+                f"weights={self.weights!r} needs partitions; it must be None with "
+                "affinity='precomputed'."
+            )
 
     def _check_orientation(self, n_samples: int, n_partitions: int):
         """Warn of a label table with more columns than rows; raise if rows are too few."""
@@ -398,11 +396,19 @@ class NMFConsensus(NMFClusterer):
             )
         warn(hint)
 
-    def _fit_source(self, source: LabelTable | PrecomputedSimilarity, rng):
+    def _fit_source(self, source, rng):
         """Factorize the co-association, or a similarity, and set the fitted attributes."""
-        self._check_n_clusters(len(source))
-        problem: Any = source.problem(self.weights, self.normalize)
-        self._require_complete(problem.coverage)
+        problem, groups = source.problem(self.weights, self.normalize)
+        if not np.allclose(problem.coverage, 1):
+            reason = "needs partitions that saw all samples: take"
+            if not self.normalize:
+                raise ValueError(
+                    f"normalize={self.normalize!r} {reason} normalize=True, the default."
+                )
+            if self.factorization == "tri":
+                raise ValueError(
+                    f"factorization='tri' {reason} factorization='bi', the default."
+                )
         solver = multiplicative_trinmf if self.factorization == "tri" else bregman_nmf
         best = factorize(problem, self._solver_config(solver), rng, COARSE)
 
@@ -412,55 +418,68 @@ class NMFConsensus(NMFClusterer):
         profile = profile[:, order]
         confidence, agreement = problem.evaluate(labels, self.n_clusters)
         if isinstance(source, LabelTable):
-            warn_of_singletons(problem, labels, self.n_clusters, source.names)
+            warn_of_singletons(problem, groups, labels, self.n_clusters, source.names)
         if self.affinity == "precomputed" and not self.normalize:
             warn_of_split(problem.objective.A, labels, self.n_clusters)
 
         # samples have the clusters of their rows; those in no row are in no cluster, unless
         # they count 0 times: then they are labelled as new ones
-        sample_memberships = P[problem.groups]
-        sample_labels = labels[problem.groups]
-        unlabelled = np.flatnonzero(problem.groups < 0)
+        unlabelled = np.flatnonzero(groups < 0)
         found: Any = (1 / self.n_clusters, -1, 0)
         if source.sample_weight is not None and len(unlabelled):
             found = problem.predict_unlabelled(unlabelled, labels, profile)
+        sample_labels = labels[groups]
+        sample_memberships = P[groups]
+        sample_confidence = confidence[groups]
         sample_memberships[unlabelled] = found[0]
         sample_labels[unlabelled] = found[1]
-        confidence[unlabelled] = found[2]
+        sample_confidence[unlabelled] = found[2]
+        self._set_fitted(
+            source,
+            profile,
+            labels=sample_labels,
+            memberships=sample_memberships,
+            confidence=sample_confidence,
+            agreement=agreement,
+            weights=problem.weights,
+            core=best.core[np.ix_(order, order)],
+            loss=best.loss,
+            loss_curves=best.loss_curves,
+            n_iter=best.best.n_iter,
+        )
+        self._warn_unless_converged(best, int(self.labels_.max()) + 1)
 
-        self.labels_ = sample_labels
-        self.membership_ = sample_memberships
-        self.loss_ = best.loss
-        self.loss_curves_ = best.loss_curves
-        self.loss_curve_ = self.loss_curves_[0]
-        self.n_iter_ = best.best.n_iter
-        self.core_ = best.core[np.ix_(order, order)]
+    def _set_fitted(
+        self,
+        source,
+        profile,
+        *,
+        labels,
+        memberships,
+        confidence,
+        agreement,
+        weights,
+        core,
+        loss: float,
+        loss_curves,
+        n_iter: int,
+    ):
+        """Set all fitted attributes; those of samples are in the order of the source's."""
+        self.labels_ = labels
+        self.membership_ = memberships
         self.confidence_ = confidence
         self.agreement_ = agreement
-        self.weights_ = problem.weights
+        self.weights_ = weights
+        self.core_ = core
+        self.loss_ = loss
+        self.loss_curves_ = loss_curves
+        self.loss_curve_ = loss_curves[0]
+        self.n_iter_ = n_iter
         self.partitions_ = source.codes
         if source.estimators is not None:
             self.estimators_ = source.estimators
         self._profile_ = profile
         self._source_ = source
-        self._warn_unless_converged(best, int(sample_labels.max()) + 1)
-
-    def _require_complete(self, coverage):
-        """Raise if a parameter needs partitions that saw all samples, and they did not.
-
-        `coverage` is the weight of those that saw each sample, of all whose weights sum to 1.
-        """
-        if np.allclose(coverage, 1):
-            return
-        reason = "needs partitions that saw all samples: take"
-        if not self.normalize:
-            raise ValueError(
-                f"normalize={self.normalize!r} {reason} normalize=True, the default."
-            )
-        if self.factorization == "tri":
-            raise ValueError(
-                f"factorization='tri' {reason} factorization='bi', the default."
-            )
 
     def _extend(self, X):
         return self._source_.extended(self, X, self._profile_)

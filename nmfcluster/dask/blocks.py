@@ -6,7 +6,7 @@ distinct ones. Nothing here depends on where the blocks are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from nmfcluster._utils.labels import (
     to_smallest_int,
 )
 from nmfcluster._utils.storage import row_blocks
-from nmfcluster._utils.validation import format_value
+from nmfcluster._utils.validation import format_value, normalize_weights
 from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.partitions.inputs import LabelTable
 
@@ -268,13 +268,16 @@ class BlockedTable:
             raise changed("a label is new")
         return codes
 
-    def distinct(self, block) -> Iterator[tuple[Ensemble, np.ndarray]]:
-        """Yield the distinct rows of a block, some rows at a time, and the one of every row."""
+    def distinct(self, block):
+        """Yield the distinct rows of a block, their numbers, and the one of every row.
+
+        They are those of some rows of the block at a time.
+        """
         block = np.asarray(block)
         for rows in row_blocks(len(block), LABEL_BLOCK_ROWS):
             codes = self.codes(block[rows])
             positions, groups, counts = distinct_rows(codes)
-            yield self.ensemble(codes[positions], counts), groups
+            yield codes[positions], counts, groups
 
     def ensemble(self, codes, counts) -> Ensemble:
         """Return distinct rows as an ensemble, in which no row depends on the others."""
@@ -283,10 +286,10 @@ class BlockedTable:
         )
 
     def map_rows(self, block, function: Callable[..., Any], **options):
-        """Return a function of distinct label rows for every row of a block."""
+        """Return a function of the codes of distinct rows for every row of a block."""
         parts = []
-        for rows, groups in self.distinct(block):
-            parts.append(function(rows, **options)[groups])
+        for codes, _, groups in self.distinct(block):
+            parts.append(function(codes, **options)[groups])
         return np.concatenate(parts)
 
 
@@ -332,9 +335,9 @@ class KnownRows:
             raise changed("a label row is new")
         return self._order[places]
 
-    def of_rows(self, rows: Ensemble, name: str):
+    def of_rows(self, codes, name: str):
         """Return the values of label rows."""
-        return self._values[name][self.positions(rows.codes)]
+        return self._values[name][self.positions(codes)]
 
 
 class CountedRows(LabelTable):
@@ -361,6 +364,8 @@ class CountedRows(LabelTable):
     def __len__(self) -> int:
         return int(self.counts.sum())
 
-    def _distinct_rows(self, weights) -> tuple[Ensemble, np.ndarray]:
+    def problem(self, weights, normalize: bool):
+        """Return the factorization of the rows that have a label, and which rows have."""
+        weights = normalize_weights(weights, len(self.n_clusters))
         ensemble = Ensemble(self.codes, self.counts, weights, self.n_clusters)
-        return ensemble.labelled_rows(np.arange(len(ensemble)))
+        return self._problem_of(ensemble, np.arange(len(ensemble)), normalize)

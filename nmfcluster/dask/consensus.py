@@ -256,7 +256,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         )
         codes = table.codes(rows_at(X, np.sort(drawn)))
         source = blocks.CountedRows(codes, np.ones(len(drawn)), table)
-        problem = source.problem(self.weights, True)
+        problem, _ = source.problem(self.weights, True)
         config = local._solver_config(bregman_nmf)
         best = factorize(problem, config, rng, coarse_size=consensus.COARSE)
 
@@ -275,20 +275,19 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             )
 
         # the estimator in memory has the clusters of the drawn rows
-        rows = table.ensemble(source.codes, source.counts)
-        local.labels_ = found.of_rows(rows, "labels")
-        local.membership_ = found.of_rows(rows, "membership")
-        local.confidence_ = found.of_rows(rows, "confidence")
-        local.agreement_ = problem.ensemble.agreement(found.contingency)
-        local.partitions_ = source.codes
-        local.weights_ = problem.weights
-        local.core_ = best.core[np.ix_(found.order, found.order)]
-        local.loss_ = float(losses.min())
-        local.loss_curve_ = losses
-        local.loss_curves_ = [losses]
-        local.n_iter_ = len(losses)
-        local._profile_ = found.profile
-        local._source_ = source
+        local._set_fitted(
+            source,
+            found.profile,
+            labels=found.of_rows(source.codes, "labels"),
+            memberships=found.of_rows(source.codes, "membership"),
+            confidence=found.of_rows(source.codes, "confidence"),
+            agreement=problem.ensemble.agreement(found.contingency),
+            weights=problem.weights,
+            core=best.core[np.ix_(found.order, found.order)],
+            loss=float(losses.min()),
+            loss_curves=[losses],
+            n_iter=len(losses),
+        )
         return found
 
     def to_local(self) -> consensus.NMFConsensus:

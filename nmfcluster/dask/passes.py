@@ -127,9 +127,10 @@ def sums_of_block(block, problem: BlockedTable, target: Target, grid) -> Sums:
         `BlockedTable.scale_unit`, and rest (C,) : what these leave, in 2^-32 of them. All int64.
     """
     parts = []
-    for rows, _ in problem.distinct(block):
+    for codes, counts, _ in problem.distinct(block):
+        rows = problem.ensemble(codes, counts)
         H = target.rows(rows, problem)
-        counts = rows.counts[:, None]
+        counts = counts[:, None]
         # entries, scales and shares become whole numbers of their steps
         steps = np.minimum(np.rint(H / grid), 2.0**SCALE_BITS)
         scale = problem.scale(rows) / problem.scale_unit
@@ -142,7 +143,7 @@ def sums_of_block(block, problem: BlockedTable, target: Target, grid) -> Sums:
             "gram": steps.T @ (steps * counts),
             "contingency": rows.cluster_sums(shares * counts),
             "mass": (rows.counts * (rows.coverage > 0)) @ shares,
-            "sizes": rows.cluster_sums(rows.counts),
+            "sizes": rows.sizes,
             "inverse": rows.cluster_sums(rows.counts * np.rint(inverse)),
             "rest": rows.cluster_sums(rows.counts * np.rint(rest)),
         }
@@ -156,8 +157,9 @@ def counts_of_block(block, problem: BlockedTable, profiles) -> Sums:
     They are those of the clusters of the rows of a block by each profile.
     """
     parts = []
-    for rows, _ in problem.distinct(block):
-        labelled = rows.counts * (rows.coverage > 0)
+    for codes, counts, _ in problem.distinct(block):
+        rows = problem.ensemble(codes, counts)
+        labelled = counts * (rows.coverage > 0)
         indicators = []
         for profile in profiles:
             labels = rows.row_sums(profile).argmax(axis=1)
@@ -209,6 +211,7 @@ class BlockedConsensus:
 
     Attributes
     ----------
+    table : BlockedTable
     order : ndarray of shape (k,), int
         The clusters in decreasing order of size, the order of the columns of the next two.
     contingency : ndarray of shape (C, k)
@@ -217,12 +220,14 @@ class BlockedConsensus:
         Gives labels and memberships of samples, see `Ensemble.cluster_profile`.
     """
 
+    table: BlockedTable
     order: np.ndarray
     contingency: np.ndarray
     profile: np.ndarray
 
-    def of_rows(self, rows: Ensemble, name: str):
+    def of_rows(self, codes, name: str):
         """Return the "labels", "membership" or "confidence" of label rows."""
+        rows = self.table.ensemble(codes, np.ones(len(codes)))
         P = membership(rows.row_sums(self.profile))
         if name == "membership":
             return P
@@ -277,7 +282,8 @@ def improve(
     chosen = int(np.argmin(hard_losses))
     order = np.argsort(-sums["members"][chosen], kind="stable")
     found = BlockedConsensus(
-        order=order,
+        problem,
+        order,
         contingency=contingencies[chosen][:, order],
         profile=profiles[chosen][:, order],
     )

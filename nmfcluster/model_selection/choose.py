@@ -245,7 +245,7 @@ def measure_gaps(estimator, X, numbers, seed: int):
         labels = draw_samples(X, np.random.default_rng(seed))
         labels = labels if hasattr(labels, "columns") else np.asarray(labels)
         table = LabelTable(labels, "X")
-    problem = table.problem(getattr(estimator, "weights", None), True)
+    problem, _ = table.problem(getattr(estimator, "weights", None), True)
     figures = {
         "eigengap": relative_gaps(problem.objective.A, numbers),
         "n_found": np.zeros(len(numbers), dtype=int),

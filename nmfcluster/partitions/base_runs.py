@@ -143,14 +143,10 @@ def _read_input(
 
 
 def read_unconverted(
-    X,
-    name: str = "X",
-    estimator=None,
-    reset: bool = True,
-    wanted: str = "one table",
-    ensure_2d: bool = False,
+    X, name: str = "X", estimator=None, reset: bool = True, are_labels: bool = False
 ):
     """Return a data frame, or an array of anything, with its columns checked."""
+    wanted = "one table of labels" if are_labels else "one table"
     validation.check_container(X, name, wanted)
     if hasattr(X, "columns"):
         validation.check_columns_differ(X, name)
@@ -159,20 +155,13 @@ def read_unconverted(
             X,
             dtype=None,
             ensure_all_finite=False,
-            ensure_2d=ensure_2d,
+            ensure_2d=are_labels,
             input_name=name,
             estimator=estimator,
         )
     if estimator is not None:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     return X
-
-
-def read_label_table(estimator, X, reset: bool = True):
-    """Return a table of labels with its columns checked and its entries untouched."""
-    return read_unconverted(
-        X, "X", estimator, reset, "one table of labels", ensure_2d=True
-    )
 
 
 def _only_clusterers_can_read(X) -> bool:

@@ -7,12 +7,9 @@ runs, and the consensus, spend clusters on them are named in a warning.
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
 from nmfcluster._base import hard_labels, membership
 from nmfcluster._optim.run import Solution
@@ -36,7 +33,7 @@ from nmfcluster._utils.validation import format_count, warn
 from nmfcluster.similarity import Explicit, Factored, Similarity
 
 
-@dataclass(frozen=True)
+@dataclass
 class Ensemble:
     """The distinct rows of a label table, and how many samples have each.
 
@@ -60,6 +57,16 @@ class Ensemble:
     self_weight : float, default=1
         Weight of the pair of a sample with itself, which does not count; the mean where some
         samples count as less than 1.
+    offsets : ndarray of shape (T,), int
+        Number of the first cluster of every partition.
+    cluster_weights : ndarray of shape (sum of n_clusters,)
+        Weight of its partition for every cluster.
+    sizes : ndarray of shape (sum of n_clusters,)
+        Number of samples of every cluster of every partition.
+    is_complete : bool
+        Whether every partition saw all rows; not looked at where rows have to be independent.
+    coverage : ndarray of shape (m,)
+        Total weight of the partitions that saw each row.
     """
 
     table: np.ndarray
@@ -70,40 +77,62 @@ class Ensemble:
     max_tuples: int | None = None
     self_weight: float = 1.0
 
+    def __post_init__(self):
+        self.offsets = np.cumsum(self.n_clusters) - self.n_clusters
+        self.cluster_weights = np.repeat(self.weights, self.n_clusters)
+        # Z = J A is the indicator of the clusters of all partitions. Fewer rows than partitions
+        # hardly share a tuple: J is Z, and all pairs of rows take less.
+        is_independent = self.max_tuples is not None
+        self._is_short = not is_independent and len(self.counts) < len(self.n_clusters)
+        if self._is_short:
+            self._J = indicator(self.codes, self.n_clusters)
+            self._A = storage.identity(self._J.shape[1], self._J.dtype)
+        else:
+            self._J, self._A = tuple_indicator(
+                self.table, self.n_clusters, rows=self.rows, most=self.max_tuples
+            )
+        self.sizes = self.cluster_sums(self.counts.astype(np.float64))
+        self.is_complete = not is_independent and bool(
+            self.table.min() >= 0 or self.codes.min() >= 0
+        )
+        if self.is_complete:
+            self.coverage = np.full(len(self), self.weights.sum())
+        else:
+            self.coverage = self.row_sums(self.cluster_weights[:, None])[:, 0]
+
     @classmethod
-    def from_table(cls, codes, weights) -> tuple[Ensemble, np.ndarray]:
-        """Return the ensemble of an encoded table, and the distinct row of every sample."""
+    def from_table(
+        cls, codes, weights, sample_weight=None
+    ) -> tuple[Ensemble, np.ndarray]:
+        """Return the ensemble of an encoded table, and the distinct row of every sample.
+
+        `sample_weight` has how many samples each counts as, one by default.
+        """
         first, groups, counts = distinct_rows(codes)
-        return cls(codes, counts, weights, cluster_counts(codes), first), groups
+        self_weight = 1.0
+        if sample_weight is not None:
+            # float32 has to hold the inverse of the weights
+            exponent = storage.scaling_exponent(sample_weight[:, None], 10)
+            w = storage.divide_by_power(sample_weight, exponent)
+            self_weight = w @ np.minimum(w, 1) / w.sum()
+            counts = np.bincount(groups, w)
+        n_clusters = cluster_counts(codes)
+        ensemble = cls(
+            codes, counts, weights, n_clusters, first, self_weight=self_weight
+        )
+        return ensemble, groups
 
     def __getstate__(self):
         """Return the distinct rows alone: workers need no table of all samples."""
-        state = {**vars(self), "table": self.codes, "rows": None}
-        state.pop("codes", None)  # they are the table now
-        return state
+        return {**vars(self), "table": self.codes, "rows": None}
 
     def __len__(self) -> int:
         return len(self.counts)
 
-    @cached_property
+    @property
     def codes(self):
         """Distinct label rows, (m, T); a large table is better read in blocks."""
         return self.table if self.rows is None else self.table[self.rows]
-
-    @cached_property
-    def _is_short(self) -> bool:
-        """Whether there are fewer rows than partitions: all pairs of rows then take less."""
-        return self.max_tuples is None and len(self) < len(self.n_clusters)
-
-    @cached_property
-    def _factors(self) -> tuple[sp.csr_array, sp.csr_array]:
-        """J and A with Z = J A, the indicator of the clusters of all partitions."""
-        if self._is_short:  # rows hardly share a tuple: J is Z
-            Z = indicator(self.codes, self.n_clusters)
-            return Z, storage.identity(Z.shape[1], Z.dtype)
-        return tuple_indicator(
-            self.table, self.n_clusters, rows=self.rows, most=self.max_tuples
-        )
 
     def row_sums(self, per_cluster):
         """Return Z X: for every row, the sum of the rows of X of its clusters.
@@ -116,8 +145,7 @@ class Ensemble:
         -------
         ndarray of shape (m, k)
         """
-        J, A = self._factors
-        return J @ (A @ per_cluster)
+        return self._J @ (self._A @ per_cluster)
 
     def cluster_sums(self, per_row):
         """Return Z' X: for every cluster of every partition, the sum over its rows.
@@ -130,37 +158,7 @@ class Ensemble:
         -------
         ndarray of shape (sum of n_clusters, k) or (sum of n_clusters,)
         """
-        J, A = self._factors
-        return A.T @ (J.T @ per_row)
-
-    @cached_property
-    def offsets(self):
-        """Number of the first cluster of every partition, (T,)."""
-        return np.concatenate([[0], np.cumsum(self.n_clusters)[:-1]])
-
-    @cached_property
-    def cluster_weights(self):
-        """Weight of its partition for every cluster."""
-        return np.repeat(self.weights, self.n_clusters)
-
-    @cached_property
-    def is_complete(self) -> bool:
-        """Whether every partition saw all rows; not asked where rows have to be independent."""
-        if self.max_tuples is not None:
-            return False
-        return bool(self.table.min() >= 0 or self.codes.min() >= 0)
-
-    @cached_property
-    def coverage(self):
-        """Total weight of the partitions that saw each row, (m,)."""
-        if self.is_complete:
-            return np.full(len(self), self.weights.sum())
-        return self.row_sums(self.cluster_weights[:, None])[:, 0]
-
-    @cached_property
-    def sizes(self):
-        """Number of samples of every cluster of every partition, (sum of n_clusters,)."""
-        return self.cluster_sums(self.counts.astype(np.float64))
+        return self._A.T @ (self._J.T @ per_row)
 
     def similarity(self, dtype, votes, scale) -> Similarity:
         """Return the co-association, collapsed to the distinct rows.
@@ -174,15 +172,15 @@ class Ensemble:
         scale : ndarray of shape (m,)
             By what every sample's row and column are multiplied.
         """
-        J, A = self._factors
         scale = np.sqrt(self.counts) * scale
         if self._is_short:
-            Z = storage.choose_storage(storage.scaled_columns(J, np.sqrt(votes)))
+            Z = storage.scaled_columns(self._J, np.sqrt(votes))
+            Z = storage.choose_storage(Z)
             pairs = storage.as_dense(Z @ Z.T)
             return Explicit(pairs.astype(dtype)).scaled(scale)
         # D J (A diag(votes) A') J' D, D of the scale: J has few entries a row, and A is small.
-        of_tuples = Factored(A.astype(dtype, copy=False), votes)
-        return Factored(J.astype(dtype, copy=False), of_tuples, scale)
+        of_tuples = Factored(self._A.astype(dtype, copy=False), votes)
+        return Factored(self._J.astype(dtype, copy=False), of_tuples, scale)
 
     def contingency(self, memberships):
         """Return Z' diag(counts) memberships: samples that base and consensus clusters share.
@@ -193,10 +191,6 @@ class Ensemble:
             One row a distinct row: an indicator, or soft memberships.
         """
         return self.cluster_sums(memberships * self.counts[:, None])
-
-    def seen_sizes(self, contingency):
-        """Return the number of samples of every cluster that each partition saw, (T, k)."""
-        return np.add.reduceat(contingency, self.offsets, axis=0)
 
     def hard_loss(self, E) -> float:
         """Return the loss of a partition: the weighted mean of its distances to all of them.
@@ -282,7 +276,7 @@ class Ensemble:
         def pairs(counts):
             return counts * (counts - self.self_weight) / 2
 
-        seen_sizes = self.seen_sizes(contingency)
+        seen_sizes = np.add.reduceat(contingency, self.offsets, axis=0)
         both = np.add.reduceat(pairs(contingency).sum(axis=1), self.offsets)
         in_partition = np.add.reduceat(pairs(contingency.sum(axis=1)), self.offsets)
         in_consensus = pairs(seen_sizes).sum(axis=1)
@@ -306,7 +300,8 @@ class Ensemble:
         """
         at = (np.arange(len(self)), labels)
         shared = self.row_sums(self.cluster_weights[:, None] * contingency)[at]
-        sizes = self.weights[:, None] * self.seen_sizes(contingency)
+        sizes = np.add.reduceat(contingency, self.offsets, axis=0)
+        sizes = self.weights[:, None] * sizes
         if self.is_complete:
             seen = sizes.sum(axis=0)[labels]
         else:
@@ -334,8 +329,6 @@ class EnsembleProblem(Problem):
     Parameters
     ----------
     ensemble : Ensemble
-    groups : ndarray of shape (n,), int, or None
-        The distinct row of every sample.
     dtype : dtype
         float32 or float64, to compute in.
     normalize : bool
@@ -344,9 +337,8 @@ class EnsembleProblem(Problem):
 
     polish_min_iter = 1  # updates: partitions that agree fix the factor well
 
-    def __init__(self, ensemble: Ensemble, groups, dtype: np.dtype, normalize: bool):
+    def __init__(self, ensemble: Ensemble, dtype: np.dtype, normalize: bool):
         self.ensemble = ensemble
-        self.groups = groups
         self.dtype = dtype
         self.normalize = normalize
         self.name = f"{len(ensemble)} label rows"
@@ -374,9 +366,7 @@ class EnsembleProblem(Problem):
 
     def rank(self) -> Callable[[Solution], float]:
         """Return the hard loss of what is read off a factor."""
-        ranking = copy(self)
-        ranking.groups = None  # one number a sample, which workers do not need
-        return ranking._hard_loss_of
+        return self._hard_loss_of
 
     def _hard_loss_of(self, solution: Solution) -> float:
         H = symmetric_factor(solution)
@@ -384,32 +374,26 @@ class EnsembleProblem(Problem):
             return self._best_profile(membership(H))[0]
         return self.ensemble.hard_loss(one_hot(H.argmax(axis=1), H.shape[1]))
 
-    def hard_loss(self, E) -> float:
-        r"""Return the smallest normalised loss of a factor whose rows have one entry, as here.
-
-        With :math:`u_c` the column of cluster c times the root of the mass of the samples, scaled
-        to length 1, it is that of :math:`\sum_c \lambda_c u_c u_c'`,
-        :math:`\lambda_c = u_c' A u_c`.
-        """
-        N = self.ensemble.contingency(E)
-        return normalised_loss(self.objective.constant, self._votes, N, self.mass @ E)
-
     def _best_profile(self, shares) -> tuple[float, np.ndarray]:
         """Return the smallest hard loss over the powers of sizes, and the profile it has."""
         undivided = self.ensemble.cluster_profile(shares)
-        profiles = [undivided / self._sizes[:, None] ** power for power in POWERS]
+        profiles = []
         losses = []
-        for profile in profiles:
+        for power in POWERS:
+            profile = undivided / self._sizes[:, None] ** power
             labels = self.ensemble.row_sums(profile).argmax(axis=1)
-            losses.append(self.hard_loss(one_hot(labels, shares.shape[1])))
+            E = one_hot(labels, shares.shape[1])
+            N = self.ensemble.contingency(E)
+            constant = self.objective.constant
+            losses.append(normalised_loss(constant, self._votes, N, self.mass @ E))
+            profiles.append(profile)
         best = int(np.argmin(losses))
         return losses[best], profiles[best]
 
     def part(self, size: int, rng) -> EnsembleProblem:
         """Return the problem of `size` samples."""
-        return EnsembleProblem(
-            self.ensemble.sample(size, rng), None, self.dtype, self.normalize
-        )
+        sampled = self.ensemble.sample(size, rng)
+        return EnsembleProblem(sampled, self.dtype, self.normalize)
 
     def extended(self, part: Problem, H):
         """Return the factor of all rows that fits best to the factor of a part of the samples."""
@@ -440,12 +424,9 @@ class EnsembleProblem(Problem):
         return membership(means), profile
 
     def evaluate(self, labels, n_clusters: int):
-        """Return the confidence of every sample, and the agreement of every partition.
-
-        Both are about the clustering of the distinct rows.
-        """
+        """Return the confidence of every distinct row, and the agreement of every partition."""
         contingency = self.ensemble.contingency(one_hot(labels, n_clusters))
-        confidence = self.ensemble.item_consensus(contingency, labels)[self.groups]
+        confidence = self.ensemble.item_consensus(contingency, labels)
         return confidence, self.ensemble.agreement(contingency)
 
     def predict_unlabelled(self, samples, labels, profile):
@@ -467,7 +448,11 @@ class EnsembleProblem(Problem):
 
 
 def normalised_loss(constant: float, votes, contingency, volumes) -> float:
-    """Return the loss of a partition, see `EnsembleProblem.hard_loss`.
+    r"""Return the smallest normalised loss of a factor whose rows have one entry, as a partition's.
+
+    With :math:`u_c` the column of cluster c times the root of the mass of the samples, scaled
+    to length 1, it is that of :math:`\sum_c \lambda_c u_c u_c'`,
+    :math:`\lambda_c = u_c' A u_c`.
 
     Parameters
     ----------
@@ -492,40 +477,33 @@ _MAX_LISTED = 5  # samples that a warning names
 _MIN_MEAN_SIZE = 10
 
 
-def singletons(problem: EnsembleProblem, labels, n_clusters: int):
-    """Return the samples that are clusters, and are so in most partitions that saw them.
+def warn_of_singletons(
+    problem: EnsembleProblem, groups, labels, n_clusters: int, names
+):
+    """Warn of samples that are clusters, and are so in most partitions that saw them.
 
     There are none where clusters are small on average.
 
     Parameters
     ----------
     problem : EnsembleProblem
+    groups : ndarray of shape (n,), int
+        The distinct row of every sample; -1: none.
     labels : ndarray of shape (m,), int
-        Clusters of its distinct rows.
+        Clusters of the distinct rows.
     n_clusters : int
-
-    Returns
-    -------
-    ndarray of int
+    names : Index or None
+        Names of the samples.
     """
-    ensemble = problem.ensemble
     sizes = np.bincount(labels, weights=problem.counts)
     is_single = sizes[labels] == 1
     if not is_single.any() or problem.counts.sum() < _MIN_MEAN_SIZE * n_clusters:
-        return np.empty(0, dtype=int)
+        return
+    ensemble = problem.ensemble
     single_weights = ensemble.cluster_weights * (ensemble.sizes == 1)
     weights = ensemble.row_sums(single_weights[:, None])[:, 0]
     is_single &= weights / ensemble.coverage > 0.5
-    groups = problem.groups
-    return np.flatnonzero(is_single[groups] & (groups >= 0))  # -1: in no partition
-
-
-def warn_of_singletons(problem: EnsembleProblem, labels, n_clusters: int, names):
-    """Warn of samples that a consensus and most of its partitions spend clusters on.
-
-    `names` is the index of the samples, or None.
-    """
-    samples = singletons(problem, labels, n_clusters)
+    samples = np.flatnonzero(is_single[groups] & (groups >= 0))
     if not len(samples):
         return
     warn(

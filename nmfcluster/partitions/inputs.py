@@ -11,7 +11,6 @@ import numpy as np
 from nmfcluster._base import membership, read_features, require_nonnegative
 from nmfcluster._compat import COUNT, take_samples
 from nmfcluster._optim.symmetric import SimilarityProblem
-from nmfcluster._utils import storage
 from nmfcluster._utils.labels import cluster_counts, encode_labels, indicator, one_hot
 from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.progress import log_line, stage
@@ -56,8 +55,8 @@ class PrecomputedSimilarity:
     def __len__(self) -> int:
         return len(self.order.samples)
 
-    def problem(self, weights, normalize: bool) -> PrecomputedProblem:
-        """Return the factorization of the similarity."""
+    def problem(self, weights, normalize: bool):
+        """Return the factorization of the similarity, and the row of every sample."""
         degrees = (self.similarity @ np.ones((len(self), 1)))[:, 0]
         isolated = self.order.samples[degrees <= self.diagonal]
         if len(isolated) and len(self) > 1:
@@ -65,11 +64,12 @@ class PrecomputedSimilarity:
                 f"{len(isolated)} of the samples in X have no similarity to any other, the "
                 f"first is sample {isolated.min()}: their clusters mean nothing."
             )
-        if not normalize:
-            return PrecomputedProblem(self, self.similarity)
-        mass = np.where(degrees > 0, degrees, 1)
-        A = self.similarity.scaled(1 / np.sqrt(mass))
-        return PrecomputedProblem(self, A, mass)
+        mass = None
+        A = self.similarity
+        if normalize:
+            mass = np.where(degrees > 0, degrees, 1)
+            A = A.scaled(1 / np.sqrt(mass))
+        return PrecomputedProblem(self, A, mass), self.order.ranks
 
     def extended(self, estimator, X, profile):
         """Return the mean similarity of new samples to every cluster."""
@@ -105,7 +105,6 @@ class PrecomputedProblem(SimilarityProblem):
 
     def __init__(self, source: PrecomputedSimilarity, A: Similarity, mass=None):
         self._source = source
-        self.groups = source.order.ranks
         self.normalize = mass is not None
         super().__init__(A, mass=mass)
 
@@ -121,13 +120,13 @@ class PrecomputedProblem(SimilarityProblem):
         return P[self._source.order.first], profile
 
     def evaluate(self, labels, n_clusters: int):
-        """Return every sample's mean similarity to the others of its cluster; 1 if alone."""
+        """Return every row's mean similarity to the others of its cluster; 1 if alone."""
         similarity = self._source.similarity
         E = one_hot(labels, n_clusters, similarity.dtype)
         sums = (similarity @ E)[np.arange(len(labels)), labels] - self._source.diagonal
         n_others = E.sum(axis=0)[labels] - 1
         means = np.where(n_others > 0, sums / np.maximum(n_others, 1), 1.0)
-        return means[self._source.order.first[self.groups]], None
+        return means[self._source.order.first], None
 
 
 def is_soft(partitions) -> bool:
@@ -193,11 +192,12 @@ class Memberships(PrecomputedSimilarity):
         self._widths = widths
         return np.hstack(tables)
 
-    def problem(self, weights, normalize: bool) -> PrecomputedProblem:
-        """Return the factorization of the co-association under weights of the partitions.
+    def problem(self, weights, normalize: bool):
+        """Return the factorization of the co-association under weights, and the row of samples.
 
-        Rows are divided by the root of the weight of the partitions that saw a sample; normalised,
-        what a cluster adds to pairs is divided by its size, as in `EnsembleProblem`.
+        Samples that no partition saw have row -1. Rows are divided by the root of the weight of
+        the partitions that saw a sample; normalised, what a cluster adds to pairs is divided by
+        its size, as in `EnsembleProblem`.
         """
         weights = normalize_weights(weights, len(self._widths))
         self._votes = np.repeat(weights, self._widths)
@@ -218,8 +218,8 @@ class Memberships(PrecomputedSimilarity):
         problem = PrecomputedProblem(self, A, mass if normalize else None)
         problem.weights = weights
         problem.coverage = seen[seen > 0]
-        problem.groups = np.where(seen[problem.groups] > 0, problem.groups, -1)
-        return problem
+        ranks = self.order.ranks
+        return problem, np.where(seen[ranks] > 0, ranks, -1)
 
     def extended(self, estimator, X, profile):
         """Return the mean similarity of new samples to every cluster."""
@@ -411,43 +411,40 @@ class LabelTable:
                 "sample was not seen. If -1 is a label, number clusters from 0."
             )
 
-    def problem(self, weights, normalize: bool) -> EnsembleProblem:
-        """Return the factorization of the co-association under weights of the partitions."""
+    def problem(self, weights, normalize: bool):
+        """Return the factorization of the co-association under weights, and the row of samples.
+
+        A row is one of the distinct label rows; that of samples without a label, or of weight 0,
+        is -1.
+        """
         n_partitions = len(self.n_clusters)
         if weights is not None and self._base is not None:
             if np.shape(weights) != (n_partitions,):  # one for every base run
                 kept = self._base.kept
                 weights = normalize_weights(weights, len(kept))[kept]
         weights = normalize_weights(weights, n_partitions)
-        ensemble, groups = self._distinct_rows(weights)
-        log_line(f"{len(ensemble)} distinct label rows of {len(self)} samples")
-        return EnsembleProblem(ensemble, groups, self.dtype, normalize)
-
-    def _distinct_rows(self, weights) -> tuple[Ensemble, np.ndarray]:
-        """Return the labelled distinct rows, and the row of every sample; -1: none."""
         empty = np.flatnonzero((self.n_clusters == 0) & (weights > 0))
         if len(empty):
             raise ValueError(
                 f"{self.name} must not hold an empty partition: partition {empty[0]} is: a "
                 "negative number says that a sample was not seen."
             )
-        ensemble, groups = Ensemble.from_table(self.codes, weights)
+        ensemble, groups = Ensemble.from_table(self.codes, weights, self.sample_weight)
         unlabelled = np.flatnonzero(ensemble.coverage[groups] <= 0)
         if len(unlabelled):
-            self._require_drawn(unlabelled)
+            if self._base is not None:
+                self._require_drawn(unlabelled, self._base.samples)
             warn_of_unlabelled(unlabelled, self.names)
-        if self.sample_weight is not None:
-            # float32 has to hold the inverse of the weights
-            exponent = storage.scaling_exponent(self.sample_weight[:, None], 10)
-            w = storage.divide_by_power(self.sample_weight, exponent)
-            self_weight = w @ np.minimum(w, 1) / w.sum()
-            counts = np.bincount(groups, w)
-            ensemble = replace(ensemble, counts=counts, self_weight=self_weight)
-        return ensemble.labelled_rows(groups)
+        return self._problem_of(ensemble, groups, normalize)
 
-    def _require_drawn(self, samples):
+    def _problem_of(self, ensemble: Ensemble, groups, normalize: bool):
+        """Return the factorization of the rows that have a label, and the row of every sample."""
+        ensemble, groups = ensemble.labelled_rows(groups)
+        log_line(f"{len(ensemble)} distinct label rows of {len(self)} samples")
+        return EnsembleProblem(ensemble, self.dtype, normalize), groups
+
+    def _require_drawn(self, samples, drawn: list[Any]):
         """Raise if no base run drew some of the samples that have no label."""
-        drawn: list[Any] = [None] if self._base is None else self._base.samples
         if any(of_run is None for of_run in drawn):
             return
         undrawn = np.setdiff1d(samples, np.concatenate(drawn))
@@ -478,7 +475,9 @@ class LabelTable:
             dtype = X.dtype
             codes = self.codes[base_runs.nearest_samples(self._X, X)]
         else:
-            X = base_runs.read_label_table(estimator, X, reset=False)
+            X = base_runs.read_unconverted(
+                X, estimator=estimator, reset=False, are_labels=True
+            )
             codes, _ = encode_labels(X, self.name, self.categories)
         rows = indicator(codes, self.n_clusters) @ profile
         return np.asarray(rows.astype(dtype, copy=False))

@@ -163,9 +163,9 @@ def test_a_block_is_read_some_rows_at_a_time(monkeypatch):
     assert_array_equal(found.distinct.values, whole.distinct.values)
     assert_array_equal(found.distinct.counts, whole.distinct.counts)
     assert found.first_unlabelled == whole.first_unlabelled
-    ensembles = list(blocked(table).distinct(table))
-    assert len(ensembles) == 8
-    rows = np.concatenate([ensemble.codes[groups] for ensemble, groups in ensembles])
+    parts = list(blocked(table).distinct(table))
+    assert len(parts) == 8
+    rows = np.concatenate([codes[groups] for codes, _, groups in parts])
     assert_array_equal(rows, table)
 
 

@@ -153,7 +153,7 @@ def test_passes_fall_and_end_where_memory_does(missing):
     held = Blocks(codes, weights)
     rows, _ = held.sample(60)
     model = NMFConsensus(3, affinity="partitions", random_state=0)
-    part = EnsembleProblem(rows, None, np.dtype(float), True)
+    part = EnsembleProblem(rows, np.dtype(float), True)
     plan = SolverConfig(3, bregman_nmf, 2, StoppingRule(500, 1e-6), None)
     start = factorize(part, plan, np.random.RandomState(0)).H
     found, losses = improve(

@@ -172,8 +172,8 @@ def loss_of_zero(codes, weights):
         M = np.outer(members, members).astype(float)
         P = M / members.sum() / root[:, None] / root
         expected += weights[t] * (P**2).sum()
-    ensemble, groups = Ensemble.from_table(codes, weights)
-    in_memory = EnsembleProblem(ensemble, groups, np.dtype(float), True)
+    ensemble, _ = Ensemble.from_table(codes, weights)
+    in_memory = EnsembleProblem(ensemble, np.dtype(float), True)
     assert_allclose(in_memory.objective.constant, expected, rtol=1e-8)
     return expected
 

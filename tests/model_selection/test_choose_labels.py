@@ -44,7 +44,7 @@ def test_gaps_are_those_of_the_mean_projector(missing):
     table, _ = make_partitions((30, 20, 10), n_partitions=9, noise=0.3, missing=missing)
     weights, numbers = np.arange(1, 10), np.arange(2, 8)
     expected = literal_gaps(table, weights, numbers)
-    problem = LabelTable(table, "X").problem(weights, True)
+    problem, _ = LabelTable(table, "X").problem(weights, True)
     assert_allclose(relative_gaps(problem.objective.A, numbers), expected, rtol=1e-6)
 
 

@@ -238,9 +238,7 @@ def test_a_collapsed_problem_takes_the_same_path():
 
         # where pairs count none may be missing
         def path(ensemble, H, normalize=missing):
-            objective = EnsembleProblem(
-                ensemble, None, np.dtype(float), normalize
-            ).objective
+            objective = EnsembleProblem(ensemble, np.dtype(float), normalize).objective
             return islice(bregman_nmf(objective, H[None]), 30)
 
         roots = np.sqrt(counts)[:, None]

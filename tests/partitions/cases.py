@@ -24,7 +24,7 @@ complete_or_not = pytest.mark.parametrize(
 
 
 def factorize_ensemble(ensemble, plan, rng, normalize, coarse_size=None, dtype=float64):
-    problem = EnsembleProblem(ensemble, None, dtype, normalize)
+    problem = EnsembleProblem(ensemble, dtype, normalize)
     return factorize(problem, plan, rng, coarse_size)
 
 

@@ -15,7 +15,7 @@ from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem
 
 def extended(coarse, H, ensemble, normalize):
     part, whole = (
-        EnsembleProblem(one, None, float64, normalize) for one in (coarse, ensemble)
+        EnsembleProblem(one, float64, normalize) for one in (coarse, ensemble)
     )
     return whole.extended(part, H)
 

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -13,7 +12,7 @@ from sklearn.preprocessing import RobustScaler
 
 from nmfcluster import NMFConsensus, SimilarityFusionNMF, SSNMFClusterer
 from nmfcluster.partitions import LandmarkSpectral
-from nmfcluster.partitions.ensemble import singletons, warn_of_singletons
+from nmfcluster.partitions.ensemble import warn_of_singletons
 from nmfcluster.partitions.inputs import LabelTable
 
 Y = np.repeat([0, 1, 2], [150, 40, 20])
@@ -81,7 +80,7 @@ def test_samples_are_lone_by_their_cluster_and_most_partitions_that_saw_them(see
     )
     table[rng.random(table.shape) < 0.2] = -1
     table[:, 0] = np.maximum(table[:, 0], 0)
-    problem = LabelTable(table, "X").problem(None, True)
+    problem, groups = LabelTable(table, "X").problem(None, True)
     alone = rng.choice(60, size=3, replace=False)
     alone[0] = 0
     clusters = np.full(60, 3)
@@ -93,19 +92,26 @@ def test_samples_are_lone_by_their_cluster_and_most_partitions_that_saw_them(see
         if np.sum(clusters == clusters[i]) == 1 and len(singles) > len(seen) / 2:
             expected.append(i)
     labels = np.full(problem.counts.shape, 3)
-    labels[problem.groups] = clusters
-    assert_array_equal(singletons(problem, labels, 4), expected)
+    labels[groups] = clusters
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        warn_of_singletons(problem, groups, labels, 4, None)
+    if expected:
+        assert f": {', '.join(map(str, expected))}. If" in str(told[0].message)
+    assert len(told) == bool(expected)
     # where small clusters are asked for
-    assert len(singletons(problem, labels, 7)) == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_singletons(problem, groups, labels, 7, None)
 
 
 def test_many_samples_are_counted():
     table = np.r_[np.zeros(200, dtype=int), np.arange(1, 8)][:, None]
-    problem = LabelTable(table, "X").problem(None, True)
+    problem, groups = LabelTable(table, "X").problem(None, True)
     with pytest.warns(
         UserWarning, match="7 clusters .*200, 201, 202, 203, 204 and 2 more"
     ):
-        warn_of_singletons(problem, np.arange(8), 8, None)
+        warn_of_singletons(problem, groups, np.arange(8), 8, None)
 
 
 def test_ordinary_clusters_are_not_said_to_be_lone():
