@@ -19,7 +19,7 @@ from nmfcluster._compat import (
     CallbackSupport,
     Interval,
 )
-from nmfcluster._optim.run import WINDOW, SolverConfig, StoppingRule, recent_decrease
+from nmfcluster._optim.run import WINDOW, SolverConfig, recent_decrease
 from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils import storage, validation
 from nmfcluster._utils.linalg import share_blocks
@@ -307,8 +307,10 @@ class NMFClusterer(
             n_clusters=int(self.n_clusters),
             solver=solver,
             n_init=int(n_init),
-            stop=StoppingRule(int(self.max_iter), self.tol, relative_to_loss),
+            max_iter=int(self.max_iter),
+            tol=self.tol,
             n_jobs=self.n_jobs,
+            relative_to_loss=relative_to_loss,
         )
 
     def _warn_unless_converged(

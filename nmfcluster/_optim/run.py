@@ -19,7 +19,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_memory
 
 from nmfcluster._utils.array_api import asarray_like, namespace, take_starts, to_numpy
@@ -56,19 +55,26 @@ _BATCH_BYTES = 2**28
 
 
 @dataclass(frozen=True)
-class StoppingRule:
-    """When a run ends.
+class SolverConfig:
+    """How an estimator runs its solver, and when a run ends.
 
     A run has converged when its loss fell by less than ``tol * scale``, or `tol` times itself,
-    over the last ten updates.
+    over the last ten updates; the scale is the loss of the zero factors.
 
     Attributes
     ----------
+    n_clusters : int
+    solver : callable
+        Makes a solver's generator from an objective and starts.
+    n_init : int
+        Number of starts.
     max_iter : int
         Largest number of updates.
     tol : float
         Smallest relative decrease over ten updates that counts as progress. A negative `tol` runs
         all updates.
+    n_jobs : int or None
+        Number of threads that run batches of starts, unless a cluster does.
     relative_to_loss : bool, default=False
         Whether `tol` is relative to the loss itself, which may end near 0, and not to the scale.
     min_iter : int, default=20
@@ -78,71 +84,20 @@ class StoppingRule:
         best; None where all runs are wanted, not only the best.
     """
 
+    n_clusters: int
+    solver: Callable[[Any, np.ndarray], Steps]
+    n_init: int
     max_iter: int
     tol: float
+    n_jobs: int | None
     relative_to_loss: bool = False
     min_iter: int = 2 * WINDOW
     prune_from: int | None = 2 * WINDOW
-
-    def has_converged(
-        self, history: Sequence[float], scale: float, resolution: float
-    ) -> bool:
-        """Return whether a run with these losses has converged.
-
-        Parameters
-        ----------
-        history : sequence of float
-            Its losses so far.
-        scale : float
-            Loss of the zero factors.
-        resolution : float
-            Resolution of the factors' dtype: a smaller relative decrease is rounding.
-
-        Returns
-        -------
-        bool
-        """
-        n_iter = len(history) - 1
-        if self.tol < 0 or n_iter < max(self.min_iter, 1):
-            return False
-        smallest = resolution
-        reference = scale
-        if self.relative_to_loss:
-            smallest = max(resolution, _FLOOR)
-            reference = history[-1]
-        return recent_decrease(history) <= max(self.tol * reference, smallest * scale)
 
 
 def recent_decrease(history: Sequence[float]) -> float:
     """Return by how much the loss fell over the last ten updates."""
     return history[-1 - min(WINDOW, len(history) - 1)] - history[-1]
-
-
-@dataclass(frozen=True)
-class SolverConfig:
-    """How an estimator runs its solver.
-
-    Attributes
-    ----------
-    n_clusters : int
-    solver : callable
-        Makes a solver's generator from an objective and starts.
-    n_init : int
-        Number of starts.
-    stop : StoppingRule
-    n_jobs : int or None
-        Number of threads that run batches of starts, unless a cluster does.
-    """
-
-    n_clusters: int
-    solver: Callable[[Any, np.ndarray], Steps]
-    n_init: int
-    stop: StoppingRule
-    n_jobs: int | None
-
-    def with_stop(self, **changes) -> SolverConfig:
-        """Return the configuration with another stopping rule."""
-        return replace(self, stop=replace(self.stop, **changes))
 
 
 @dataclass
@@ -224,21 +179,22 @@ class Pruning:
         list of bool, one for each
         """
         if self.rank is None:
-            lowest = min(solution.loss for solution in running)
-            self.best = min(self.best, lowest)
-            return [self._can_win(solution.history) for solution in running]
+            for solution in running:
+                self.best = min(self.best, solution.loss)
+            return list(map(self._can_win, running))
         is_first_batch = self.best == np.inf
         is_due = running[0].n_iter == self.begins
         if is_first_batch and (is_due or running[0].converged):
             self.best = self.rank(running[0])
-        if not is_due:
-            return [True] * len(running)
-        first = [True] if is_first_batch else []
-        others = running[len(first) :]
-        return first + [self.rank(solution) < self.best for solution in others]
+        promising = [True] * len(running)
+        if is_due:
+            for i in range(int(is_first_batch), len(running)):
+                promising[i] = self.rank(running[i]) < self.best
+        return promising
 
-    def _can_win(self, history: Sequence[float]) -> bool:
-        """Return whether a run with these losses may still get below the lowest loss."""
+    def _can_win(self, solution: Solution) -> bool:
+        """Return whether a run may still get below the lowest loss."""
+        history = solution.history
         if len(history) - 1 < max(self.begins, 2 * WINDOW):
             return True
         start, middle, end = history[-1 - 2 * WINDOW :: WINDOW]  # ten updates apart
@@ -294,47 +250,58 @@ def run_starts(
     -------
     list of Solution
     """
-    stop = config.stop
-    batches = _batches(objective, starts, stop, is_remembered=memory is not None)
+    batches = _batches(objective, starts, config, is_remembered=memory is not None)
     # Abandon starts where only the best is wanted and there is something to compare with.
     pruning = None
     has_rivals = len(starts) > 1 or to_beat is not None
-    if has_rivals and stop.prune_from is not None and stop.tol >= 0:
-        pruning = Pruning(stop.prune_from, objective.constant, rank)
+    if has_rivals and config.prune_from is not None and config.tol >= 0:
+        pruning = Pruning(config.prune_from, objective.constant, rank)
         if to_beat is not None:
             pruning.best = to_beat
         elif rank is loss_of:
             pruning.rank = None
         else:
-            pruning.begins = max(stop.prune_from, _COMPARED_AFTER)
+            pruning.begins = max(config.prune_from, _COMPARED_AFTER)
     run = partial(_run_batch, objective, config)
     if memory is not None and pruning is None:  # a pruned run depends on all others
-        run = _remember(run, memory, [objective, config.solver, stop])
+        # Solutions depend on these and on the starts; the former are hashed once.
+        rules = replace(config, n_clusters=0, n_init=0, n_jobs=None)
+        contents = (version("nmfcluster"), _content_of(objective), _content_of(rules))
+        cached = memory.cache(_call, ignore=["compute"])
+        run = partial(_recall, cached, joblib.hash(contents), run)
     with stage(
         f"{task}, {format_count(len(starts), 'start')}", len(batches)
     ) as progress:
-        results: list[list[Solution]] = []
+        solutions: list[Solution] = []
         # The first batch runs before the rest, which must beat it. A batch that runs alone runs
         # in this thread, which has others to share its blocks of rows with.
         n_alone = int(pruning is not None and to_beat is None)
         if len(batches) == n_alone + 1:
             n_alone += 1
         for batch in batches[:n_alone]:
-            results.append(run(pruning, never_cancelled, batch))
+            solutions += run(pruning, never_cancelled, batch)
             progress.batch_done()
+        # The rest run on a cluster, or in threads: processes would be sent the data with every
+        # batch. Threads that still run when one has failed end with their next update.
         rest = batches[n_alone:]
-        if rest and uses_cluster():
-            common = (run, pruning, rest, error_state())
-            numbers = [(number,) for number in range(len(rest))]
-            results += run_calls(
-                _run_remotely, common, numbers, config.n_jobs, progress.batch_done
-            )
-        elif rest:
-            results += _run_in_threads(run, pruning, rest, config.n_jobs, progress)
-        ended = list(chain.from_iterable(results))
-        finished = [solution for solution in ended if not solution.pruned]
-        pruned = [solution for solution in ended if solution.pruned]
-        ordered = best_first(finished, rank) + pruned
+        if rest:
+            failed = Event()
+            on_cluster = uses_cluster()
+            is_cancelled = never_cancelled if on_cluster else failed.is_set
+            try:
+                found = run_calls(
+                    _run_apart,
+                    (run, pruning, is_cancelled, rest, error_state()),
+                    [(number,) for number in range(len(rest))],
+                    config.n_jobs,
+                    progress.batch_done,
+                    require=None if on_cluster else "sharedmem",
+                )
+            except BaseException:
+                failed.set()
+                raise
+            solutions += chain.from_iterable(found)
+        ordered = best_first(solutions, rank)
         n_updates = format_count(ordered[0].n_iter, "update")
         progress.outcome = f"best loss {ordered[0].loss:.6g} after {n_updates}"
     return ordered
@@ -346,7 +313,7 @@ def never_cancelled() -> bool:
 
 
 def _batches(
-    objective, starts: Sequence[Start], stop: StoppingRule, is_remembered: bool
+    objective, starts: Sequence[Start], config: SolverConfig, is_remembered: bool
 ) -> list[Sequence[Start]]:
     """Return the starts in batches: several where one product serves them all."""
     sees_own_data = hasattr(objective, "seen_by")
@@ -356,35 +323,15 @@ def _batches(
         first = starts[0]()  # made here for its size
         if not sees_own_data:
             starts = [partial(np.asarray, first), *starts[1:]]
-        largest = _BATCH_WITHOUT_PRUNING if stop.prune_from is None else _BATCH
+        largest = _BATCH_WITHOUT_PRUNING if config.prune_from is None else _BATCH
         size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, largest))
     return [starts[i : i + size] for i in range(0, len(starts), size)]
 
 
-def _run_in_threads(
-    run, pruning: Pruning | None, batches, n_jobs: int | None, progress
-):
-    """Run batches in threads: processes would be sent the data with every batch."""
-    failed = Event()
-
-    def run_and_report(batch):
-        solutions = run(copy(pruning), failed.is_set, batch)
-        progress.batch_done()
-        return solutions
-
-    work = np.errstate(**error_state())(run_and_report)
-    try:
-        parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
-        return list(parallel(delayed(work)(batch) for batch in batches))
-    except BaseException:
-        failed.set()  # the threads that still run end with their next update
-        raise
-
-
-def _run_remotely(run, pruning: Pruning | None, batches, handling, number: int):
-    """Run a batch on a machine of a cluster, with numbers handled as in a fit."""
+def _run_apart(run, pruning: Pruning | None, is_cancelled, batches, handling, number):
+    """Run a batch in a thread, or on a machine of a cluster, with numbers handled as in a fit."""
     with one_blas_thread(), np.errstate(**handling):
-        return run(copy(pruning), never_cancelled, batches[number])
+        return run(copy(pruning), is_cancelled, batches[number])
 
 
 def _run_batch(
@@ -402,7 +349,7 @@ def _run_batch(
     else:
         H = np.stack([start() for start in batch])
     steps = config.solver(seen, H)
-    solutions = iterate(steps, config.stop, objective.constant, is_cancelled, pruning)
+    solutions = iterate(steps, config, objective.constant, is_cancelled, pruning)
     if sees_own_data:
         for start, solution in zip(batch, solutions, strict=True):
             solution.factors = objective.of_all(start, solution.factors)
@@ -413,7 +360,7 @@ def _run_batch(
 
 def iterate(
     steps: Steps,
-    stop: StoppingRule,
+    config: SolverConfig,
     scale: float,
     is_cancelled: Callable[[], bool] = never_cancelled,
     pruning: Pruning | None = None,
@@ -426,7 +373,7 @@ def iterate(
     ----------
     steps : generator
         The solver's.
-    stop : StoppingRule
+    config : SolverConfig
     scale : float
         Loss of the zero factors, which decreases are relative to.
     is_cancelled : callable, default=never_cancelled
@@ -446,21 +393,28 @@ def iterate(
     """
     factors, losses = next(steps)
     resolution = float(namespace(factors[0]).finfo(factors[0].dtype).eps)
+    if config.relative_to_loss:
+        resolution = max(resolution, _FLOOR)
     solutions = [Solution((), np.inf, [], False) for _ in losses]
     running = solutions
-    for iteration in range(stop.max_iter + 1):
+    for iteration in range(config.max_iter + 1):
         if not np.isfinite(losses).all():
             raise FloatingPointError(
                 f"the loss is {losses.max()} after {iteration} updates."
             )
         # Record the losses, and the factors where they are the best of their start.
+        can_converge = config.tol >= 0 and iteration >= max(config.min_iter, 1)
         for row, start in enumerate(running):
             loss = float(losses[row])
             start.history.append(loss)
             if loss < start.loss:
                 start.loss = loss
                 start.factors = tuple([F[row, ...] for F in factors])
-            start.converged = stop.has_converged(start.history, scale, resolution)
+            if can_converge:
+                reference = loss if config.relative_to_loss else scale
+                # A smaller decrease than the resolution of the factors is rounding.
+                smallest = max(config.tol * reference, resolution * scale)
+                start.converged = recent_decrease(start.history) <= smallest
         # Abandon starts that are unlikely to beat the best.
         if pruning is not None:
             promising = pruning.still_promising(running)
@@ -468,7 +422,7 @@ def iterate(
                 start.pruned = not (promising[row] or start.converged)
         goes_on = np.array([not (one.converged or one.pruned) for one in running])
         running = list(compress(running, goes_on))
-        if iteration == stop.max_iter or not running or is_cancelled():
+        if iteration == config.max_iter or not running or is_cancelled():
             break
         factors, losses = steps.send(None if goes_on.all() else goes_on)
     steps.close()
@@ -493,7 +447,8 @@ def per_start(values, like):
 def best_first(solutions: Sequence[Solution], rank: Rank = loss_of) -> list[Solution]:
     """Return solutions in order; the earliest is the best of those that only rounding tells apart.
 
-    Factors can differ where losses do not, as those of three factors do, which rotate.
+    Abandoned ones come last. Factors can differ where losses do not, as those of three factors do,
+    which rotate.
 
     Parameters
     ----------
@@ -505,9 +460,7 @@ def best_first(solutions: Sequence[Solution], rank: Rank = loss_of) -> list[Solu
     -------
     list of Solution
     """
-    if not solutions:
-        return []
-    figures = [rank(solution) for solution in solutions]
+    figures = [np.inf if one.pruned else rank(one) for one in solutions]
     order = np.argsort(figures, kind="stable").tolist()
     lowest = figures[order[0]]
     resolution = float(np.finfo(solutions[0].factors[0].dtype).eps)
@@ -529,16 +482,6 @@ def memory_of(memory):
         raise ValueError(
             f"memory must be {wanted}, got {format_value(memory)}: {error}."
         ) from None
-
-
-def _remember(run, memory, context):
-    """Return `run` such that its solutions are kept on disk.
-
-    They depend on the context, which is hashed once, and on the starts.
-    """
-    contents = [_content_of(value) for value in context]
-    key = joblib.hash((version("nmfcluster"), *contents))
-    return partial(_recall, memory.cache(_call, ignore=["compute"]), key, run)
 
 
 def _recall(cached, context: str, run, pruning, is_cancelled, batch):

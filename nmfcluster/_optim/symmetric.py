@@ -386,10 +386,10 @@ def factorize(
 
 def _polishing(config: SolverConfig, problem: Problem) -> SolverConfig:
     """Return the configuration of a run from a good start."""
-    tol = config.stop.tol
+    tol = config.tol
     if tol >= 0:  # a negative one asks for all updates
         tol = max(tol, problem.polish_tol)
-    return config.with_stop(tol=tol, min_iter=problem.polish_min_iter)
+    return replace(config, tol=tol, min_iter=problem.polish_min_iter)
 
 
 def fitted_factor(B, G):

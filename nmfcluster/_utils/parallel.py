@@ -148,6 +148,7 @@ def run_calls(
     calls,
     n_jobs: int | None,
     each: ProgressCallback | None = None,
+    require: str | None = None,
 ):
     """Return ``function(*common, *call)`` for every call, in their order.
 
@@ -167,6 +168,8 @@ def run_calls(
     n_jobs : int or None
     each : callable, default=None
         Called as often as there are calls: after each, where joblib says so, or else at the end.
+    require : str, default=None
+        "sharedmem" for threads, as joblib has it.
 
     Returns
     -------
@@ -188,7 +191,7 @@ def run_calls(
     ----------
     .. [1] ``DaskDistributedBackend._collect`` of joblib 1.6 does not hand on errors of Dask.
     """
-    backend, _ = get_active_backend()
+    backend, _ = get_active_backend(require=require)
     client = getattr(backend, "client", None)
     is_dask = uses_cluster() and hasattr(client, "scatter")
     if is_dask and backend.effective_n_jobs(n_jobs) != 1:
@@ -198,7 +201,8 @@ def run_calls(
         reports_each = getattr(backend, "supports_return_generator", False)
         return_as = "generator" if each is not None and reports_each else "list"
         tasks = (delayed(function)(*common, *call) for call in calls)
-        results = Parallel(n_jobs=n_jobs, return_as=return_as)(tasks)
+        run = Parallel(n_jobs=n_jobs, return_as=return_as, require=require)
+        results = run(tasks)
     outcomes = []
     for result in results:
         outcomes.append(result)

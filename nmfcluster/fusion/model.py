@@ -6,7 +6,7 @@ and gives both parts the same probability. The loss of a model and the largest l
 larger by log 2 than for ``P``, as the graph also holds which end of a pair is an object.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import log
 from numbers import Integral
@@ -272,7 +272,8 @@ def fit_fusion(
     for single in single_matrices:
         starts.append(partial(SpectralStarts(single, k).start, objective, False))
     # run the first start, and the others against it
-    config = config.with_stop(
+    config = replace(
+        config,
         min_iter=_MIN_ITER,
         prune_from=_PRUNE_FROM if relative else _PRUNE_FROM_NATS,
     )
@@ -280,7 +281,7 @@ def fit_fusion(
     solutions = run_starts(objective, starts[:1], config, task)
     others = starts[1 : config.n_init]
     if others:
-        to_beat = solutions[0].loss - max(config.stop.tol, 0) * objective.constant
+        to_beat = solutions[0].loss - max(config.tol, 0) * objective.constant
         solutions += run_starts(objective, others, config, task, to_beat=to_beat)
         solutions.sort(key=lambda one: (one.pruned, one.loss))
     curves = [solution.history for solution in solutions]

@@ -453,7 +453,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         config = self._solver_config(from_standardised, relative_to_loss=True)
         resample = self.resample
         if whole.n_fixed == k:  # all runs would be the same
-            config = replace(config, solver=fit_fixed).with_stop(min_iter=1, tol=0)
+            config = replace(config, solver=fit_fixed, min_iter=1, tol=0)
             resample = None
         memory = memory_of(self.memory)
         runs = run_many(whole.for_runs(), config, sizes, rng, resample, weights, memory)

@@ -416,7 +416,7 @@ def run_many(
     ]
     # Run each to its end, as all are members of the ensemble. Updates of the standardised matrix
     # have led them past the plateau of a random start.
-    config = config.with_stop(prune_from=None, min_iter=min(config.stop.min_iter, 10))
+    config = replace(config, prune_from=None, min_iter=min(config.min_iter, 10))
     if X.size <= _SMALL:  # of a sparse one: entries that are stored
         config = replace(config, n_jobs=1)
     seen = weighted if resample is None else Resampled(objective, weights)
@@ -578,7 +578,7 @@ def cluster_runs(way: str, runs: Runs, config: SolverConfig) -> list[Metacluster
         start = np.concatenate(lifted, axis=1).astype(H.dtype)
         starts.append(partial(np.asarray, start))
     # They are close to where they end: ten updates can be enough.
-    config = replace(config, solver=solver).with_stop(min_iter=10, prune_from=None)
+    config = replace(config, solver=solver, min_iter=10, prune_from=None)
     task = f"{solver.__name__} of the runs' clusters"
     solutions = run_starts(objective, starts, config, task)
     # Scale columns of alpha to sum to the number of runs, and rows of gamma to length 1.

@@ -10,7 +10,7 @@ from partitions.cases import complete_or_not
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
-from nmfcluster._optim.run import SolverConfig, StoppingRule
+from nmfcluster._optim.run import SolverConfig
 from nmfcluster._optim.symmetric import bregman_nmf, factorize
 from nmfcluster.datasets import make_partitions
 from nmfcluster.partitions.ensemble import EnsembleProblem
@@ -154,7 +154,7 @@ def test_passes_fall_and_end_where_memory_does(missing):
     rows, _ = held.sample(60)
     model = NMFConsensus(3, affinity="partitions", random_state=0)
     part = EnsembleProblem(rows, np.dtype(float), True)
-    plan = SolverConfig(3, bregman_nmf, 2, StoppingRule(500, 1e-6), None)
+    plan = SolverConfig(3, bregman_nmf, 2, 500, 1e-6, None)
     start = factorize(part, plan, np.random.RandomState(0)).H
     found, losses = improve(
         held.everywhere, held.problem, first_target(rows, start, held.problem), 6

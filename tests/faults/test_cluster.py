@@ -102,10 +102,10 @@ def traffic(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "options", "functions"),
     [
-        ("consensus", {"n_init": 4}, {"try_on_one_thread", "run_remotely"}),
-        ("constrained", {"n_init": 12}, {"run_remotely"}),
-        ("fusion", {"affinity": GRAPHS}, {"run_remotely"}),
-        ("metaclusters", {"n_estimators": 20}, {"run_remotely"}),
+        ("consensus", {"n_init": 4}, {"try_on_one_thread", "run_apart"}),
+        ("constrained", {"n_init": 12}, {"run_apart"}),
+        ("fusion", {"affinity": GRAPHS}, {"run_apart"}),
+        ("metaclusters", {"n_estimators": 20}, {"run_apart"}),
     ],
 )
 def test_results_have_the_bits_of_threads(name, options, functions, on_dask, sent):
@@ -215,7 +215,7 @@ def test_a_worker_that_is_killed_is_not_missed(kill, sent, recwarn):
         expected = found(clone(model).fit(COUNTS), COUNTS)
     kill(1)
     assert found(model.fit(COUNTS), COUNTS) == expected
-    assert sent[0] == ("_run_remotely", 24)
+    assert sent[0] == ("_run_apart", 24)
     assert not [warning for warning in recwarn if "worker" in str(warning.message)]
 
 

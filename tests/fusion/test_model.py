@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.metrics import adjusted_rand_score
 
-from nmfcluster._optim.run import SolverConfig, StoppingRule
+from nmfcluster._optim.run import SolverConfig
 from nmfcluster.fusion.kl_loss import FusionObjective
 from nmfcluster.fusion.model import (
     SpectralStarts,
@@ -107,7 +107,7 @@ def test_steps_end_where_a_general_solver_does():
     least = min(
         minimize(value, rng.normal(size=14), method="BFGS").fun for _ in range(8)
     )
-    config = SolverConfig(2, fusion_nmf, 4, StoppingRule(500, -1.0), None)
+    config = SolverConfig(2, fusion_nmf, 4, 500, -1.0, None)
     found = fit_fusion(A, config, relative=False)
     # these stop where W is next to 0
     assert least - 1e-3 < found.best.loss <= least + 1e-9
@@ -199,8 +199,8 @@ def fitted(
         k,
         fusion_nmf,
         n_init,
-        StoppingRule(**{"max_iter": 300, "tol": 1e-6} | stop),
-        n_jobs,
+        n_jobs=n_jobs,
+        **{"max_iter": 300, "tol": 1e-6} | stop,
     )
     return fit_fusion(
         A, config, relative=relative, single_matrices=alone, previous=before

@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 from scipy.special import kl_div
 
-from nmfcluster._optim.run import Solution, SolverConfig, StoppingRule, iterate
+from nmfcluster._optim.run import Solution, SolverConfig, iterate
 from nmfcluster.meta.runs import Runs
 from nmfcluster.meta.squares import hals
 
@@ -43,7 +43,7 @@ def ends(steps, n_updates):
 
 def solved(steps, n_updates, tol=-1):
     """Return where the starts of a solver end."""
-    return iterate(steps, StoppingRule(n_updates, tol), scale=1)
+    return iterate(steps, SolverConfig(1, None, 1, n_updates, tol, None), scale=1)
 
 
 def multiplicative(X, F):
@@ -67,7 +67,7 @@ def runs_of(X):
 
 
 def plan_of(k, solver=hals, n_init=5, max_iter=500, tol=1e-9, n_jobs=None):
-    return SolverConfig(k, solver, n_init, StoppingRule(max_iter, tol), n_jobs)
+    return SolverConfig(k, solver, n_init, max_iter, tol, n_jobs)
 
 
 def solution(W, H, loss=1.0, converged=True):

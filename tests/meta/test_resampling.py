@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from nmfcluster import NMFMetaCluster
-from nmfcluster._optim.run import SolverConfig, StoppingRule, loss_of, run_starts
+from nmfcluster._optim.run import SolverConfig, loss_of, run_starts
 from nmfcluster._utils.sampling import count_non_integers, poisson_counts
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.divergence import Divergence
@@ -170,10 +170,17 @@ def test_runs_side_by_side_are_those_of_each_alone_to_the_bit(loss, resample, ki
     for objective in (loss(known, missing), loss(kind(COUNTS), fixed=fixed)):
         several = Resampled(objective)
         starts = [start(resample, seed, table=seed) for seed in range(4)]
-        stop = StoppingRule(
-            60, 1e-3, relative_to_loss=True, min_iter=5, prune_from=None
+        config = SolverConfig(
+            3,
+            from_standardised,
+            n_init=1,
+            max_iter=60,
+            tol=1e-3,
+            n_jobs=1,
+            relative_to_loss=True,
+            min_iter=5,
+            prune_from=None,
         )
-        config = SolverConfig(3, from_standardised, 1, stop, 1)
         together = run_starts(several, starts, config, "runs")
         alone = [run_starts(several, [one], config, "run")[0] for one in starts]
         # some end before others

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 from similarity.cases import coassociation
 
-from nmfcluster._optim.run import StoppingRule, iterate
+from nmfcluster._optim.run import SolverConfig, iterate
 from nmfcluster._optim.symmetric import SymmetricObjective
 from nmfcluster.similarity import Explicit, Factored, inner
 
@@ -13,7 +13,7 @@ seeds = st.integers(0, 10**6)
 
 
 def solved(steps, max_iter, tol, scale):
-    return iterate(steps, StoppingRule(max_iter, tol), scale)
+    return iterate(steps, SolverConfig(1, None, 1, max_iter, tol, None), scale)
 
 
 def of(A):

@@ -4,7 +4,6 @@ import numpy as np
 
 from nmfcluster._optim.run import (
     SolverConfig,
-    StoppingRule,
     iterate,
     loss_of,
     run_starts,
@@ -36,17 +35,17 @@ class Made:
 
 
 def run(made, scale=1.0, is_cancelled=bool, **options):
-    stop = StoppingRule(**{"max_iter": 100, "tol": 0.1, "min_iter": 0} | options)
-    return iterate(made.steps(), stop, scale, is_cancelled)
+    options = {"max_iter": 100, "tol": 0.1, "min_iter": 0} | options
+    return iterate(made.steps(), config(None, **options), scale, is_cancelled)
 
 
 def run_all(objective, starts, solver, n_jobs=None, rank=loss_of, **options):
-    """Run a solver from starts, with the options of a stopping rule."""
+    """Run a solver from starts, with options of its configuration."""
     return run_starts(
         objective, starts, config(solver, n_jobs, **options), "toys", rank=rank
     )
 
 
 def config(solver, n_jobs=None, **options):
-    stop = StoppingRule(**{"max_iter": 3, "tol": -1.0} | options)
-    return SolverConfig(n_clusters=1, solver=solver, n_init=1, stop=stop, n_jobs=n_jobs)
+    options = {"max_iter": 3, "tol": -1.0} | options
+    return SolverConfig(n_clusters=1, solver=solver, n_init=1, n_jobs=n_jobs, **options)

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from nmfcluster._optim.run import SolverConfig, StoppingRule
+from nmfcluster._optim.run import SolverConfig
 from nmfcluster._optim.symmetric import bregman_nmf
 
 
 def plan(
     n_clusters=3, solver=bregman_nmf, *, n_init=1, max_iter=500, tol=1e-6, n_jobs=None
 ):
-    return SolverConfig(n_clusters, solver, n_init, StoppingRule(max_iter, tol), n_jobs)
+    return SolverConfig(n_clusters, solver, n_init, max_iter, tol, n_jobs)
 
 
 def noting_sizes(sizes):

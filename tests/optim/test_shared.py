@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 import nmfcluster._optim.multiplicative as mu
 from nmfcluster import SSNMFClusterer
-from nmfcluster._optim.run import SolverConfig, StoppingRule, run_starts
+from nmfcluster._optim.run import SolverConfig, run_starts
 from nmfcluster._optim.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster._utils import linalg
 from nmfcluster._utils.linalg import share_blocks
@@ -26,7 +26,7 @@ SOLVERS = {
 def ends(solver, make, rows, monkeypatch):
     """Return where one batch ends for 1, 2 and 3 jobs, and the first without any blocks."""
     A = make()
-    constant, stop = A.squared_norm(), StoppingRule(max_iter=25, tol=-1.0)
+    constant = A.squared_norm()
 
     def start(seed):
         return (
@@ -39,7 +39,7 @@ def ends(solver, make, rows, monkeypatch):
     found = []
     for size, n_jobs in ((10**6, 1), (rows, 1), (rows, 2), (rows, 3)):
         monkeypatch.setattr(linalg, "BLOCK_ROWS", size)
-        config = SolverConfig(3, solver, len(starts), stop, n_jobs)
+        config = SolverConfig(3, solver, len(starts), 25, -1.0, n_jobs)
         with share_blocks(n_jobs):  # a fresh matrix: its blocks are cut once
             objective = SymmetricObjective(make(), constant)
             found.append(run_starts(objective, starts, config, "toys"))
