@@ -27,6 +27,7 @@ from nmfcluster._utils.validation import (
     row_names,
     warn,
 )
+from nmfcluster.affinity import warn_of_split
 from nmfcluster.partitions.base_runs import (
     base_clusterers,
     read_base_input,
@@ -41,7 +42,6 @@ from nmfcluster.partitions.inputs import (
     is_soft,
     make_partitions,
 )
-from nmfcluster.similarity.balance import warn_of_split
 
 COARSE = 10_000  # distinct rows: of more, as many are fitted first
 

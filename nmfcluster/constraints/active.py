@@ -18,10 +18,9 @@ from nmfcluster._utils.validation import (
     row_names,
 )
 from nmfcluster.affinity import make_affinity
-from nmfcluster.constraints.container import PairwiseConstraints
+from nmfcluster.constraints.container import PairwiseConstraints, read_pairs
 from nmfcluster.constraints.graph import components, make_adjacency
-from nmfcluster.constraints.parsing import read_pairs
-from nmfcluster.similarity.propagation import MAX_DENSE_SAMPLES, normalize_by_degrees
+from nmfcluster.similarity.propagation import MAX_DENSE_SAMPLES
 
 _CONTINUATION = 0.95  # probability of a further step of a walk
 # weight of a sample that seems certain: its cluster may still be the wrong one
@@ -218,7 +217,8 @@ def compute_covariance(W):
     """
     S = W.copy()
     np.fill_diagonal(S, 0)
-    S = normalize_by_degrees(S) * -_CONTINUATION
+    roots = np.sqrt(storage.row_sums(S))
+    S = storage.scaled_both(S, storage.safe_inverse(roots)) * -_CONTINUATION
     np.fill_diagonal(S, 1)
     return scipy.linalg.inv(S, overwrite_a=True)
 

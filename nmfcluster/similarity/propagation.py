@@ -164,7 +164,9 @@ def run_walks(V, starts, width: float):
     ndarray of shape (p, m), float32
         By Chebyshev's iteration, within 5 %; nowhere negative.
     """
-    S = (normalize_by_degrees(V) * width).astype(np.float32)
+    roots = np.sqrt(storage.row_sums(V))
+    S = storage.scaled_both(V, storage.safe_inverse(roots)) * width
+    S = S.astype(np.float32)
     starts = starts * np.float32(1 - width)
     K = starts
     previous = np.zeros_like(starts)
@@ -249,8 +251,3 @@ def _compute_at(A, B, i, j):
 def _rescale(F, dtype):
     """Return 3 F over the largest F, clipped to [0, 1]."""
     return np.clip(3.0 * F / max(F.max(initial=0), np.finfo(dtype).tiny), 0, 1)
-
-
-def normalize_by_degrees(W):
-    """Return ``D^-1/2 W D^-1/2``, D the row sums of the matrix W."""
-    return storage.scaled_both(W, storage.safe_inverse(np.sqrt(storage.row_sums(W))))

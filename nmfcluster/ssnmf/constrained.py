@@ -21,11 +21,10 @@ from nmfcluster._utils.validation import (
     sample_names,
     warn,
 )
-from nmfcluster.affinity import Affinity
+from nmfcluster.affinity import Affinity, warn_of_split
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import make_adjacency
 from nmfcluster.similarity import Explicit, Similarity, inner
-from nmfcluster.similarity.balance import warn_of_split
 from nmfcluster.similarity.operators import N_SAMPLED_ENTRIES
 
 # largest weight of violated pairs, over that of the best assignment so far, at which clusters are
@@ -47,7 +46,11 @@ def read_constraints(
     """
     has_lists = must_link is not None or cannot_link is not None
     if constraints is None:
-        is_ignored = isinstance(y, PairwiseConstraints) or _are_partial_labels(y)
+        # labels of which some are -1, not known, as scikit-learn marks them
+        labels = np.asarray(y) if hasattr(y, "dtype") else np.empty(0)
+        is_ignored = isinstance(y, PairwiseConstraints)
+        if labels.ndim == 1 and labels.dtype.kind in "if":
+            is_ignored |= -1 in labels and labels.max() >= 0
         if is_ignored and not has_lists:
             warn(
                 "fit ignores y, which says what is known of some samples: give it as fit(X, "
@@ -77,14 +80,6 @@ def read_constraints(
             f"{len(constraints)} samples, X has {n_samples}."
         )
     return reorder_samples(names, constraints, "constraints")
-
-
-def _are_partial_labels(y) -> bool:
-    """Return whether y holds labels of which some are -1, not known, as scikit-learn marks them."""
-    labels = np.asarray(y) if hasattr(y, "dtype") else np.empty(0)
-    if labels.ndim != 1 or labels.dtype.kind not in "if":
-        return False
-    return -1 in labels and labels.max() >= 0
 
 
 def check_constraints(

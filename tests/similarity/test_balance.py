@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 
 from nmfcluster import NMFConsensus, PairwiseConstraints, SSNMFClusterer
+from nmfcluster.affinity import measure_unevenness
 from nmfcluster.similarity import Explicit, Factored
-from nmfcluster.similarity.balance import measure_unevenness
 
 
 @pytest.mark.parametrize("storage", [Explicit, lambda W: Explicit(sp.csr_array(W))])
