@@ -31,11 +31,35 @@ class Case(NamedTuple):
     """One bad input of `fit`."""
 
     name: str
-    says: str  # a regular expression of what the message must hold
+    names: str | tuple[str, ...]  # what the message must name, see `naming`
     X: Any
     arguments: Mapping = {}  # of fit, besides X
     parameters: Mapping = {}  # of the estimator
     error: Any = ValueError
+
+
+def naming(*names):
+    """Return a regular expression of messages that hold all names as words, in any order.
+
+    A name is what must be in any wording: a parameter, a method, a file, a value. Several names
+    may be given as one tuple.
+    """
+    each = [
+        word for name in names for word in ((name,) if isinstance(name, str) else name)
+    ]
+    assert each
+    assert all(each)
+    return "(?s)" + "".join(rf"(?=.*(?<!\w){re.escape(word)}(?!\w))" for word in each)
+
+
+def raises_naming(error, *names):
+    """Expect an error that names these, as `pytest.raises` does."""
+    return pytest.raises(error, match=naming(*names))
+
+
+def warns_naming(category, *names):
+    """Expect a warning that names these, as `pytest.warns` does."""
+    return pytest.warns(category, match=naming(*names))
 
 
 def parametrize(cases):
@@ -67,8 +91,7 @@ def assert_refused(case, fitted):
         before = dict(vars(estimator))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            says = re.compile(case.says, re.DOTALL)
-            with pytest.raises(case.error, match=says) as caught:
+            with raises_naming(case.error, case.names) as caught:
                 estimator.fit(case.X, **case.arguments)
         assert_in_our_words(caught)
         assert vars(estimator).keys() == before.keys()

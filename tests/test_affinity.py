@@ -14,6 +14,7 @@ from affinities import (
     samples,
 )
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming
 
 from nmfcluster.affinity import make_affinity
 from nmfcluster.similarity import Explicit, Factored
@@ -165,12 +166,12 @@ def test_a_sample_without_similarity_stays_without(storage):
 
 
 @pytest.mark.parametrize(
-    ("affinity", "shown"), [("linear", "2 .* -12"), ("precomputed", "2 .* -12")]
+    ("affinity", "shown"), [("linear", "-12"), ("precomputed", "-12")]
 )
 def test_rows_that_sum_to_less_than_zero_are_refused(affinity, shown):
     X = np.array([[1.0], [2.0], [-4.0]])
     X = X @ X.T if affinity == "precomputed" else X  # whose diagonal does not count
-    with pytest.raises(ValueError, match=f"normalize=True .* row {shown}"):
+    with raises_naming(ValueError, "normalize=True", "row 2", shown):
         make_affinity(X, affinity, normalize=True)
 
 
@@ -186,7 +187,7 @@ def test_rounding_of_a_row_sum_is_no_sign(plus, minus):
     expected[4:, 4:] = W[4:, 4:] / 2
     found = make_affinity(W, "precomputed", normalize=True).similarity
     assert_allclose(found.toarray(), expected)
-    with pytest.raises(ValueError, match="not all to 0 as those of centred features"):
+    with raises_naming(ValueError, "centred"):
         make_affinity(W[:4, :4], "precomputed", normalize=True)
 
 
@@ -237,13 +238,6 @@ def test_inputs_are_not_written_to(affinity, storage):
     assert_array_equal(new, copies[1])
 
 
-def test_unknown_affinities_are_refused():
-    says = r"affinity must be one of .*nearest_neighbors.*callable"
-    for affinity in ("euclidean", "knn", None, 3, int):
-        with pytest.raises(ValueError, match=says):
-            make_affinity(samples(), affinity)
-
-
 @pytest.mark.parametrize(
     ("returned", "shown"),
     [
@@ -254,9 +248,7 @@ def test_unknown_affinities_are_refused():
     ],
 )
 def test_a_callable_must_return_a_square(returned, shown):
-    with pytest.raises(
-        ValueError, match=rf"affinity must return .*\(25, 25\).*{shown}"
-    ):
+    with raises_naming(ValueError, "affinity", "(25, 25)"):
         make_affinity(samples(), lambda X, Y: returned)
 
 

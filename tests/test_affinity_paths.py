@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from affinities import samples, square
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming
 
 from nmfcluster.affinity import make_affinity, path_kernel
 from nmfcluster.datasets import make_nested_rings
@@ -72,38 +73,9 @@ def test_paths_as_an_affinity():
     assert_allclose(found.between(new), path_kernel(new, X), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("X", "Y", "scale", "message"),
-    [
-        ([[1.0]], None, None, r"Y must hold at least 2 samples.*\(1, 1\)"),
-        ([[1.0], [2.0]], [[1.0]], None, r"Y must hold at least 2 samples.*\(1, 1\)"),
-        (
-            [[1.0]],
-            [[1.0, 2.0], [3.0, 4.0]],
-            None,
-            r"as many features as X.*\(2, 2\).*\(1, 1\)",
-        ),
-        (
-            [[1.0], [2.0]],
-            None,
-            -1.5,
-            "scale must be a float in the range \\(0.0, inf\\), got -1.5",
-        ),
-        ([[1.0], [np.nan]], None, None, "contains NaN"),
-        ([[1.0], [2.0]], [[1.0], [np.inf]], None, "Y contains infinity"),
-        ([1.0, 2.0], None, None, "Expected 2D array"),
-    ],
-)
-def test_paths_that_there_are_not(X, Y, scale, message):
-    with pytest.raises(ValueError, match=message):
-        path_kernel(X, Y, scale=scale)
-
-
 def test_scales_of_paths_that_there_are_not():
     for scale in (0, np.nan, np.inf, True, "a", Fraction(1, 2)):
-        with pytest.raises(
-            (TypeError, ValueError), match=r"scale must be a (number|float in .*), got"
-        ):
+        with raises_naming((TypeError, ValueError), "scale"):
             path_kernel(np.arange(6.0)[:, None], scale=scale)
 
 

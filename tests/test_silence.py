@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming, warns_naming
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_breast_cancer, make_blobs
@@ -31,7 +32,7 @@ DISTANCES = euclidean_distances(POINTS)
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_distances_are_said_not_to_be_similarities(model):
-    with pytest.warns(UserWarning, match=r"as distances D are.*numpy\.exp"):
+    with warns_naming(UserWarning, "distances", "numpy.exp"):
         model.fit(DISTANCES)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
@@ -41,13 +42,13 @@ def test_distances_are_said_not_to_be_similarities(model):
 
 def test_partitions_in_rows_are_said_to_be():
     table = np.random.default_rng(0).integers(3, size=(8, 40))
-    with pytest.warns(UserWarning, match=r"40 partitions of 8 samples.*X\.T"):
+    with warns_naming(UserWarning, "40 partitions", "8 samples", "X.T"):
         NMFConsensus(3, affinity="partitions", random_state=0).fit(table)
 
 
 def test_labels_of_some_samples_are_no_constraints():
     known = np.where(np.arange(40) % 4, -1, CLASSES)
-    with pytest.warns(UserWarning, match=r"PairwiseConstraints\.from_labels\(y\)"):
+    with warns_naming(UserWarning, "PairwiseConstraints.from_labels(y)"):
         SSNMFClusterer(3, random_state=0).fit(POINTS, known)
 
 
@@ -66,26 +67,24 @@ NUMBERS = [
 
 def test_true_is_no_number():
     for cls, name in [*NUMBERS, (NMFConsensus, "random_state")]:
-        with pytest.raises(
-            TypeError, match=f"'{name}' parameter of {cls.__name__} .*Got True"
-        ):
+        with raises_naming(TypeError, f"'{name}'", cls.__name__, "True"):
             cls(**{"n_clusters": 3, name: True}).fit(POINTS - POINTS.min())
 
 
 def test_numbers_without_an_end_are_refused():
     for model, says in (
-        (NMFConsensus(3, n_estimators=10**30), "'n_estimators' .*2147483647"),
-        (SSNMFClusterer(3, n_init=10**30), "'n_init' .*2147483647"),
-        (SSNMFClusterer(3, alpha=10**400), "'alpha' .*range"),
-        (SSNMFClusterer(3, n_jobs=0), "'n_jobs' .*range"),
-        (SSNMFClusterer(3, n_jobs=10**30), "'n_jobs' .*range"),
-        (NMFConsensus(3, n_init=np.timedelta64(1, "s")), "'n_init' .*timedelta64"),
+        (NMFConsensus(3, n_estimators=10**30), ("'n_estimators'", "2147483647")),
+        (SSNMFClusterer(3, n_init=10**30), ("'n_init'", "2147483647")),
+        (SSNMFClusterer(3, alpha=10**400), "'alpha'"),
+        (SSNMFClusterer(3, n_jobs=0), "'n_jobs'"),
+        (SSNMFClusterer(3, n_jobs=10**30), "'n_jobs'"),
+        (NMFConsensus(3, n_init=np.timedelta64(1, "s")), ("'n_init'", "timedelta64")),
         (
             NMFConsensus(3, random_state=np.timedelta64(1)),
-            "'random_state' .*timedelta64",
+            ("'random_state'", "timedelta64"),
         ),
     ):
-        with pytest.raises(ValueError, match=says):
+        with raises_naming(ValueError, says):
             model.fit(POINTS)
 
 
@@ -100,31 +99,27 @@ def test_small_integers_of_numpy_are_taken():
     # more than there are clusters
     parts = sp.csr_array(np.kron(np.eye(5), np.ones((4, 4))))
     model.set_params(affinity="precomputed")
-    with pytest.warns(UserWarning, match="falls into 5 parts"):
+    with warns_naming(UserWarning, "5 parts"):
         model.fit(parts)
     assert len(set(model.labels_.tolist())) == 3
 
 
 def test_no_loss_is_below_0_and_none_falls_by_less():
     blocks = np.kron(np.eye(3), np.ones((4, 4)))
-    with pytest.warns(
-        ConvergenceWarning, match="max_iter=19 updates: they are too few"
-    ):
+    with warns_naming(ConvergenceWarning, "max_iter=19"):
         model = SSNMFClusterer(
             3, affinity="precomputed", max_iter=19, random_state=0
         ).fit(blocks)
     assert model.loss_ >= 0
     assert all((curve >= 0).all() for curve in [model.loss_curve_, *model.loss_curves_])
-    with pytest.warns(
-        ConvergenceWarning, match="within max_iter=3 updates: they are too few"
-    ):
+    with warns_naming(ConvergenceWarning, "max_iter=3"):
         SSNMFClusterer(1, affinity="precomputed", max_iter=3, random_state=0).fit(
             np.ones((4, 4))
         )
 
 
 def test_clusters_of_equal_components_come_last():
-    with pytest.warns(ConvergenceWarning, match="found 1 cluster"):
+    with warns_naming(ConvergenceWarning, "1 cluster"):
         model = NMFMetaCluster(2, random_state=0).fit([[1.0], [2.0], [3.0]])
     assert_array_equal(model.labels_, 0)
     assert_array_equal(model.predict([[1.0], [2.0], [3.0]]), 0)
@@ -228,7 +223,7 @@ def test_scales_that_others_cannot_hold_are_refused():
             NMFConsensus(3, estimator=KMeans(n_init=1)),
             NMFMetaCluster(3),
         ):
-            with pytest.raises(ValueError, match=r"X .*scale"):
+            with raises_naming(ValueError, "X", "scale"):
                 model.fit(X)
 
 

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from cli.cases import COUNTS
 from numpy.testing import assert_array_equal
+from refusals import raises_naming, warns_naming
 from scipy.io import mmwrite
 
 from nmfcluster._cli.files import read_file
@@ -110,10 +111,7 @@ def test_cells_are_rows_of_a_square_matrix_too_and_by_features_alone(X, here):
 def test_names_that_do_not_fit_are_told_and_not_used(beside, here):
     put(beside, lines(CELLS[:-2]))
     put("matrix.mtx", matrix(COUNTS.T))
-    with pytest.warns(
-        UserWarning,
-        match=rf"matrix.mtx is of shape \(40, 30\): names in {beside} do not fit",
-    ):
+    with warns_naming(UserWarning, "matrix.mtx", "(40, 30)", beside):
         table = read_file(Path("matrix.mtx"))
     assert_array_equal(table.X.toarray(), COUNTS.T)
     assert table.rows is None
@@ -123,7 +121,7 @@ def test_names_that_do_not_fit_are_told_and_not_used(beside, here):
 def test_too_large_a_file_of_names_is_refused(here):
     put("barcodes.tsv.gz", "a\n" * 10**5)
     put("matrix.mtx", matrix(COUNTS.T))
-    with pytest.raises(ValueError, match="--max-gib allows more"):
+    with raises_naming(ValueError, "--max-gib"):
         read_file(Path("matrix.mtx"), max_bytes=50_000)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from refusals import raises_naming
 from scipy.io import mmwrite
 
 from nmfcluster._cli.files import read_file, read_pairs
@@ -16,7 +17,7 @@ from nmfcluster._cli.main import main
 pd = pytest.importorskip("pandas")
 
 X = sp.csr_array(np.arange(24.0).reshape(8, 3) % 5)
-SHAPE = r"entries in its shape \(8, 3\)"
+SHAPE = "(8, 3)"
 
 
 def parts(kind, part, value):
@@ -44,9 +45,7 @@ PLACES = [("csr", "indices"), ("csc", "indices"), ("bsr", "indices"), ("coo", "c
 )
 def test_a_matrix_with_entries_outside_is_refused(kind, part, value, tmp_path):
     np.savez(tmp_path / "x.npz", **parts(kind, part, value))
-    with pytest.raises(
-        ValueError, match=rf"x.npz cannot be read: .*({SHAPE}|column|axis|col)"
-    ):
+    with raises_naming(ValueError, "x.npz"):
         read_file(tmp_path / "x.npz")
 
 
@@ -58,7 +57,7 @@ def test_annotated_data_with_entries_outside_are_refused(kind, part, tmp_path):
     anndata.AnnData(getattr(sp, f"{kind}_matrix")(X)).write_h5ad(path)
     with h5py.File(path, "a") as held:
         held[f"X/{part}"][1] = 10**8
-    with pytest.raises(ValueError, match=f"x.h5ad cannot be read: .*{SHAPE}"):
+    with raises_naming(ValueError, "x.h5ad", SHAPE):
         read_file(path)
 
 
@@ -67,7 +66,7 @@ def test_a_matrix_market_file_with_entries_outside_is_refused(tmp_path):
     path.write_text(
         "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n9 1 1\n"
     )
-    with pytest.raises(ValueError, match=r"x\.mtx cannot be read: "):
+    with raises_naming(ValueError, "x.mtx"):
         read_file(path)
 
 
@@ -128,22 +127,20 @@ MUCH = {
 def test_what_holds_more_than_is_allowed_is_refused(name, tmp_path):
     path = tmp_path / name
     MUCH[name](path)
-    with pytest.raises(
-        ValueError, match=r"it holds more than .* GiB: --max-gib allows more"
-    ):
+    with raises_naming(ValueError, "--max-gib"):
         read_file(path, max_bytes=100_000)
 
 
 def test_no_more_of_an_archive_is_read_than_it_admits(tmp_path):
     save_liar(tmp_path / "t.npz")
-    with pytest.raises(ValueError, match=r"t\.npz cannot be read: "):
+    with raises_naming(ValueError, "t.npz"):
         read_file(tmp_path / "t.npz", max_bytes=100_000)
 
 
 def test_pairs_are_bounded_too_and_what_is_allowed_is_read(tmp_path):
     path = tmp_path / "pairs.csv.gz"
     path.write_bytes(gzip.compress(b"a,b,kind\n" + b"1,2,ML\n" * 40_000))
-    with pytest.raises(ValueError, match="--max-gib"):
+    with raises_naming(ValueError, "--max-gib"):
         read_pairs(path, 100_000)
     assert len(read_pairs(path, 300_000)) == 40_000
 

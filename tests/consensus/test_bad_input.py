@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from refusals import Case, assert_all_refused, assert_in_our_words, changed
+from refusals import (
+    Case,
+    assert_all_refused,
+    assert_in_our_words,
+    changed,
+    raises_naming,
+)
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.exceptions import NotFittedError
@@ -56,112 +62,120 @@ TEXT = TABLE.astype(object)
 
 CASES = [
     # features
-    features("no samples", r"0 sample\(s\)", X[:0]),
-    features("no features", r"0 feature\(s\)", X[:, :0]),
+    features("no samples", "0 sample", X[:0]),
+    features("no features", "0 feature", X[:, :0]),
     features("one sample", "n_samples=1", X[:1], n_clusters=1),
-    features("a vector", "Expected 2D array", X[:, 0]),
-    features("three dimensions", r"dim 3.*NMFConsensus", X[None]),
-    features("not a number", "X contains NaN", changed(X, (3, 2), np.nan)),
-    features("infinity", "X contains infinity", changed(X, (3, 2), np.inf)),
+    features("a vector", "2D array", X[:, 0]),
+    features("three dimensions", ("dim 3", "NMFConsensus"), X[None]),
+    features("not a number", ("X", "NaN"), changed(X, (3, 2), np.nan)),
+    features("infinity", ("X", "infinity"), changed(X, (3, 2), np.inf)),
     features("complex numbers", "Complex data", X.astype(complex)),
     features(
-        "fewer samples than clusters", "n_clusters=21 .* n_samples=20", n_clusters=21
+        "fewer samples than clusters", ("n_clusters=21", "n_samples=20"), n_clusters=21
     ),
     given(
         "partitions alone",
-        "X must be a table, got None.*as X.*affinity='partitions'",
+        ("X", "None", "affinity='partitions'"),
         TABLE,
     )._replace(X=None),
     # parameters
-    features("zero clusters", "'n_clusters' .*Got 0", n_clusters=0),
-    features("half a cluster", "'n_clusters' .*Got 2.5", n_clusters=2.5),
-    features("clusters in words", "'n_clusters' .*Got 'two'", n_clusters="two"),
-    features("no number of clusters", "'n_clusters' .*Got None", n_clusters=None),
+    features("zero clusters", ("'n_clusters'", "0"), n_clusters=0),
+    features("half a cluster", ("'n_clusters'", "2.5"), n_clusters=2.5),
+    features("clusters in words", ("'n_clusters'", "'two'"), n_clusters="two"),
+    features("no number of clusters", ("'n_clusters'", "None"), n_clusters=None),
     features(
-        "unknown affinity", "'affinity' .*'precomputed'.*Got 'rbf'", affinity="rbf"
+        "unknown affinity", ("'affinity'", "'precomputed'", "'rbf'"), affinity="rbf"
     ),
     features(
-        "unknown factorization", "'factorization' .*'tri'.*Got 'kl'", factorization="kl"
+        "unknown factorization",
+        ("'factorization'", "'tri'", "'kl'"),
+        factorization="kl",
     ),
-    features("normalised in words", "'normalize' .*Got 'yes'", normalize="yes"),
-    features("normalised as a number", "'normalize' .*Got 1", normalize=1),
-    features("normalised or not", "'normalize' .*Got None", normalize=None),
-    features("no starts", "'n_init' .*Got 0", n_init=0),
-    features("no updates", "'max_iter' .*Got 0", max_iter=0),
-    features("no tolerance", "'tol' .*Got nan", tol=np.nan),
-    features("a word for a seed", "'random_state' .*Got 'x'", random_state="x"),
-    features("half a job", "'n_jobs' .*Got 0.5", n_jobs=0.5),
-    features("no partitions to make", "'n_estimators' .*Got 0", n_estimators=0),
+    features("normalised in words", ("'normalize'", "'yes'"), normalize="yes"),
+    features("normalised as a number", ("'normalize'", "1"), normalize=1),
+    features("normalised or not", ("'normalize'", "None"), normalize=None),
+    features("no starts", ("'n_init'", "0"), n_init=0),
+    features("no updates", ("'max_iter'", "0"), max_iter=0),
+    features("no tolerance", ("'tol'", "nan"), tol=np.nan),
+    features("a word for a seed", ("'random_state'", "'x'"), random_state="x"),
+    features("half a job", ("'n_jobs'", "0.5"), n_jobs=0.5),
+    features("no partitions to make", ("'n_estimators'", "0"), n_estimators=0),
     features(
-        "base clusters reversed", r"base_n_clusters .*\(5, 2\)", base_n_clusters=(5, 2)
+        "base clusters reversed", ("base_n_clusters", "(5, 2)"), base_n_clusters=(5, 2)
     ),
     features(
         "base clusters in threes",
-        r"base_n_clusters .*\(2, 3, 4\)",
+        ("base_n_clusters", "(2, 3, 4)"),
         base_n_clusters=(2, 3, 4),
     ),
-    features("no base clusters", "base_n_clusters.*0", base_n_clusters=0),
+    features("no base clusters", ("base_n_clusters", "0"), base_n_clusters=0),
     features(
         "no base clusters at times",
-        r"base_n_clusters .*\(0, 2\)",
+        ("base_n_clusters", "(0, 2)"),
         base_n_clusters=(0, 2),
     ),
-    features("half a base cluster", "base_n_clusters.*2.5", base_n_clusters=2.5),
+    features("half a base cluster", ("base_n_clusters", "2.5"), base_n_clusters=2.5),
     features(
-        "base clusters as floats", r"base_n_clusters .*2\.0", base_n_clusters=(2.0, 3.0)
-    ),
-    features("base clusters in words", "base_n_clusters.*'few'", base_n_clusters="few"),
-    features("no samples drawn", "'max_samples' .*Got 0", max_samples=0),
-    features(
-        "a negative share of samples", "'max_samples' .*Got -0.5", max_samples=-0.5
+        "base clusters as floats",
+        ("base_n_clusters", "2.0"),
+        base_n_clusters=(2.0, 3.0),
     ),
     features(
-        "a share of samples above one", "'max_samples' .*Got 1.5", max_samples=1.5
+        "base clusters in words", ("base_n_clusters", "'few'"), base_n_clusters="few"
     ),
-    features("more samples than there are", "max_samples .*20, got 21", max_samples=21),
-    features("no features drawn", "'max_features' .*Got 0", max_features=0),
-    features("more features than there are", "max_features .*4, got 5", max_features=5),
+    features("no samples drawn", ("'max_samples'", "0"), max_samples=0),
+    features(
+        "a negative share of samples", ("'max_samples'", "-0.5"), max_samples=-0.5
+    ),
+    features("a share of samples above one", ("'max_samples'", "1.5"), max_samples=1.5),
+    features(
+        "more samples than there are", ("max_samples", "20", "21"), max_samples=21
+    ),
+    features("no features drawn", ("'max_features'", "0"), max_features=0),
+    features(
+        "more features than there are", ("max_features", "4", "5"), max_features=5
+    ),
     features(
         "samples never drawn",
-        "none drew 16 samples: 0, 1, .*predict_unseen=True .*n_estimators or max_samples",
+        ("16", "0", "1", "predict_unseen=True", "n_estimators", "max_samples"),
         n_estimators=2,
         max_samples=3,
         base_n_clusters=2,
     ),
     features(
         "noise to all",
-        r"estimator DBSCAN.*only noise in all",
+        ("estimator", "DBSCAN", "noise"),
         estimator=DBSCAN(eps=1e-3),
     ),
     # the base clusterer
     features(
         "no clusterer",
-        "'estimator' .*fit_predict.*StandardScaler",
+        ("'estimator'", "fit_predict", "StandardScaler"),
         estimator=StandardScaler(),
     ),
     features(
         "a class",
-        "estimator must be a clusterer with `fit_predict`, .*got <class .*KMeans",
+        ("estimator", "fit_predict", "KMeans"),
         estimator=KMeans,
         error=TypeError,
     ),
-    features("a name", "'estimator' .*Got 'kmeans'", estimator="kmeans"),
+    features("a name", ("'estimator'", "'kmeans'"), estimator="kmeans"),
     features(
         "not cloneable", "get_params", estimator=NotAnEstimator(), error=TypeError
     ),
     features(
         "labels of another length",
-        r"estimator .*\(19,\).*20",
+        ("estimator", "(19,)", "20"),
         estimator=Clusterer([0] * 19),
     ),
     features(
         "labels in a column",
-        r"estimator .*\(20, 1\).*20",
+        ("estimator", "(20, 1)", "20"),
         estimator=Clusterer([[0]] * 20),
     ),
     features(
         "fractions from the clusterer",
-        "estimator.*0.5",
+        ("estimator", "0.5"),
         estimator=Clusterer([0.5] * 20),
     ),
     features(
@@ -171,163 +185,177 @@ CASES = [
         error=(ValueError, TypeError),
     ),
     # weights
-    features("a weight too few", r"weights must be 5 .*\(3,\)", weights=[1, 1, 1]),
-    given("a weight too many", r"weights .*3 .*\(4,\)", TABLE, weights=[1, 1, 1, 1]),
+    features("a weight too few", ("weights", "5", "(3,)"), weights=[1, 1, 1]),
+    given("a weight too many", ("weights", "3", "(4,)"), TABLE, weights=[1, 1, 1, 1]),
     given(
-        "weights in a column", r"weights .*3 .*\(3, 1\)", TABLE, weights=[[1], [1], [1]]
+        "weights in a column",
+        ("weights", "3", "(3, 1)"),
+        TABLE,
+        weights=[[1], [1], [1]],
     ),
-    given("a negative weight", "weights .*-1", TABLE, weights=[1, -1, 1]),
-    given("only weights of zero", "weights .*0", TABLE, weights=[0, 0, 0]),
+    given("a negative weight", ("weights", "-1"), TABLE, weights=[1, -1, 1]),
+    given("only weights of zero", ("weights", "0"), TABLE, weights=[0, 0, 0]),
     given(
         "a weight that is no number",
-        "weights must be 3 .*finite.*nan",
+        ("weights", "3", "finite", "nan"),
         TABLE,
         weights=[1, np.nan, 1],
     ),
     given(
         "an infinite weight",
-        "weights must be 3 .*finite.*inf",
+        ("weights", "3", "finite", "inf"),
         TABLE,
         weights=[1, np.inf, 1],
     ),
-    given("a word for weights", "'weights' .*Got 'equal'", TABLE, weights="equal"),
-    similarity(
-        "weights without partitions", "weights=.*precomputed", weights=[1, 2, 3]
-    ),
+    given("a word for weights", ("'weights'", "'equal'"), TABLE, weights="equal"),
+    similarity("weights without partitions", "weights=", weights=[1, 2, 3]),
     # partitions
     given(
         "partitions too long",
-        "partitions .*24 rows, X has 20",
+        ("partitions", "24", "rows", "X", "20"),
         np.tile(TABLE, (2, 1))[:24],
     ),
-    given("partitions transposed", "partitions .*3 rows, X has 20", TABLE.T),
+    given("partitions transposed", ("partitions", "3", "rows", "X", "20"), TABLE.T),
     given(
         "partitions in a list, samples first",
-        "partitions .*3 rows, X has 20",
+        ("partitions", "3", "rows", "X", "20"),
         TABLE.tolist(),
     ),
-    given("ragged partitions", "partitions .*one length.*19", [[0] * 20, [0] * 19]),
-    given("one vector", r"partitions .*\(20,\)", TABLE[:, 0]),
-    given("one list", r"partitions .*shape \(\)", TABLE[:, 0].tolist()),
-    given("three dimensions of labels", r"partitions .*\(1, 20, 3\)", TABLE[None]),
-    given("a number for partitions", r"partitions .*shape \(\)", 5),
-    given("sparse partitions", "partitions .*sparse", sp.csr_array(TABLE), TypeError),
+    given("ragged partitions", ("partitions", "19"), [[0] * 20, [0] * 19]),
+    given("one vector", ("partitions", "(20,)"), TABLE[:, 0]),
+    given("one list", ("partitions", "()"), TABLE[:, 0].tolist()),
+    given("three dimensions of labels", ("partitions", "(1, 20, 3)"), TABLE[None]),
+    given("a number for partitions", ("partitions", "()"), 5),
+    given(
+        "sparse partitions", ("partitions", "sparse"), sp.csr_array(TABLE), TypeError
+    ),
     given(
         "no partition",
-        "partitions must hold at least one partition, .*got 0 partitions",
+        ("partitions", "0 partitions"),
         TABLE[:, :0],
     ),
     given(
         "an empty list",
-        "partitions must hold at least one partition, .*got 0 partitions",
+        ("partitions", "0 partitions"),
         [],
     ),
     given(
         "a partition without labels",
-        "partitions .*partition 1",
+        ("partitions", "1"),
         changed(TABLE, (slice(None), 1), -1),
     ),
     given(
         "fractions as labels",
-        r"partitions\[:, 2\] .*0\.5",
+        ("partitions[:, 2]", "0.5"),
         changed(TABLE * 1.0, (4, 2), 0.5),
     ),
     given(
         "infinity as a label",
-        r"partitions\[:, 2\] .*inf",
+        ("partitions[:, 2]", "inf"),
         changed(TABLE * 1.0, (4, 2), np.inf),
     ),
     given(
         "numbers and words",
-        r"partitions\[:, 1\] .*int.*str",
+        ("partitions[:, 1]", "int", "str"),
         changed(TEXT, (4, 1), "a"),
         TypeError,
     ),
-    given("complex labels", "partitions.*complex", TABLE * 1j, TypeError),
-    given("dates as labels", "partitions.*datetime", TABLE.astype("M8[D]"), TypeError),
+    given("complex labels", ("partitions", "complex128"), TABLE * 1j, TypeError),
     given(
-        "lists as labels", "partitions.*list", changed(TEXT, 0, [[[1]] * 3]), TypeError
+        "dates as labels",
+        ("partitions", "datetime64[D]"),
+        TABLE.astype("M8[D]"),
+        TypeError,
+    ),
+    given(
+        "lists as labels",
+        ("partitions", "list"),
+        changed(TEXT, 0, [[[1]] * 3]),
+        TypeError,
     ),
     given(
         "tri with missing labels",
-        "factorization='tri'.*saw all",
+        "factorization='tri'",
         HALF_SEEN,
         factorization="tri",
     ),
     given(
         "pairs with missing labels",
-        "normalize=False.*saw all.*=True",
+        ("normalize=False", "normalize=True"),
         HALF_SEEN,
         **PAIRS,
     ),
-    table("partitions twice", "partitions .*affinity='partitions'", partitions=TABLE),
+    table(
+        "partitions twice", ("partitions", "affinity='partitions'"), partitions=TABLE
+    ),
     similarity(
         "partitions of a similarity",
-        "partitions .*affinity='precomputed'",
+        ("partitions", "affinity='precomputed'"),
         partitions=TABLE,
     ),
     # X as a table of labels
-    table("a table of no samples", r"0 sample\(s\)", TABLE[:0]),
-    table("a table of no partitions", r"0 feature\(s\)", TABLE[:, :0]),
-    table("a table of fractions", r"X\[:, 0\] .*0\.5", TABLE + 0.5),
-    table("a sparse table", "[Ss]parse", sp.csr_array(TABLE), TypeError),
-    table("a vector for a table", "Expected 2D array", TABLE[:, 0]),
+    table("a table of no samples", "0 sample", TABLE[:0]),
+    table("a table of no partitions", "0 feature", TABLE[:, :0]),
+    table("a table of fractions", ("X[:, 0]", "0.5"), TABLE + 0.5),
+    table("a sparse table", ("X", "dense"), sp.csr_array(TABLE), TypeError),
+    table("a vector for a table", "2D array", TABLE[:, 0]),
     table(
         "a column without labels",
-        "X .*partition 1",
+        ("X", "1"),
         changed(TABLE, (slice(None), 1), -1),
     ),
-    table("a table of few samples", "n_clusters=2 .* n_samples=1.*give X.T", TABLE[:1]),
+    table("a table of few samples", ("n_clusters=2", "n_samples=1", "X.T"), TABLE[:1]),
     table(
-        "a mixed table", r"X\[:, 1\] .*int.*str", changed(TEXT, (4, 1), "a"), TypeError
+        "a mixed table",
+        ("X[:, 1]", "int", "str"),
+        changed(TEXT, (4, 1), "a"),
+        TypeError,
     ),
     table(
         "pairs with a missing label",
-        "normalize=False.*saw all.*=True",
+        ("normalize=False", "normalize=True"),
         HALF_SEEN,
         **PAIRS,
     ),
     features(
         "pairs that runs see some of",
-        "normalize=False.*saw all",
+        "normalize=False",
         max_samples=15,
         **PAIRS,
     ),
     table(
         "tri with a missing label",
-        "factorization='tri'.*saw all",
+        "factorization='tri'",
         HALF_SEEN,
         factorization="tri",
     ),
     # X as a similarity
-    similarity("not square", r"X .*square.*\(20, 19\)", A[:, :19]),
+    similarity("not square", ("X", "square", "(20, 19)"), A[:, :19]),
     similarity(
-        "not symmetric", "X .*symmetric.*differ by 5", changed(A, (2, 3), A[2, 3] + 5)
+        "not symmetric", ("X", "symmetric", "5"), changed(A, (2, 3), A[2, 3] + 5)
     ),
-    similarity("not symmetric, sparse", "X .*symmetric", sp.csr_array(np.triu(A))),
+    similarity("not symmetric, sparse", ("X", "symmetric"), sp.csr_array(np.triu(A))),
     similarity(
         "negative",
-        "Negative values in data passed to X",
+        ("Negative", "X"),
         changed(A, ([2, 3], [3, 2]), -1),
     ),
-    similarity(
-        "negative, sparse", "Negative values in data passed to X", sp.csr_array(-A)
-    ),
-    similarity("nothing similar", "X .*above 0", np.zeros((20, 20))),
-    similarity("nothing similar, sparse", "X .*above 0", sp.csr_array((20, 20))),
-    similarity("not a number, similar", "X contains NaN", changed(A, (2, 2), np.nan)),
+    similarity("negative, sparse", ("Negative", "X"), sp.csr_array(-A)),
+    similarity("nothing similar", ("X", "above 0"), np.zeros((20, 20))),
+    similarity("nothing similar, sparse", ("X", "above 0"), sp.csr_array((20, 20))),
+    similarity("not a number, similar", ("X", "NaN"), changed(A, (2, 2), np.nan)),
     similarity(
         "pairs that were never seen",
-        r"NaN for 2 pairs of samples.*raise n_estimators or max_samples.*affinity='partitions'",
+        ("NaN", "2", "n_estimators", "max_samples", "affinity='partitions'"),
         changed(A, ([2, 3, 5], [3, 2, 7]), np.nan),
     ),
     similarity(
         "a pair not seen, sparse",
-        "NaN for 1 pair",
+        ("NaN", "1 pair"),
         sp.csr_array(changed(A, (2, 3), np.nan)),
     ),
     similarity(
-        "few similar samples", "n_clusters=3 .* n_samples=2", A[:2, :2], n_clusters=3
+        "few similar samples", ("n_clusters=3", "n_samples=2"), A[:2, :2], n_clusters=3
     ),
 ]
 
@@ -356,7 +384,7 @@ def test_nothing_can_be_asked_before_fit(affinity):
         model.consensus_matrix,
         model.get_feature_names_out,
     ):
-        with pytest.raises(NotFittedError, match="NMFConsensus instance is not fitted"):
+        with raises_naming(NotFittedError, "NMFConsensus"):
             use()
 
 
@@ -374,15 +402,15 @@ def test_new_samples_must_be_like_the_training_samples(fitted, method):
     model, data = fitted
     n = data.shape[1]
     for new, says in (
-        (data[:, :-1], f"X has {n - 1} features, but NMFConsensus is expecting {n}"),
+        (data[:, :-1], ("X", str(n - 1), str(n))),
         (
             np.column_stack([data, data[:, 0]]),
-            f"X has {n + 1} features.* expecting {n}",
+            ("X", str(n + 1), str(n)),
         ),
-        (data[:0], r"0 sample\(s\)"),
-        (data[0], "Expected 2D array"),
+        (data[:0], "0 sample"),
+        (data[0], "2D array"),
     ):
-        with pytest.raises(ValueError, match=says) as caught:
+        with raises_naming(ValueError, says) as caught:
             getattr(model, method)(new)
         assert_in_our_words(caught)
 
@@ -390,17 +418,17 @@ def test_new_samples_must_be_like_the_training_samples(fitted, method):
 @pytest.mark.parametrize(
     ("affinity", "new", "says", "error"),
     [
-        ("coassociation", changed(X, 0, np.nan), "X contains NaN", ValueError),
-        ("precomputed", -A, "Negative values in data passed to X", ValueError),
-        ("precomputed", A * np.nan, "X contains NaN", ValueError),
-        ("partitions", TABLE + 0.5, r"X\[:, 0\] .*0\.5", ValueError),
-        ("partitions", np.full((2, 3), "a"), r"X\[:, 0\] .*another kind", TypeError),
-        ("partitions", sp.csr_array(TABLE), "[Ss]parse", TypeError),
+        ("coassociation", changed(X, 0, np.nan), ("X", "NaN"), ValueError),
+        ("precomputed", -A, ("Negative", "X"), ValueError),
+        ("precomputed", A * np.nan, ("X", "NaN"), ValueError),
+        ("partitions", TABLE + 0.5, ("X[:, 0]", "0.5"), ValueError),
+        ("partitions", np.full((2, 3), "a"), "X[:, 0]", TypeError),
+        ("partitions", sp.csr_array(TABLE), ("X", "dense"), TypeError),
     ],
 )
 def test_new_samples_must_be_of_the_kind_of_the_affinity(affinity, new, says, error):
     model = NMFConsensus(2, affinity=affinity, n_estimators=5).fit(INPUTS[affinity])
-    with pytest.raises(error, match=says):
+    with raises_naming(error, says):
         model.predict(new)
 
 
@@ -408,21 +436,21 @@ def test_columns_of_a_frame_must_keep_their_names():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(TABLE, columns=["a", "b", "c"])
     model = NMFConsensus(2, affinity="partitions").fit(frame)
-    with pytest.raises(ValueError, match="feature names should match"):
+    with raises_naming(ValueError, "feature names"):
         model.predict(frame.rename(columns={"a": "z"}))
 
 
 def test_indices_of_the_consensus_matrix_must_be_samples(fitted):
     model, _ = fitted
     for indices, says in (
-        ([0, 20], "sample 20 is not there: the model has 20 samples"),
-        ([-21], "sample -21 is not there"),
-        ([0.5], r"list or an array of integers, .* got \[0.5\]"),
-        ([[0, 1]], r"got \[\[0, 1\]\]"),
-        (["a"], r"got \['a'\]"),
-        (3, r"got 3 \(int\). For one sample say \[3\]"),
-        (np.ones(19, dtype=bool), "mask of the samples .* 20 entries, got 19"),
+        ([0, 20], "sample 20"),
+        ([-21], "sample -21"),
+        ([0.5], ("list", "[0.5]")),
+        ([[0, 1]], "[[0, 1]]"),
+        (["a"], "['a']"),
+        (3, ("3", "[3]")),
+        (np.ones(19, dtype=bool), ("mask", "20", "19")),
     ):
-        with pytest.raises((ValueError, TypeError), match=says) as caught:
+        with raises_naming((ValueError, TypeError), says) as caught:
             model.consensus_matrix(indices)
         assert_in_our_words(caught)

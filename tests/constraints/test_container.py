@@ -19,6 +19,7 @@ from constraints.shared import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from refusals import raises_naming
 from sklearn import clone
 
 from nmfcluster.constraints import PairwiseConstraints
@@ -247,69 +248,73 @@ BAD_CALLS = {
     "no number of samples": (
         lambda: PairwiseConstraints([(0, 1)]),
         TypeError,
-        "n_samples.*list",
+        ("n_samples", "list"),
     ),
     "half a sample": (
         lambda: PairwiseConstraints(2.0),
         TypeError,
-        r"n_samples.*2.0 \(float\)",
+        ("n_samples", "2.0"),
     ),
-    "fractions": (lambda: KNOWN.satisfied([0, 1, 1.5, 0]), ValueError, r"labels.*1\.5"),
+    "fractions": (
+        lambda: KNOWN.satisfied([0, 1, 1.5, 0]),
+        ValueError,
+        ("labels", "1.5"),
+    ),
     "labels of others": (
         lambda: KNOWN.satisfied([0, 1, 2]),
         ValueError,
-        "labels.*n_samples=4.*got 3",
+        ("labels", "n_samples=4", "3"),
     ),
     "labels of others still": (
         lambda: KNOWN.satisfaction([0] * 5),
         ValueError,
-        "labels.*n_samples=4.*got 5",
+        ("labels", "n_samples=4", "5"),
     ),
-    "one sample": (lambda: KNOWN[2], TypeError, r"got 2 \(int\).*\[2\]"),
+    "one sample": (lambda: KNOWN[2], TypeError, ("2", "[2]")),
     "one numpy sample": (
         lambda: KNOWN[np.int32(2)],
         TypeError,
-        "list or an array.*int32",
+        ("list", "int32"),
     ),
-    "two axes": (lambda: KNOWN[[0, 1], [0, 1]], TypeError, "list or an array"),
-    "all of a second axis": (lambda: KNOWN[[0, 1], :], TypeError, "list or an array"),
-    "a table of samples": (lambda: KNOWN[[[0, 1]]], TypeError, "list or an array"),
-    "ragged samples": (lambda: KNOWN[[[0], [0, 1]]], TypeError, "list or an array"),
+    "two axes": (lambda: KNOWN[[0, 1], [0, 1]], TypeError, "list"),
+    "all of a second axis": (lambda: KNOWN[[0, 1], :], TypeError, "list"),
+    "a table of samples": (lambda: KNOWN[[[0, 1]]], TypeError, "list"),
+    "ragged samples": (lambda: KNOWN[[[0], [0, 1]]], TypeError, "list"),
     "a word for samples": (
         lambda: KNOWN["must_link"],
         TypeError,
-        "list or an array.*'must_link'",
+        ("list", "'must_link'"),
     ),
     "a sample past the end": (
         lambda: KNOWN[[0, 4]],
         ValueError,
-        "sample 4 .* 4 samples",
+        ("sample 4", "4 samples"),
     ),
     "a sample before the first": (
         lambda: KNOWN[[0, -5]],
         ValueError,
-        "sample -5 .* 4 samples",
+        ("sample -5", "4 samples"),
     ),
-    "a short mask": (lambda: KNOWN[[True] * 3], ValueError, "mask .* 4 entries, got 3"),
-    "a slice of words": (lambda: KNOWN["a":], TypeError, "slice.*'a'"),
-    "a slice without steps": (lambda: KNOWN[::0], ValueError, "slice.*0"),
-    "one sample taken": (lambda: KNOWN.take(3), TypeError, r"\[3\]"),
+    "a short mask": (lambda: KNOWN[[True] * 3], ValueError, ("mask", "4", "3")),
+    "a slice of words": (lambda: KNOWN["a":], TypeError, ("slice", "'a'")),
+    "a slice without steps": (lambda: KNOWN[::0], ValueError, ("slice", "0")),
+    "one sample taken": (lambda: KNOWN.take(3), TypeError, "[3]"),
     "half a cluster": (
         lambda: KNOWN.check(2.5),
         TypeError,
-        r"n_clusters.*2\.5 \(float\)",
+        ("n_clusters", "2.5"),
     ),
-    "clusters in truth": (lambda: KNOWN.check(True), TypeError, "n_clusters.*True"),
+    "clusters in truth": (lambda: KNOWN.check(True), TypeError, ("n_clusters", "True")),
     "whole numbers for weights": (
         lambda: KNOWN.as_matrices(int),
         TypeError,
-        "dtype.*int",
+        ("dtype", "int"),
     ),
 }
 
 
 @pytest.mark.parametrize(("call", "error", "says"), BAD_CALLS.values(), ids=BAD_CALLS)
 def test_bad_calls(call, error, says):
-    with pytest.raises(error, match=says) as caught:
+    with raises_naming(error, says) as caught:
         call()
     assert_plain(caught)

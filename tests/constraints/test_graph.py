@@ -10,6 +10,7 @@ from constraints.shared import MANY, assert_plain, drawn_constraints, weighted
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from refusals import raises_naming
 
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import components
@@ -98,7 +99,7 @@ def test_a_contradiction_is_a_shortest_path_of_must_links(constraints):
     assert (path[0], path[-1]) == joined[0]
     assert len(path) == length[path[0]][path[-1]] + 1
     assert all(tuple(sorted(link)) in hard(constraints)[0] for link in pairwise(path))
-    with pytest.raises(ValueError, match="but must-link pairs join them"):
+    with raises_naming(ValueError, "must-link"):
         constraints.closure()
 
 
@@ -141,33 +142,29 @@ CHECKS = {
     "a chain": (
         PairwiseConstraints(10, [(3, 5), (5, 9), (0, 1)], [(9, 3), (0, 2)]),
         None,
-        "samples 3 and 9 cannot be linked, but must-link pairs join them: 3-5-9.",
+        ("3", "9", "3-5-9"),
     ),
     "a long chain": (
         PairwiseConstraints(99, [(i, i + 1) for i in range(98)], [(0, 98)]),
         None,
-        "samples 0 and 98 cannot be linked, but must-link pairs join them: 0-1-2-3-4-5-6-7-8-9-10-"
-        "11-12-13-14-15-16-17-18-19-... (79 more).",
+        ("0", "98", "-".join(map(str, range(20))), "79 more"),
     ),
     "one cluster": (
         PairwiseConstraints(5, [(0, 3)], [(4, 3)]),
         1,
-        "n_clusters=1 is too small: samples 0, 4 need a cluster each, as no two of them, or "
-        "samples that must be with them, can be linked.",
+        ("n_clusters=1", "samples 0, 4"),
     ),
     "an odd cycle": (
         PairwiseConstraints(9, [(0, 8)], [(8, 5), (5, 2), (0, 2)]),
         2,
-        "n_clusters=2 is too small: samples 2, 0, 5 are a cycle of odd length, in which each, or a "
-        "sample that must be with it, cannot be linked to the next.",
+        ("n_clusters=2", "samples 2, 0, 5", "cycle"),
     ),
     "a clique": (
         PairwiseConstraints(
             9, [(4, 5)], [(0, 4), (5, 2), (2, 0), (7, 0), (7, 2), (7, 5)]
         ),
         3,
-        "n_clusters=3 is too small: samples 0, 2, 4, 7 need a cluster each, as no two of them, or "
-        "samples that must be with them, can be linked.",
+        ("n_clusters=3", "samples 0, 2, 4, 7"),
     ),
 }
 
@@ -176,7 +173,7 @@ CHECKS = {
     ("constraints", "n_clusters", "says"), CHECKS.values(), ids=CHECKS
 )
 def test_what_cannot_be_is_named(constraints, n_clusters, says):
-    with pytest.raises(ValueError, match="^" + re.escape(says) + "$") as caught:
+    with raises_naming(ValueError, says) as caught:
         constraints.check(n_clusters)
     assert_plain(caught)
 

@@ -16,6 +16,7 @@ from constraints.shared import (
 )
 from hypothesis import example, given
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming
 
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import decode_pairs
@@ -84,24 +85,24 @@ BAD_DRAWS = {
     "too many pairs": (
         lambda: PairwiseConstraints.from_labels(LABELS, n_pairs=4),
         ValueError,
-        "n_pairs must be at most 3.*3 samples.*got 4",
+        ("n_pairs", "3", "4"),
     ),
     "pairs of one sample": (
         lambda: PairwiseConstraints.from_labels([0, -1], n_pairs=1),
         ValueError,
-        "n_pairs must be at most 0",
+        ("n_pairs", "0"),
     ),
     "a word for a seed": (
         lambda: PairwiseConstraints.from_labels(LABELS, n_pairs=1, random_state="x"),
         ValueError,
-        r"random_state.*'x' \(str\)",
+        ("random_state", "'x'"),
     ),
 }
 
 
 @pytest.mark.parametrize(("call", "error", "says"), BAD_DRAWS.values(), ids=BAD_DRAWS)
 def test_bad_draws(call, error, says):
-    with pytest.raises(error, match=says) as caught:
+    with raises_naming(error, says) as caught:
         call()
     assert_plain(caught)
 

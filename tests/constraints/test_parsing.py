@@ -1,13 +1,13 @@
 """Pairs, ids and labels that a user hands in: the forms they come in, and what is refused."""
 
 import pickle
-import re
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from constraints.shared import assert_in_form, assert_plain, weighted
 from numpy.testing import assert_array_equal
+from refusals import raises_naming
 
 from nmfcluster.constraints import PairwiseConstraints
 
@@ -93,7 +93,7 @@ def test_sparse_matrices_hold_weights(make):
             (1, 3): float(dense[3, 1]),
         }
         assert_array_equal(matrix.toarray(), before.toarray())
-        with pytest.raises(ValueError, match=r"cannot_link holds the pair \(4, 4\)"):
+        with raises_naming(ValueError, "cannot_link", "(4, 4)"):
             PairwiseConstraints(5, cannot_link=matrix)
 
 
@@ -116,85 +116,89 @@ BAD_PAIRS = {
     "an index past the end": (
         [(0, 1), (7, 2)],
         ValueError,
-        "index 7.*n_samples=5.*Pairwise.*=$",
+        ("7", "n_samples=5", "constraints="),
     ),
-    "an index at the end": ([(5, 0)], ValueError, "index 5, but n_samples=5"),
+    "an index at the end": ([(5, 0)], ValueError, ("5", "n_samples=5")),
     "a huge index": (
         np.array([[2**64 - 1, 0]], dtype=np.uint64),
         ValueError,
         f"{2**64 - 1}",
     ),
-    "a huge Python index": ([(10**400, 0)], ValueError, "too large.*int"),
-    "a negative index": ([(0, -1)], ValueError, "whole numbers from 0, got -1"),
-    "half an index": ([(0, 1.5)], ValueError, "whole numbers from 0, got 1.5"),
+    "a huge Python index": ([(10**400, 0)], ValueError, "too large"),
+    "a negative index": ([(0, -1)], ValueError, "-1"),
+    "half an index": ([(0, 1.5)], ValueError, "1.5"),
     "no number for an index": (
         [(0, np.nan)],
         ValueError,
-        "whole numbers from 0, got nan",
+        "nan",
     ),
-    "an infinite index": ([(0, np.inf)], ValueError, "whole numbers from 0, got inf"),
-    "a negative weight": ([(0, 1, -2)], ValueError, r"weights.*-2.0 .*\(0, 1\)"),
+    "an infinite index": ([(0, np.inf)], ValueError, "inf"),
+    "a negative weight": ([(0, 1, -2)], ValueError, ("weights", "-2.0", "(0, 1)")),
     "no number for a weight": (
         [(0, 1, np.nan)],
         ValueError,
-        r"weights.*nan .*\(0, 1\)",
+        ("weights", "nan", "(0, 1)"),
     ),
     "one pair, not in a list": (
         (0, 1),
         ValueError,
-        r"pairs \(a, b\), or .*got 0 \(int\)",
+        ("(a, b)", "0"),
     ),
-    "one column": ([[0], [1]], ValueError, r"pairs \(a, b\), or .*got \[0\]"),
+    "one column": ([[0], [1]], ValueError, ("(a, b)", "[0]")),
     "four columns": (
         [[0, 1, 2, 3]],
         ValueError,
-        r"\(a, b, weight\).*got \[0, 1, 2, 3\]",
+        ("(a, b, weight)", "[0, 1, 2, 3]"),
     ),
-    "three dimensions": (np.zeros((2, 2, 2)), TypeError, r"numbers, got array"),
+    "three dimensions": (np.zeros((2, 2, 2)), TypeError, ("numbers", "ndarray")),
     "a dense matrix": (
         np.eye(5),
         ValueError,
-        r"or be a sparse matrix, got shape \(5, 5\)",
+        ("sparse", "(5, 5)"),
     ),
-    "a number": (3, TypeError, r"pairs \(a, b\).*got 3 \(int\)"),
-    "a word": ("01", TypeError, r"got '01' \(str\)"),
-    "a dictionary": ({0: 1}, TypeError, r"pairs \(a, b\), or .*got \{0: 1\} \(dict\)"),
-    "one pair that is a set": ({0, 1}, ValueError, r"pairs \(a, b\).*got 0 \(int\)"),
-    "a pair that is a set": ([{0, 1}], ValueError, r"got \{0, 1\} \(set\)"),
-    "samples one by one": (range(4), ValueError, r"pairs \(a, b\).*got 0 \(int\)"),
-    "any object": (Bad(), TypeError, r"got <bad> \(Bad\)"),
-    "words": ([("a", "b")], TypeError, r"numbers, got 'a' \(str\)\. Pairw.*from_ids"),
-    "truths": ([(True, False)], TypeError, r"numbers, got True \(bool\)\.$"),
+    "a number": (3, TypeError, ("(a, b)", "3")),
+    "a word": ("01", TypeError, "'01'"),
+    "a dictionary": ({0: 1}, TypeError, ("(a, b)", "{0: 1}")),
+    "one pair that is a set": ({0, 1}, ValueError, ("(a, b)", "0")),
+    "a pair that is a set": ([{0, 1}], ValueError, "{0, 1}"),
+    "samples one by one": (range(4), ValueError, ("(a, b)", "0")),
+    "any object": (Bad(), TypeError, "<bad>"),
+    "words": ([("a", "b")], TypeError, ("'a'", "PairwiseConstraints.from_table")),
+    "truths": ([(True, False)], TypeError, ("numbers", "True")),
     "a truth among objects": (
         np.array([[0, True]], dtype=object),
         TypeError,
-        "True .bool",
+        "True",
     ),
-    "nothing among numbers": ([(0, None)], TypeError, r"numbers, got None \(N"),
-    "objects": ([(Bad(), 1)], TypeError, r"numbers, got <bad> \(Bad\)"),
-    "complex numbers": ([(0, 1j)], TypeError, r"numbers, got 1j \(complex\)"),
-    "dates": (np.array([[0, 1]], dtype="M8[s]"), TypeError, "numbers.*datetime64"),
-    "constraints": (PairwiseConstraints(5), TypeError, ""),
+    "nothing among numbers": ([(0, None)], TypeError, ("numbers", "None")),
+    "objects": ([(Bad(), 1)], TypeError, ("numbers", "<bad>")),
+    "complex numbers": ([(0, 1j)], TypeError, ("numbers", "1j")),
+    "dates": (
+        np.array([[0, 1]], dtype="M8[s]"),
+        TypeError,
+        ("numbers", "datetime64"),
+    ),
+    "constraints": (PairwiseConstraints(5), TypeError, "PairwiseConstraints"),
     "a matrix of another size": (
         sp.eye_array(4),
         ValueError,
-        r"\(5, 5\).*got \(4, 4\).*Pairw",
+        ("(5, 5)", "(4, 4)", "PairwiseConstraints"),
     ),
-    "a matrix that is not square": (sp.csr_array((5, 4)), ValueError, r"got \(5, 4\)"),
+    "a matrix that is not square": (sp.csr_array((5, 4)), ValueError, "(5, 4)"),
     "complex entries": (
         sp.eye_array(5, dtype=complex),
         TypeError,
-        "numbers.*complex128",
+        ("numbers", "complex128"),
     ),
     "a negative entry": (
         sp.csr_array(-np.eye(5)),
         ValueError,
-        r"weights.*-1.0 .*\(0, 0\)",
+        ("weights", "-1.0", "(0, 0)"),
     ),
     "an entry that is none": (
         sp.csr_array(np.eye(5) * np.nan),
         ValueError,
-        "weights.*nan",
+        ("weights", "nan"),
     ),
 }
 
@@ -202,17 +206,14 @@ BAD_PAIRS = {
 @pytest.mark.parametrize(("value", "error", "says"), BAD_PAIRS.values(), ids=BAD_PAIRS)
 def test_bad_pairs(value, error, says):
     for kind in ("must_link", "cannot_link"):
-        with pytest.raises(error, match=f"{kind}.*{says.removesuffix('=$')}") as caught:
+        with raises_naming(error, kind, says) as caught:
             PairwiseConstraints(5, **{kind: value})
         assert_plain(caught)
 
 
 def test_an_index_past_the_end_points_to_cross_validation():
-    says = (
-        "must_link holds the index 9, but n_samples=9. Inside cross-validation a plain list of "
-        "pairs is not split with the samples: pass PairwiseConstraints, given as constraints=."
-    )
-    with pytest.raises(ValueError, match=re.escape(says)):
+    said = "must_link", "9", "n_samples=9", "cross-validation", "constraints="
+    with raises_naming(ValueError, said):
         PairwiseConstraints(9, [(0, 9)])
 
 
@@ -254,39 +255,39 @@ BAD_LABELS = {
     "labels in a table": (
         lambda: PairwiseConstraints.from_labels([[0, 1]]),
         ValueError,
-        r"labels.*\(n_samples,\).*\(1, 2\)",
+        ("labels", "(n_samples,)", "(1, 2)"),
     ),
     "ragged labels": (
         lambda: PairwiseConstraints.from_labels([[0], [1, 2]]),
         ValueError,
-        r"labels.*\(n_samples,\).*\[\[0\], \[1, 2\]\]",
+        ("labels", "(n_samples,)", "[[0], [1, 2]]"),
     ),
     "one label": (
         lambda: PairwiseConstraints.from_labels(3),
         ValueError,
-        r"labels.*3 \(int\)",
+        ("labels", "3"),
     ),
     "sparse labels": (
         lambda: PairwiseConstraints.from_labels(sp.csr_array([[0, 1]])),
         ValueError,
-        "labels.*csr_array",
+        ("labels", "csr_array"),
     ),
     "fractions": (
         lambda: PairwiseConstraints.from_labels([0, 1, 1.5, 0]),
         ValueError,
-        r"labels.*1\.5",
+        ("labels", "1.5"),
     ),
     "numbers and words": (
         lambda: PairwiseConstraints.from_labels(np.array([0, "a"], dtype=object)),
         TypeError,
-        "labels.*int.*str",
+        ("labels", "int", "str"),
     ),
 }
 
 
 @pytest.mark.parametrize(("call", "error", "says"), BAD_LABELS.values(), ids=BAD_LABELS)
 def test_bad_labels(call, error, says):
-    with pytest.raises(error, match=says) as caught:
+    with raises_naming(error, says) as caught:
         call()
     assert_plain(caught)
 
@@ -324,84 +325,84 @@ BAD_IDS = {
     "an id twice": (
         lambda: PairwiseConstraints.from_ids(["a", "b", "a"]),
         ValueError,
-        "ids must differ.*0 and 2.*'a'",
+        ("ids", "0", "2", "'a'"),
     ),
     "ids that are tables": (
         lambda: PairwiseConstraints.from_ids([["a"], ["b"]]),
         TypeError,
-        r"ids.*hashable.*\[\['a'\], \['b'\]\]",
+        ("ids", "hashable", "[['a'], ['b']]"),
     ),
     "an id for a sequence": (
         lambda: PairwiseConstraints.from_ids("ab"),
         TypeError,
-        "ids.*'ab'",
+        ("ids", "'ab'"),
     ),
     "a number of ids": (
         lambda: PairwiseConstraints.from_ids(3),
         TypeError,
-        r"ids.*3 \(int\)",
+        ("ids", "3"),
     ),
     "an unknown id": (
         lambda: PairwiseConstraints.from_ids("a b".split(), [("a", "c")]),
         ValueError,
-        "must_link.*'c' is not among the 2 ids",
+        ("must_link", "'c'", "2", "ids"),
     ),
     "a set of ids and a weight": (
         lambda: PairwiseConstraints.from_ids("a b".split(), None, [{"a", "b", 2.5}]),
         ValueError,
-        r"cannot_link.*\(a, b, weight\), .*got \{",
+        ("cannot_link", "(a, b, weight)", "set"),
     ),
     "an id linked with itself": (
         lambda: PairwiseConstraints.from_ids("a b".split(), None, [("b", "b")]),
         ValueError,
-        r"cannot_link.*\('b', 'b'\)",
+        ("cannot_link", "('b', 'b')"),
     ),
     "a word for a pair of ids": (
         lambda: PairwiseConstraints.from_ids("a b".split(), ["ab"]),
         ValueError,
-        r"must_link.*\(a, b, weight\), .*got 'ab' \(str\)",
+        ("must_link", "(a, b, weight)", "'ab'"),
     ),
     "three ids and a weight": (
         lambda: PairwiseConstraints.from_ids("a b".split(), [("a", "b", "a", 1)]),
         ValueError,
-        r"must_link.*got \('a', 'b', 'a', 1\)",
+        ("must_link", "('a', 'b', 'a', 1)"),
     ),
     "a word for a weight": (
         lambda: PairwiseConstraints.from_ids("a b".split(), [("a", "b", "a")]),
         TypeError,
-        r"must_link.*numbers, got 'a' \(str\)",
+        ("must_link", "'a'"),
     ),
     "a negative weight of ids": (
         lambda: PairwiseConstraints.from_ids("a b".split(), None, [("b", "a", -1)]),
         ValueError,
-        r"cannot_link.*-1.0 .*\('b', 'a'\)",
+        ("cannot_link", "-1.0", "('b', 'a')"),
     ),
     "no weight of ids": (
         lambda: PairwiseConstraints.from_ids("a b".split(), [("b", "a", np.nan)]),
         ValueError,
-        r"must_link.*nan .*\('b', 'a'\)",
+        ("must_link", "nan", "('b', 'a')"),
     ),
     "lists for ids": (
         lambda: PairwiseConstraints.from_ids("a b".split(), [(["a"], "b")]),
         TypeError,
-        r"must_link.*hashable ids, got \['a'\] \(list\)",
+        ("must_link", "hashable", "ids", "['a']"),
     ),
     "a number for pairs of ids": (
         lambda: PairwiseConstraints.from_ids("a b".split(), 3),
         TypeError,
-        r"must_link.*got 3 \(int\)",
+        ("must_link", "3"),
     ),
     "a matrix of other samples than ids": (
         lambda: PairwiseConstraints.from_ids("a b".split(), sp.eye_array(3)),
         ValueError,
-        r"must_link given as a sparse matrix must have shape \(2, 2\), got \(3, 3\)",
+        ("must_link", "sparse", "shape", "(2, 2)", "(3, 3)"),
     ),
 }
 
 
 @pytest.mark.parametrize(("call", "error", "says"), BAD_IDS.values(), ids=BAD_IDS)
 def test_bad_ids(call, error, says):
-    with pytest.raises(error, match=says) as caught:
+    with raises_naming(error, says) as caught:
         call()
     assert_plain(caught)
 
@@ -415,14 +416,12 @@ def test_contradictions_are_told_by_ids(kind):
         kind(ids), [("P-1", "P-3"), ("P-3", "P-4")], [("P-1", "P-4")]
     )
     for one in (known, known[::-1], pickle.loads(pickle.dumps(known))):
-        with pytest.raises(ValueError, match=r"P-3 - P-(1|4)"):
+        with raises_naming(ValueError, "P-1", "P-3", "P-4"):
             one.check()
     apart = [(ids[i], ids[j]) for i in range(4) for j in range(i)]
     for k, says in (
-        (2, "P-1, P-0, P-2 are a cycle"),
-        (3, "P-0, P-1, P-2, P-3 need"),
+        (2, ("P-1, P-0, P-2", "cycle")),
+        (3, "P-0, P-1, P-2, P-3"),
     ):
-        with pytest.raises(
-            ValueError, match=f"n_clusters={k} is too small: samples .*{says}"
-        ):
+        with raises_naming(ValueError, f"n_clusters={k}", says):
             PairwiseConstraints.from_ids(kind(ids), None, apart).check(k)

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from constraints.shared import assert_in_form, weighted
 from numpy.testing import assert_array_equal
+from refusals import raises_naming
 from sklearn.datasets import load_iris
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
@@ -154,14 +155,12 @@ def test_what_is_hard_stays_so():
 
 def test_contradictions_among_hard_pairs_are_told_by_names():
     hard = [("ann", "bob", np.inf), ("bob", "eve", np.inf)]
-    with pytest.raises(ValueError, match="join them: ann - bob - eve"):
+    with raises_naming(ValueError, "ann - bob - eve"):
         from_table([*hard, ("eve", "ann", -np.inf)], ids=IDS).check()
     # what is believed may contradict what is known
     assert from_table([*hard, ("eve", "ann", -1)], ids=IDS).check(1) == "feasible"
     apart = [(a, b, -np.inf) for i, a in enumerate(IDS) for b in IDS[:i]]
-    with pytest.raises(
-        ValueError, match="samples ann, bob, eve, kim need a cluster each"
-    ):
+    with raises_naming(ValueError, "ann, bob, eve, kim"):
         from_table(apart, ids=IDS).check(3)
 
 

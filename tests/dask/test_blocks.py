@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from refusals import raises_naming
 
 from nmfcluster._utils.labels import encode_labels
 
@@ -200,30 +201,28 @@ def test_what_stands_for_not_seen():
         (
             1.5,
             np.float64,
-            r"integers as labels.*got 1\.5 \(float\) in row 41, partition 1",
+            ("1.5", "row 41", "partition 1"),
         ),
-        (-np.inf, np.float64, r"got -inf \(float\) in row 41, partition 1"),
-        (1e300, np.float64, r"got 1e\+300 \(float\) in row 41, partition 1"),
+        (-np.inf, np.float64, ("-inf", "row 41", "partition 1")),
+        (1e300, np.float64, ("1e+300", "row 41", "partition 1")),
         (
             2**63,
             np.uint64,
-            r"labels.* up to 2\*\*63 - 1, got 9223372036854775808 .*row 41, ",
+            ("9223372036854775808", "row 41"),
         ),
     ],
 )
 def test_what_is_no_label_is_named_by_its_place_in_the_table(bad, kind, says):
     block = np.zeros((3, 2), dtype=kind)
     block[1, 1] = bad
-    with pytest.raises(ValueError, match=says):
+    with raises_naming(ValueError, says):
         clean_block(block, 40)
 
 
 def test_strings_are_no_labels():
-    with pytest.raises(
-        TypeError, match=r"got dtype <U1 in the block of row 40: give every string"
-    ):
+    with raises_naming(TypeError, "<U1", "row 40"):
         clean_block(np.array([["a"], ["b"]]), 40)
-    with pytest.raises(TypeError, match=r"got dtype object in the block of row 0"):
+    with raises_naming(TypeError, "object", "row 0"):
         clean_block(np.array([[1], [None]], dtype=object))
 
 
@@ -256,7 +255,7 @@ def test_a_label_that_is_new_is_said(pool):
         for column in (1, 2):
             changed = table.copy()
             changed[1, column] = new
-            with pytest.raises(RuntimeError, match=r"a label is new.*Write it to"):
+            with raises_naming(RuntimeError, "label"):
                 known.codes(changed, 30)
 
 
@@ -289,9 +288,7 @@ def test_rows_of_one_key_are_told_apart(monkeypatch):
 def test_a_row_that_is_new_is_said():
     rows = np.array([[0, 1], [1, 1], [2, 0]])
     for known in (rows, rows[:1]):
-        with pytest.raises(
-            RuntimeError, match=r"same labels .* read, but a label row is"
-        ):
+        with raises_naming(RuntimeError, "label row"):
             KnownRows(known, {}).positions(np.array([[0, 1], [0, 0]]))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from partitions.cases import complete_or_not
+from refusals import raises_naming, warns_naming
 from sklearn.base import clone, is_clusterer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
@@ -181,9 +182,7 @@ def test_drawn_rows_with_a_weight_of_0():
 
 
 def test_more_rows_may_not_be_fewer_than_clusters():
-    with pytest.raises(
-        ValueError, match="max_distinct=2 must be at least n_clusters=3"
-    ):
+    with raises_naming(ValueError, "max_distinct=2", "n_clusters=3"):
         by_blocks(n_clusters=3, max_distinct=2).fit(in_blocks(planted()))
 
 
@@ -270,9 +269,7 @@ def test_a_table_that_changes_is_noticed(most):
     X = in_blocks(table, 50, 7).map_blocks(
         turning, dtype=table.dtype, meta=np.empty((0, 0), int)
     )
-    with pytest.raises(
-        RuntimeError, match="X must hold the same labels whenever it is read"
-    ):
+    with raises_naming(RuntimeError, "X"):
         by_blocks(n_clusters=3, max_distinct=most).fit(X).labels_.compute()
 
 
@@ -291,7 +288,7 @@ def test_rows_that_change_are_noticed():
         turning, dtype=table.dtype, meta=np.empty((0, 0), int)
     )
     model = by_blocks(n_clusters=3).fit(X)
-    with pytest.raises(RuntimeError, match="but a label row is new"):
+    with raises_naming(RuntimeError, "label row"):
         model.labels_.compute()
 
 
@@ -316,15 +313,15 @@ def test_samples_in_no_partition_are_in_no_cluster(weights):
         table[[150, 177], 0] = 1
     lost = np.flatnonzero((table[:, bool(weights) :] < 0).all(axis=1))
     options = {"n_clusters": 3, "weights": weights}
-    said = f"labels {len(lost)} samples.* -1: "
-    with pytest.warns(UserWarning, match=f"{said}{lost[0]}, "):
+    said = f"{len(lost)} samples"
+    with warns_naming(UserWarning, said, str(lost[0])):
         local = in_memory(**options).fit(table)
-    with pytest.warns(UserWarning, match=f"{said}the first is row {lost[0]}") as told:
+    with warns_naming(UserWarning, said, f"row {lost[0]}") as told:
         model = by_blocks(**options).fit(in_blocks(table, 40))
     assert len(told) == 1
     assert_the_same(model, local)
     assert_array_equal(np.flatnonzero(model.labels_.compute() < 0), lost)
-    with pytest.warns(UserWarning, match=said):
+    with warns_naming(UserWarning, said):
         drawn = by_blocks(max_distinct=80, **options).fit(in_blocks(table, 40))
     labels = drawn.labels_.compute()
     assert not drawn.is_exact_
@@ -340,7 +337,7 @@ def test_samples_in_no_partition_are_in_no_cluster(weights):
 def test_an_empty_partition_is_named():
     table = planted()
     table[:, 4] = -1
-    with pytest.raises(ValueError, match="empty partition: partition 4 is"):
+    with raises_naming(ValueError, "partition 4"):
         by_blocks(n_clusters=3).fit(in_blocks(table, 40))
     weights = [1, 1, 1, 1, 0, 1, 1]  # of no weight, it may be: as in memory
     local = in_memory(n_clusters=3, weights=weights).fit(table)
@@ -360,7 +357,7 @@ def test_a_fit_that_fails_leaves_the_one_before():
             model.fit(bad)
         assert vars(model).keys() == before.keys()
         assert all(vars(model)[name] is value for name, value in before.items())
-    with pytest.raises(ValueError, match="weights must be 7"):
+    with raises_naming(ValueError, "weights", "7"):
         clone(model).set_params(weights=[1]).fit(X)
 
 
@@ -373,7 +370,7 @@ def test_a_model_has_to_be_fitted():
 
 def test_fewer_clusters_than_asked_for_are_said():
     table = np.repeat([[0, 0], [1, 1]], 40, axis=0)
-    with pytest.warns(ConvergenceWarning, match="found 2 clusters"):
+    with warns_naming(ConvergenceWarning, "2 clusters"):
         by_blocks(n_clusters=3).fit(in_blocks(table))
 
 

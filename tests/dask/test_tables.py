@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from refusals import raises_naming
 
 da = pytest.importorskip("dask.array")
 tables = pytest.importorskip("nmfcluster.dask.tables")
@@ -39,40 +40,38 @@ class Frame:
 def test_other_tables_are_refused():
     X = da.from_array(array())
     for other, says in (
-        (array(), "V must be a Dask array in blocks of rows, got ndarray"),
-        (None, "V must be a Dask array in blocks of rows, got NoneType"),
-        (Frame(), r"got Frame: .*to_dask_array\(lengths=True\) of a data frame"),
+        (array(), ("V", "Dask", "ndarray")),
+        (None, ("V", "Dask", "NoneType")),
+        (Frame(), ("Frame", "to_dask_array(lengths=True)")),
         (
             da.from_array(array().astype(str)),
-            "V must hold numbers .* of <U",
+            ("V", "numbers", "<U32"),
         ),
         (
             da.from_array(array(dtype=object), chunks=6),
-            "V must hold numbers .* of object",
+            ("V", "numbers", "object"),
         ),
-        (da.from_array(array(dtype=complex)), "V must hold numbers .* of complex"),
+        (da.from_array(array(dtype=complex)), ("V", "numbers", "complex128")),
     ):
-        with pytest.raises(TypeError, match=says):
+        with raises_naming(TypeError, says):
             tables.read_rows(other, "V")
     for other, says in (
-        (X[:, 0], r"a table with rows and columns, got shape \(20,\)"),
-        (X[:0], r"a table with rows and columns.*\(0, 3\)"),
-        (X[:, :0], r"a table with rows and columns.*\(20, 0\)"),
+        (X[:, 0], ("V", "(20,)")),
+        (X[:0], ("V", "(0, 3)")),
+        (X[:, :0], ("V", "(20, 0)")),
         (
             X[da.arange(20) > 3],
-            r"blocks of known sizes: call V.compute_chunk_sizes\(\) first",
+            "V.compute_chunk_sizes()",
         ),
     ):
-        with pytest.raises(ValueError, match=says):
+        with raises_naming(ValueError, says):
             tables.read_rows(other, "V")
 
 
 def test_blocks_that_are_sparse_are_refused():
     sp = pytest.importorskip("scipy.sparse")
     X = da.from_array(array()).map_blocks(sp.csr_array, meta=sp.csr_array((0, 0)))
-    with pytest.raises(
-        TypeError, match="X must hold numbers in numpy's arrays, got csr_array"
-    ):
+    with raises_naming(TypeError, "X", "csr_array"):
         tables.read_rows(X)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
@@ -292,10 +293,8 @@ def test_values_are_named():
 def test_what_is_no_fitted_search_is_refused():
     with pytest.raises(NotFittedError):
         StabilityDisplay.from_estimator(GridSearchCV(KMeans(), {}))
-    with pytest.raises(
-        ValueError, match="refit of the search must be the name of a score"
-    ):
+    with raises_naming(ValueError, "refit"):
         StabilityDisplay.from_estimator(searched([{"eta": 1}], mean_test_beauty=[1.0]))
     nothing = searched([{"eta": 1}], mean_test_score=[np.nan])
-    with pytest.raises(ValueError, match="score must have a finite value to show"):
+    with raises_naming(ValueError, "score", "finite"):
         StabilityDisplay.from_estimator(nothing)

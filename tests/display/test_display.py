@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+from refusals import raises_naming
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
@@ -86,7 +87,7 @@ def test_a_picture_is_drawn_where_it_is_told(method, data):
 @each_method
 @pytest.mark.usefixtures("without_matplotlib")
 def test_missing_matplotlib_is_named(method, data):
-    with pytest.raises(ImportError, match=r'pip install "nmfcluster\[plot\]"'):
+    with raises_naming(ImportError, 'pip install "nmfcluster[plot]"'):
         method(*data[method.__qualname__])
 
 
@@ -108,9 +109,8 @@ def test_other_objects_are_refused(owner, data):
     _, *others = data[f"{owner.__name__}.from_estimator"]
     models = KMeans(2).fit([[0], [1]]), PCA().fit([[0], [1]])
     for wrong in (*models, PCA, np.eye(3), "model"):
-        kind = "the class PCA" if wrong is PCA else type(wrong).__name__
-        says = rf"estimator must be .*, got {kind}: \w"
-        with pytest.raises(TypeError, match=says):
+        kind = "PCA" if wrong is PCA else type(wrong).__name__
+        with raises_naming(TypeError, "estimator", kind):
             owner.from_estimator(wrong, *others)
 
 
@@ -118,9 +118,7 @@ def test_other_objects_are_refused(owner, data):
 def test_what_is_no_axes_is_refused_by_name(method, data):
     _, several = plt.subplots(2)
     for wrong in (3, "ax", several, several[0].figure, True):
-        with pytest.raises(
-            TypeError, match="ax must be one matplotlib Axes, or None, got"
-        ):
+        with raises_naming(TypeError, "ax"):
             method(*data[method.__qualname__], ax=wrong)
     assert len(plt.get_fignums()) == 1
 
@@ -131,15 +129,15 @@ def test_constructors_name_what_they_cannot_draw():
         (
             display.StabilityDisplay,
             places | {"scores": None},
-            "scores must be .*, got None",
+            ("scores", "None"),
         ),
         (
             display.StabilityDisplay,
             places | {"scores": [0.5]},
-            "scores must be one number a value",
+            "scores",
         ),
     ):
-        with pytest.raises((TypeError, ValueError), match=says):
+        with raises_naming((TypeError, ValueError), says):
             kind(**given).plot()
     assert plt.get_fignums() == []
 
@@ -156,6 +154,6 @@ def test_words_are_the_same_in_all_pictures(method, data):
     ax = parameters[-1]
     assert (ax.kind, ax.default) == (ax.KEYWORD_ONLY, None)
     assert "labels" not in names[0]
-    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+    with raises_naming(TypeError, "colour"):
         method(*data[method.__qualname__], colour="red")
     assert plt.get_fignums() == []

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming, warns_naming
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from nmfcluster import NMFConsensus, SimilarityFusionNMF, SimilarityStack
@@ -30,7 +31,7 @@ def fitted(stack, **options):
 @pytest.fixture(scope="module")
 def models(stack):
     models = [fitted(stack, eta=eta) for eta in (1.0, np.inf, 0.05)]
-    with pytest.warns(ConvergenceWarning, match="found 1 cluster"):
+    with warns_naming(ConvergenceWarning, "1 cluster"):
         return [*models, fitted(stack, eta=0)]  # the flat source has all the weight
 
 
@@ -136,16 +137,14 @@ def test_many_sources_have_room_and_long_names_are_cut():
 
 def test_bad_sources_are_named(models, stack):
     draw = SourceWeightsDisplay.from_estimators
-    with pytest.raises(ValueError, match="at least one"):
+    with raises_naming(ValueError, "at least one"):
         draw([])
-    with pytest.raises(TypeError, match="SimilarityFusionNMF, got int"):
+    with raises_naming(TypeError, "SimilarityFusionNMF", "int"):
         draw([models[0], 3])
     with pytest.raises(NotFittedError):
         draw([models[0], NMFConsensus(2)])
-    with pytest.raises(ValueError, match=r"chosen must be the eta .*, got 7"):
+    with raises_naming(ValueError, "chosen", "eta", "7"):
         draw(models, chosen=7)
     renamed = SimilarityStack(stack, names=["a", "b", "c"])
-    with pytest.raises(
-        ValueError, match=r"same sources, got .*'telling', 'noise', 'flat'"
-    ):
+    with raises_naming(ValueError, "'telling'", "'noise'", "'flat'"):
         draw([models[0], fitted(renamed, eta=3)])

@@ -10,6 +10,7 @@ import joblib
 import pytest
 from faults.clusterers import Interrupting, Killed, Raising
 from faults.shared import DATA, MODELS, comes_true, found, heeding_interrupts
+from refusals import raises_naming
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -26,7 +27,7 @@ def consensus(estimator, **options):
     )
 
 
-def assert_fails_without_a_trace(model, error, match=None):
+def assert_fails_without_a_trace(model, error, *names):
     """Then it fits as if nothing had been."""
     expected = found(
         clone(model).set_params(estimator__fails=False, n_jobs=1).fit(X), X
@@ -34,7 +35,7 @@ def assert_fails_without_a_trace(model, error, match=None):
     attributes = dict(vars(model))
     with threadpool_limits(3):
         before = threadpool_info()
-        with pytest.raises(error, match=match):
+        with raises_naming(error, *names) if names else pytest.raises(error):
             model.fit(X)
         assert vars(model).keys() == attributes.keys()
         assert all(vars(model)[name] is value for name, value in attributes.items())
@@ -58,13 +59,13 @@ def fitted(model):
     [(1, "loky"), (2, "threading"), pytest.param(2, "loky", marks=pytest.mark.slow)],
 )
 def test_a_base_run_that_raises(n_jobs, backend):
-    told = r"^the run with seed \d+ cannot go on"
+    told = "cannot go on"
     with joblib.parallel_config(backend):
         model = consensus(Raising(), n_jobs=n_jobs)
         assert_fails_without_a_trace(model, ArithmeticError, told)
         if backend == "threading" or n_jobs == 1:  # no worker has to be started anew
             assert_fails_without_a_trace(fitted(model), ArithmeticError, told)
-            with pytest.raises(ArithmeticError, match=told):
+            with raises_naming(ArithmeticError, told):
                 base_partitions(
                     X, Raising(), n_estimators=3, n_clusters=3, n_jobs=n_jobs
                 )

@@ -11,6 +11,7 @@ from fusion.literal import (
 )
 from fusion.shared import assert_same_fit, blobs, default_model
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming, warns_naming
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -114,7 +115,7 @@ def test_that_objects_are_like_themselves_is_no_agreement():
     """Columns are some of the objects, in an order that nobody knows: all sources have them."""
     columns = np.random.default_rng(1).permutation(150)[:30]
     noise = list(noise_kernels(150, 4, columns))
-    with pytest.warns(UserWarning, match="No two sources agree"):
+    with warns_naming(UserWarning, "sources"):
         fitted = fusion().fit(noise)
     assert fitted.agreement_.scores.max() < 5
     real = [S[:, columns] for S in SQUARE]
@@ -152,7 +153,7 @@ def test_missing_objects_are_told_by_the_other_sources(storage):
     assert (fitted.labels_ >= 0).all()
     assert adjusted_rand_score(Y, fitted.labels_) > 0.9
     holes[1][lost[0]] = np.nan
-    with pytest.warns(UserWarning, match="Nothing tells the cluster of 3 objects"):
+    with warns_naming(UserWarning, "3 objects"):
         fitted = fusion().fit(SimilarityStack(list(map(storage, holes))))
     assert_array_equal(np.flatnonzero(fitted.labels_ < 0), lost[0])
     square = [S.copy() for S in SQUARE]
@@ -165,5 +166,5 @@ def test_missing_objects_are_told_by_the_other_sources(storage):
 
 
 def test_a_symmetric_model_needs_all_columns():
-    with pytest.raises(ValueError, match=r"in shape \(n, n, L\).*symmetric=False"):
+    with raises_naming(ValueError, "(n, n, L)", "symmetric=False"):
         SimilarityFusionNMF(3).fit(OBLONG)

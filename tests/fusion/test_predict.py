@@ -14,6 +14,7 @@ from fusion.literal import (
 )
 from fusion.shared import blobs, default_model, fitted_model, model, problem
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming, warns_naming
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -172,9 +173,7 @@ def test_sources_of_new_objects_have_the_names_and_order_of_fit():
     whole = fitted.transform(SimilarityStack(sources, names=["a", "b", "c"]))
     # without names they go by their order
     assert_array_equal(fitted.transform(sources), whole)
-    with pytest.raises(
-        ValueError, match=r"X must have the sources of fit, in their order, .*'c'"
-    ):
+    with raises_naming(ValueError, "X", "sources", "'c'"):
         fitted.predict(SimilarityStack(sources[::-1], names=["c", "b", "a"]))
 
 
@@ -185,9 +184,7 @@ def test_similarities_whose_sums_overflow_are_refused():
     tiny = model().fit(
         [S / 1e3 / size for S, size in zip(problem()[0], sizes, strict=True)]
     )
-    with pytest.raises(
-        ValueError, match="X must not hold similarities whose sums are too large"
-    ):
+    with raises_naming(ValueError, "X", "large"):
         tiny.predict(huge)
     assert (fitted.predict([row / 1e10 for row in huge]) >= 0).all()
 
@@ -208,9 +205,7 @@ def test_objects_similar_to_none_are_in_no_cluster_and_change_nothing(
         default_model(symmetric=symmetric),
         default_model(symmetric=symmetric),
     )
-    with pytest.warns(
-        UserWarning, match="Nothing tells the cluster of 2 objects"
-    ) as caught:
+    with warns_naming(UserWarning, "2 objects") as caught:
         fitted.fit(None, similarities=[storage(source) for source in sources])
     assert caught[0].filename == __file__
     assert_array_equal(fitted.labels_[alone], -1)
@@ -227,7 +222,7 @@ def test_objects_similar_to_none_are_in_no_cluster_and_change_nothing(
 def test_an_object_similar_to_none_says_nothing_of_new_ones(made):
     sources, _ = problem()
     sources[0][3] = sources[0][:, 3] = 0
-    with pytest.warns(UserWarning, match="Nothing tells the cluster of 1 object"):
+    with warns_naming(UserWarning, "1 object"):
         fitted = made().fit(sources[0])
     new = np.zeros((1, 43))
     new[0, 3] = 1
@@ -242,7 +237,7 @@ def test_objects_that_only_sources_without_weight_saw_are_in_no_cluster():
     for source in sources[:2]:
         source[:5] = source[:, :5] = np.nan
     fitted = SimilarityFusionNMF(3)
-    with pytest.warns(UserWarning, match="Nothing tells the cluster of 5 objects"):
+    with warns_naming(UserWarning, "5 objects"):
         fitted.fit(None, similarities=sources)
     assert_array_equal(fitted.weights_, [0.5, 0.5, 0])
     assert_array_equal(fitted.labels_[:5], -1)

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from fusion.shared import blobs
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -284,24 +285,24 @@ def test_weights_of_the_user(criterion, eta):
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"c": 1}, r"weights name the source 'c'; there are \['a', 'b'\]"),
+        ({"c": 1}, ("weights", "'c'", "['a', 'b']")),
         (
             [1, 2, 3],
-            r"one number for each of the sources \['a', 'b'\].*got \[1, 2, 3\]",
+            ("weights", "['a', 'b']", "[1, 2, 3]"),
         ),
-        ([[1, 2]], "one number for each"),
-        (["x", "y"], "one number for each"),
-        ([1, -1], r"finite, at least 0, and not all 0, got \[1, -1\]"),
-        ([1, np.nan], "must be finite"),
-        ([0, 0], "not all 0"),
-        ({}, r"not all 0, got \{?\[?"),
+        ([[1, 2]], ("weights", "['a', 'b']")),
+        (["x", "y"], ("weights", "['a', 'b']")),
+        ([1, -1], ("weights", "[1, -1]")),
+        ([1, np.nan], ("weights", "finite")),
+        ([0, 0], ("weights", "0")),
+        ({}, "weights"),
     ],
 )
 def test_weights_that_are_none(given, says):
-    with pytest.raises(ValueError, match=says):
+    with raises_naming(ValueError, says):
         read_source_weights(given, ("a", "b"))
     (a, b), _ = blobs([20, 20], 2, sep=5)
-    with pytest.raises(ValueError, match=says):
+    with raises_naming(ValueError, says):
         SimilarityFusionNMF(2, weights=given).fit({"a": a, "b": b})
 
 
@@ -311,8 +312,8 @@ def test_weights_that_are_none(given, says):
 def test_groups_of_objects_that_no_source_joins():
     seen = np.zeros((9, 3), dtype=bool)
     seen[:4, 0] = seen[3:6, 2] = seen[6:8, 1] = True  # the last one by none
-    says = r"6 objects in \['a', 'c'\] and 2 objects in \['b'\]\. .*add a source"
-    with pytest.raises(ValueError, match=says):
+    says = ("6 objects", "['a', 'c']", "2 objects", "['b']")
+    with raises_naming(ValueError, says):
         check_connected(seen, ("a", "b", "c"))
     seen[5, 1] = True
     check_connected(seen, ("a", "b", "c"))
@@ -353,6 +354,6 @@ def test_no_form_of_the_data_lets_such_groups_pass(form, first):
         if form == "landmarks":
             options["symmetric"] = False
         given = list(given.values())
-    says = rf"more than one of these groups: (\d+ objects in .* and )?{first} objects in \["
-    with pytest.raises(ValueError, match=says):
+    says = "groups", f"{first} objects"
+    with raises_naming(ValueError, says):
         SimilarityFusionNMF(3, **options).fit(given)

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming
 from sklearn.model_selection import cross_validate
 
 from nmfcluster import NMFMetaCluster
@@ -203,67 +204,67 @@ X0, groups0, _ = planted(0, sizes=(12, 12, 12, 12))
 @pytest.mark.parametrize(
     ("call", "error", "told"),
     [
-        (lambda: metacluster(H2[0], 2), ValueError, "Expected 2D array"),
+        (lambda: metacluster(H2[0], 2), ValueError, "2D array"),
         (
             lambda: metacluster("ab", 2),
             TypeError,
-            "components must be a list of tables",
+            ("components", "list"),
         ),
-        (lambda: metacluster([], 2), ValueError, "components must hold a table"),
+        (lambda: metacluster([], 2), ValueError, ("components", "table")),
         (
             lambda: metacluster([H2, H2], 1),
             ValueError,
-            "n_clusters must be from 2, the most",
+            ("n_clusters", "2"),
         ),
         (
             lambda: metacluster([H2, -H2], 2),
             ValueError,
-            r"Negative values .* components\[1\]",
+            ("Negative", "components[1]"),
         ),
         (
             lambda: metacluster([H2, H2[:, :2]], 2),
             ValueError,
-            r"components\[1\] must have 3 col",
+            ("components[1]", "3"),
         ),
         (
             lambda: metacluster([H2, pd.DataFrame(H2, columns=[*"abc"])], 2),
             ValueError,
-            "no names",
+            "names",
         ),
         (
             lambda: metacluster([H2, H2], 2, sources=[0]),
             ValueError,
-            r"sources must be of shape",
+            "sources",
         ),
         (
             lambda: fitted(X0, groups0[1:]),
             ValueError,
-            r"groups must be of shape \(48,\)",
+            ("groups", "shape", "(48,)"),
         ),
-        (lambda: fitted(X0, [None, *groups0[1:]]), ValueError, "1 sample has None"),
-        (lambda: fitted(X0, ["z", *groups0[1:]]), ValueError, "Group 'z' of 1 samples"),
+        (lambda: fitted(X0, [None, *groups0[1:]]), ValueError, "None"),
+        (lambda: fitted(X0, ["z", *groups0[1:]]), ValueError, "'z'"),
         (
             lambda: fitted(X0, groups0, base_n_clusters=(2, 3)),
             TypeError,
-            "base_n_clusters, with",
+            "base_n_clusters",
         ),
         (
             lambda: fitted(X0, groups0, base_n_clusters=1),
             ValueError,
-            "n_clusters must be from",
+            ("n_clusters", "from"),
         ),
         (
             lambda: fitted(X0, groups0, "frobenius", sparsity=1),
             ValueError,
-            "groups need sparsity=0",
+            ("groups", "sparsity=0"),
         ),
         (
             lambda: fitted(X0, groups0, min_groups=1.5),
             ValueError,
-            "'min_groups' parameter",
+            "'min_groups'",
         ),
     ],
 )
 def test_what_is_no_group_or_table_is_refused_by_name(call, error, told):
-    with pytest.raises(error, match=told):
+    with raises_naming(error, told):
         call()

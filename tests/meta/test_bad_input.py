@@ -8,7 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from refusals import Case, assert_in_our_words, assert_refused, changed, parametrize
+from refusals import (
+    Case,
+    assert_in_our_words,
+    assert_refused,
+    changed,
+    parametrize,
+    raises_naming,
+)
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from nmfcluster import NMFMetaCluster
@@ -29,65 +36,60 @@ def model(**parameters):
 
 
 FLOAT32 = X.astype(np.float32)
-INFINITE = "Input X contains infinity"
-OBSERVED = "X must hold an entry in every {0}; {0} {1} is NaN throughout"
-NEGATIVE = "Negative values in data passed to X"
-SQUARES = (
-    "X must have .*sums of squares, that {} holds .*got entries up to {}; scale it"
-)
-PAIR = r"base_n_clusters must be an int, or a pair .* with 1 <= low <= high, got "
+INFINITE = ("X", "infinity")
+NEGATIVE = ("Negative", "X")
 
 # name, what the message must hold, X
 TABLES = [
-    ("NaN in all of a row", OBSERVED.format("row", 3), changed(X, 3, np.nan)),
-    ("NaN in all of a column", OBSERVED.format("column", 2),
+    ("NaN in all of a row", ("X", "row 3", "NaN"), changed(X, 3, np.nan)),
+    ("NaN in all of a column", ("X", "column 2", "NaN"),
      changed(X, (slice(None), 2), np.nan)),
-    ("NaN beside zeros", "X must hold an entry above 0", changed(0 * X, (3, 2), np.nan)),
+    ("NaN beside zeros", ("X", "0"), changed(0 * X, (3, 2), np.nan)),
     ("negative beside NaN, sparse", NEGATIVE,
      sp.csr_array(changed(changed(X, (3, 2), -1), (4, 2), np.nan))),
     ("entries that sum to a negative one", NEGATIVE,
      sp.coo_array(([1.0, -2.0, 3.0], ([0, 0, 1], [0, 0, 1])), shape=(3, 3))),
-    ("all 0", "X must hold an entry above 0; all entries are 0", 0 * X),
-    ("one sample", "n_samples=1: at least 2 samples", X[:1]),
-    ("no sample", r"0 sample\(s\)", X[:0]),
-    ("a vector", "Expected 2D array, got 1D array", X[0]),
-    ("nothing", "X must be one table of numbers, got None", None),
-    ("words in a data frame", "column 'a' .*'x'", pd.DataFrame({"a": list("xy"), "b": [1, 2]})),
-    ("complex", "Complex data not supported", X + 1j),
-    ("too large to be squared in passing", SQUARES.format("float64", ".*"), X * 1e153),
-    ("too small", SQUARES.format("float64", "9.88e-171"), X * 1e-170),
-    ("too small for float32, sparse", SQUARES.format("float32", ".*"),
+    ("all 0", ("X", "0"), 0 * X),
+    ("one sample", "n_samples=1", X[:1]),
+    ("no sample", "0 sample", X[:0]),
+    ("a vector", ("2D", "1D"), X[0]),
+    ("nothing", ("X", "None"), None),
+    ("words in a data frame", ("'a'", "'x'"), pd.DataFrame({"a": list("xy"), "b": [1, 2]})),
+    ("complex", "Complex data", X + 1j),
+    ("too large to be squared in passing", ("X", "float64", "squares"), X * 1e153),
+    ("too small", ("X", "float64", "squares", "9.88e-171"), X * 1e-170),
+    ("too small for float32, sparse", ("X", "float32", "squares"),
      sp.csr_array(FLOAT32 * np.float32(1e-25))),
 ]  # fmt: skip
 
 # the message must hold the name, the value and what is allowed
 PARAMETERS = [
-    ({"n_clusters": 0}, r"'n_clusters' .*int in the range \[1, 2147483647\].*Got 0"),
-    ({"n_clusters": 21}, "n_clusters=21 must be at most n_samples=20"),
-    ({"base_n_clusters": 2**31 - 1}, r"base_n_clusters=2147483647 must be at most n_samples"),
-    ({"base_n_clusters": (1, 2**63)}, r"base_n_clusters must be .* 2147483647 is the largest"),
-    ({"base_n_clusters": (5, 3)}, PAIR + r"\(5, 3\)"),
-    ({"base_n_clusters": (2.0, 3.0)}, PAIR + r"\(2\.0, 3\.0\)"),
+    ({"n_clusters": 0}, ("'n_clusters'", "int", "0")),
+    ({"n_clusters": 21}, ("n_clusters=21", "n_samples=20")),
+    ({"base_n_clusters": 2**31 - 1}, ("base_n_clusters=2147483647", "n_samples")),
+    ({"base_n_clusters": (1, 2**63)}, ("base_n_clusters", "2147483647")),
+    ({"base_n_clusters": (5, 3)}, ("base_n_clusters", "(5, 3)")),
+    ({"base_n_clusters": (2.0, 3.0)}, ("base_n_clusters", "(2.0, 3.0)")),
     ({"n_clusters": 10, "n_estimators": 2, "base_n_clusters": 3},
-     "n_estimators=2 runs with base_n_clusters=3 have 6 clusters, .*enough for n_clusters=10"),
+     ("n_estimators=2", "base_n_clusters=3", "6", "clusters", "n_clusters=10")),
     ({"n_clusters": 10, "n_estimators": 1, "base_n_clusters": (2, 9)},
-     r"n_estimators=1 runs with base_n_clusters=\(2, 9\) have \d clusters, .*n_clusters=10"),
-    ({"meta": "x"}, "'meta' .*among {.*ptf.*Got 'x'"),
-    ({"sparsity": -1}, r"'sparsity' .*\[0.*, inf\).*Got -1"),
+     ("n_estimators=1", "base_n_clusters=(2, 9)", "clusters", "n_clusters=10")),
+    ({"meta": "x"}, ("'meta'", "'ptf'", "'x'")),
+    ({"sparsity": -1}, ("'sparsity'", "-1")),
     ({"sparsity": 0.1, "loss": "kullback-leibler"},
-     r"sparsity=0\.1 needs loss='frobenius', got 'kullback-leibler'"),
-    ({"resample": 1.0}, "'resample' .*Got 1"),
-    ({"fixed_components": [[1.0, 2.0]]}, r"6 columns, .*got shape \(1, 2\)"),
-    ({"fixed_components": X[:3]}, r"at most n_clusters=2 rows, got shape \(3, 6\)"),
-    ({"fixed_components": -X[:1]}, "Negative values in data passed to .*fixed_components"),
-    ({"fixed_components": 0 * X[:1]}, "fixed_components must each hold an entry above 0"),
-    ({"fixed_components": X[:1], "sparsity": 0.1}, "fixed_components need sparsity=0, got .*0.1"),
+     ("sparsity=0.1", "loss='frobenius'", "'kullback-leibler'")),
+    ({"resample": 1.0}, ("'resample'", "1")),
+    ({"fixed_components": [[1.0, 2.0]]}, ("fixed_components", "6", "(1, 2)")),
+    ({"fixed_components": X[:3]}, ("fixed_components", "n_clusters=2", "(3, 6)")),
+    ({"fixed_components": -X[:1]}, ("Negative", "fixed_components")),
+    ({"fixed_components": 0 * X[:1]}, ("fixed_components", "0")),
+    ({"fixed_components": X[:1], "sparsity": 0.1}, ("fixed_components", "sparsity=0", "0.1")),
     ({"fixed_components": X[:2], "base_n_clusters": 1},
-     "base_n_clusters=1 have 3 clusters, 2 of each fixed"),
+     ("base_n_clusters=1", "3", "clusters", "2")),
     ({"fixed_components": X[:1], "n_clusters": 9, "n_estimators": 2, "base_n_clusters": 4},
-     "n_estimators=2 runs with base_n_clusters=4 have 8 clusters"),
-    ({"memory": 3}, "'memory' .*Got 3"),
-    ({"threshold": 0}, r"'threshold' .*\(0.*, 1.*\].*Got 0"),
+     ("n_estimators=2", "base_n_clusters=4", "8", "clusters")),
+    ({"memory": 3}, ("'memory'", "3")),
+    ({"threshold": 0}, ("'threshold'", "0")),
 ]  # fmt: skip
 
 
@@ -103,7 +105,7 @@ CASES += [
     Case(named(chosen), says, X, {}, chosen, EITHER) for chosen, says in PARAMETERS
 ]
 CASES += [
-    Case(f"nothing left, {sparsity} {penalty}", "sparsity=1e.*ask for less sparsity", X, {},
+    Case(f"nothing left, {sparsity} {penalty}", "sparsity", X, {},
          {"penalty": penalty, "sparsity": sparsity})
     for penalty, sparsity in (("l1", 1e308), ("l2", 1e200), ("l1_columns", 1e200))
 ]  # fmt: skip
@@ -114,14 +116,14 @@ CASES += [
 ]  # fmt: skip
 HOLES = changed(X, (3, 2), np.nan)
 CASES += [
-    Case("NaN and a penalty", "X must not hold NaN with sparsity=0.1", HOLES, {},
+    Case("NaN and a penalty", ("X", "NaN", "sparsity=0.1"), HOLES, {},
          {"sparsity": 0.1}),
 ]  # fmt: skip
 WEIGHTS = [
-    ("too few", np.ones(19), r"sample_weight must be of shape \(20,\), got \(19,\)"),
-    ("one for all", 2.0, r"sample_weight must be of shape \(20,\), got \(\)"),
-    ("negative", -np.ones(20), "Negative values in data passed to .*sample_weight"),
-    ("one above 0", np.eye(20)[0], "above zero for at least 2 samples, it is for 1"),
+    ("too few", np.ones(19), ("sample_weight", "shape", "(20,)", "(19,)")),
+    ("one for all", 2.0, ("sample_weight", "shape", "(20,)", "()")),
+    ("negative", -np.ones(20), ("Negative", "sample_weight")),
+    ("one above 0", np.eye(20)[0], ("2", "1")),
 ]
 CASES += [
     Case(f"sample_weight, {name}", says, X, {"sample_weight": weights}, {}, EITHER)
@@ -173,42 +175,38 @@ def test_what_is_not_refused_has_room(penalty, dtype, scale):
 
 def test_new_samples_must_be_like_those_of_fit(fitted):
     refused = [
-        (sp.csr_array(X[:, :3]), "X has 3 features, but NMFMetaCluster is expecting 6"),
+        (sp.csr_array(X[:, :3]), ("X", "3", "features", "NMFMetaCluster", "6")),
         (changed(X, (3, 2), np.inf), INFINITE),
         (-X, NEGATIVE),
-        (X[0], "Expected 2D array, got 1D array"),
-        (X[:0], r"0 sample\(s\)"),
-        (np.array([["a"] * 6]), "X must hold real numbers, got .* of dtype <U1"),
-        (None, "X must be one table of numbers, got None"),
+        (X[0], ("2D", "1D")),
+        (X[:0], "0 sample"),
+        (np.array([["a"] * 6]), ("X", "dtype", "<U1")),
+        (None, ("X", "None")),
     ]
     for (new, says), ask in product(refused, (fitted.predict, fitted.transform)):
-        with pytest.raises(ValueError, match=says):
+        with raises_naming(ValueError, says):
             ask(new)
 
 
 def test_strengths_must_be_as_transform_returns_them(fitted):
     refused = [
-        (sp.csr_array(X), r"X, with one for each cluster, must have 2 columns, got 6"),
-        (changed(X[:, :2], (3, 1), np.nan), "Input X contains NaN"),
-        (X[0, :2], "Expected 2D array, got 1D array"),
-        ([["a", "b"]], "X must hold real numbers"),
+        (sp.csr_array(X), ("X", "2", "columns", "6")),
+        (changed(X[:, :2], (3, 1), np.nan), ("X", "NaN")),
+        (X[0, :2], ("2D", "1D")),
+        ([["a", "b"]], ("X", "numbers")),
     ]
     for strengths, says in refused:
-        with pytest.raises(ValueError, match=says):
+        with raises_naming(ValueError, says):
             fitted.inverse_transform(strengths)
 
 
 def test_samples_that_are_asked_for_must_be_named_and_exist(fitted):
     for indices in ([20], [-21], np.ones(19, dtype=bool)):
-        with pytest.raises(
-            ValueError, match=r"is not there|must have 20 entries"
-        ) as caught:
+        with raises_naming(ValueError, "20") as caught:
             fitted.consensus_matrix(indices)
         assert_in_our_words(caught)
     for indices in ([0, 0.5], [np.nan], "a", ["a"], [None], [[0, 1]], 3, {1}, X > 2):
-        with pytest.raises(
-            TypeError, match=r"list or an array of integers, .*, got"
-        ) as caught:
+        with raises_naming(TypeError, "integers") as caught:
             fitted.consensus_matrix(indices)
         assert_in_our_words(caught)
 
@@ -222,7 +220,5 @@ def test_nothing_can_be_asked_before_fit():
         "get_feature_names_out": [],
     }
     for method, arguments in asked.items():
-        with pytest.raises(
-            NotFittedError, match="NMFMetaCluster instance is not fitted"
-        ):
+        with raises_naming(NotFittedError, "NMFMetaCluster"):
             getattr(model(), method)(*arguments)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from meta.cases import begin, kullback_leibler
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming
 
 from nmfcluster import NMFMetaCluster
 from nmfcluster._utils import sparse_products
@@ -159,5 +160,5 @@ def test_what_needs_all_entries_says_so():
     model = NMFMetaCluster(2, n_estimators=3, random_state=0).fit(X)
     X[0, 0] = np.nan
     for ask in (model.feature_profiles, model.feature_scores):
-        with pytest.raises(ValueError, match="X must not hold NaN here: fill it"):
+        with raises_naming(ValueError, "X", "NaN"):
             ask(X)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from meta.cases import begin, ends
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import warns_naming
 
 from nmfcluster import NMFMetaCluster
 from nmfcluster._utils.order import canonical_order
@@ -159,7 +160,7 @@ def test_weights_of_a_series_are_matched_by_name(programs):
     cells = [f"c{i}" for i in range(len(programs[0]))]
     frame = pd.DataFrame(programs[0], index=cells)
     weights = pd.Series(np.arange(len(cells)) % 3, index=cells)
-    with pytest.warns(UserWarning, match="sample_weight"):
+    with warns_naming(UserWarning, "sample_weight"):
         model = small().fit(frame, sample_weight=weights[::-1])
     expected = small().fit(frame, sample_weight=weights.to_numpy())
     assert_array_equal(model.components_, expected.components_)
@@ -171,7 +172,7 @@ def test_known_programs_of_a_data_frame_are_matched_by_name(programs):
     X, _, H = programs
     genes = [f"g{j}" for j in range(X.shape[1])]
     frame, known = pd.DataFrame(X, columns=genes), pd.DataFrame(H[:1], columns=genes)
-    with pytest.warns(UserWarning, match="fixed_components has the columns"):
+    with warns_naming(UserWarning, "fixed_components", "columns"):
         model = small(fixed_components=known.iloc[:, ::-1]).fit(frame)
     assert_array_equal(
         model.components_, small(fixed_components=H[:1]).fit(frame).components_

@@ -3,7 +3,6 @@
 from itertools import permutations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -36,16 +35,6 @@ def test_accuracy_is_at_most_the_purity(pair):
 def test_accuracy_of_names():
     assert clustering_accuracy(["a", "a", "b"], [7, 7, -1]) == 1
     assert clustering_accuracy([1, 1, 1, 1], [0, 1, 2, 3]) == 0.25
-
-
-def test_accuracy_refuses_bad_labels():
-    for true, pred, message in (
-        ([0, 1], [0], "inconsistent"),
-        ([], [], "0 samples"),
-        ([[0, 1], [1, 0]], [0, 1], r"labels_true must have shape .*\(2, 2\)"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            clustering_accuracy(true, pred)
 
 
 def average_linkage_heights(D):
@@ -93,25 +82,3 @@ def test_cophenetic_correlation_of_a_perfect_and_of_a_constant_consensus_is_1():
     assert_allclose(cophenetic_correlation(labels[:, None] == labels), 1)
     assert cophenetic_correlation(np.full((4, 4), 0.3) + 0.7 * np.eye(4)) == 1
     assert cophenetic_correlation(np.ones((3, 3))) == 1
-
-
-def test_other_matrices_are_refused():
-    for consensus, message in (
-        (np.ones((2, 3)), "square"),
-        (
-            np.array([[1, 1.5, 0], [1.5, 1, 0], [0, 0, 1]]),
-            r"entries in \[0, 1\], got 0 to 1.5",
-        ),
-        (np.array([[1, -0.1, 0], [-0.1, 1, 0], [0, 0, 1]]), "got -0.1 to 1"),
-        (np.array([[1, 0.2, 0], [0.3, 1, 0], [0, 0, 1]]), "symmetric"),
-        (np.diag([1, 1, 0.5]), "ones on its diagonal"),
-        (np.where(np.eye(3), 1, np.nan), "a pair of samples that was seen"),
-        (np.array([[1, np.inf], [np.inf, 1]]), "contains infinity"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            cophenetic_correlation(consensus)
-
-
-def test_cophenetic_correlation_needs_three_samples():
-    with pytest.raises(ValueError, match="at least 3 samples, got 2"):
-        cophenetic_correlation(np.eye(2))

@@ -5,6 +5,7 @@ import pytest
 from model_selection.choices import BLOBS, chosen
 from model_selection.clusterers import STACK, Stack, StackClusterer, X, Y, kmeans
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming, warns_naming
 from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.datasets import load_iris
@@ -144,7 +145,7 @@ def test_the_largest_of_those_that_agree_nearly_as_well_is_chosen():
         "n_fits": np.full(6, 6),
         "n_found": numbers + 0,
     }
-    with pytest.warns(FitFailedWarning, match="n_clusters=6 failed"):
+    with warns_naming(FitFailedWarning, "n_clusters=6"):
         found = select_best(
             "stability", numbers, figures, failures, lambda k: kmeans(k).fit(X), X
         )
@@ -218,8 +219,8 @@ def test_where_fits_find_fewer_larger_numbers_are_not_tried():
 
 @pytest.mark.parametrize(("samples", "at_most"), [(FEW, 3), (np.ones((40, 2)), 1)])
 def test_if_all_numbers_are_too_large_an_error_says_what_is_found(samples, at_most):
-    says = f"candidates must hold a number .*: with 5 to 7 they found at most {at_most}"
-    with pytest.raises(ValueError, match=says):
+    says = "candidates", "5", "7", str(at_most)
+    with raises_naming(ValueError, says):
         chosen(KMeans(n_init=1), samples, range(5, 8), method="stability")
 
 
@@ -233,7 +234,7 @@ class Noise(KMeans):
 
 
 def test_noise_is_no_cluster():
-    with pytest.raises(ValueError, match="with 2 to 5 they found at most 4"):
+    with raises_naming(ValueError, "2", "5", "4"):
         chosen(Noise(n_init=1), X, range(2, 6), method="stability")
 
 
@@ -260,10 +261,10 @@ def test_labels_of_partitions_are_no_features():
         [kmeans(3, random_state=b).fit(X[:, :2]).labels_ for b in range(5)]
     )
     model = NMFConsensus(2, affinity="partitions", n_init=1)
-    with pytest.warns(UserWarning, match="largest of the candidates was chosen, 3"):
+    with warns_naming(UserWarning, "candidates", "3"):
         found = chosen(model, table, range(1, 4))
     assert (found.method, found.n_clusters_) == ("eigengap", 3)
-    with pytest.raises(ValueError, match="similarities, distances, or labels"):
+    with raises_naming(ValueError, "similarities", "distances", "labels"):
         chosen(model, table, method="vote")
 
 
@@ -285,7 +286,7 @@ def test_numbers_that_only_parts_allow_are_not_chosen():
     pairs = PairwiseConstraints.from_labels(y[order], n_pairs=100, random_state=0)
     model = SSNMFClusterer(2, n_init=1, propagation=None, random_state=0)
     options = {"fit_params": {"constraints": pairs}, "random_state": 1}
-    failed = pytest.warns(FitFailedWarning, match="n_clusters=2 failed.*too small")
+    failed = warns_naming(FitFailedWarning, "n_clusters=2", "small")
     with failed:
         found = chosen(model, X[order], [2, 4, 20], **options)
     assert found.n_clusters_ == 4
@@ -307,7 +308,7 @@ class Fails(KMeans):
 
 
 def test_numbers_that_fail_are_told_and_not_chosen():
-    with pytest.warns(FitFailedWarning, match=r"n_clusters=[45] failed") as told:
+    with pytest.warns(FitFailedWarning, match=r"n_clusters=[45]\b") as told:
         found = chosen(Fails(), candidates=range(2, 6), method="stability")
     assert len(told) == 2
     assert_array_equal(np.isnan(found.stability), [False, False, True, True])
@@ -315,6 +316,6 @@ def test_numbers_that_fail_are_told_and_not_chosen():
 
 
 def test_if_all_fail_the_first_error_is_raised():
-    with pytest.raises(ValueError, match="too many") as caught:
+    with raises_naming(ValueError, "too many") as caught:
         chosen(Fails(), X[:80], method="stability")
     assert "choose_n_clusters: all 5 candidates failed." in caught.value.__notes__

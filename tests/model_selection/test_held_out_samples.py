@@ -11,6 +11,7 @@ from model_selection.recorders import (
     CLOSE_PAIRS,
     ConstrainedRecorder,
 )
+from refusals import raises_naming, warns_naming
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import FitFailedWarning
@@ -100,14 +101,12 @@ def test_a_sample_in_no_cluster_satisfies_nothing():
 
 @pytest.mark.parametrize("y", [None, Y])
 def test_without_constraints_it_says_how_to_give_them(y):
-    with pytest.raises(
-        TypeError, match=r"search\.fit\(X, pairs, constraints=pairs\).*routing"
-    ):
+    with raises_naming(TypeError, "search.fit(X, pairs, constraints=pairs)", "routing"):
         ConstraintScorer()(Fixed(Y), X, y)
 
 
 def test_without_a_pair_in_the_test_part_it_says_how_to_make_it_larger():
-    with pytest.raises(ValueError, match=r"these 90.*ShuffleSplit\(test_size=0\.5\)"):
+    with raises_naming(ValueError, "90", "ShuffleSplit(test_size=0.5)"):
         ConstraintScorer()(Fixed(Y), X, PairwiseConstraints(90))
 
 
@@ -181,9 +180,7 @@ def test_samples_and_pairs_are_taken_together():
 
 
 def test_plain_pairs_are_not_split_and_say_so():
-    with pytest.raises(
-        ValueError, match=r"(?s)PairwiseConstraints, given as constraints="
-    ):
+    with raises_naming(ValueError, "PairwiseConstraints", "constraints="):
         cross_validate(
             quick(), X, params={"must_link": KNOWN.must_link.tolist()}, cv=2,
             scoring=ConstraintScorer(), error_score="raise",
@@ -233,7 +230,7 @@ def test_the_number_of_clusters_is_found(search, routing):
 @FEWER
 def test_too_few_clusters_for_the_pairs_have_no_score():
     search = GridSearchCV(quick(), GRID, scoring=ConstraintScorer(), cv=HALVES)
-    with pytest.warns(FitFailedWarning, match="n_clusters=2 is too small"):
+    with warns_naming(FitFailedWarning, "n_clusters=2", "small"):
         search.fit(X, KNOWN, constraints=KNOWN)
     scores = search.cv_results_["mean_test_score"]
     np.testing.assert_array_equal(np.isnan(scores), [True, False, False])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from model_selection.clusterers import STACK, Stack, StackClusterer, W, X, kmeans
+from refusals import raises_naming, warns_naming
 from sklearn.cluster import KMeans
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -16,12 +17,12 @@ from nmfcluster.model_selection import ConstraintScorer, StabilityScorer
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (KMeans.predict, "fit and get_params.*got function"),
-        (None, "fit and get_params.*got NoneType"),
+        (KMeans.predict, ("get_params", "function")),
+        (None, ("get_params", "NoneType")),
     ],
 )
 def test_what_cannot_be_asked_for_clusters_is_refused(estimator, message):
-    with pytest.raises(TypeError, match=message):
+    with raises_naming(TypeError, message):
         StabilityScorer(3)(estimator, W)
 
 
@@ -29,27 +30,25 @@ def test_similarities_that_are_not_whole_are_refused():
     pd = pytest.importorskip("pandas")
     estimator = SSNMFClusterer(3, affinity="precomputed")
     for similarity, message in (
-        (W[:40], r"shape \(40, 120\).*cv=FullSampleSplit"),
+        (W[:40], ("shape", "(40, 120)", "cv=FullSampleSplit")),
         (W[:40, 40:80], "symmetric"),
-        (W[0], r"shape \(120,\)"),
-        (W[:40].tolist(), r"shape \(40, 120\)"),
+        (W[0], ("shape", "(120,)")),
+        (W[:40].tolist(), ("shape", "(40, 120)")),
         (sp.csr_array(W[:60, 60:]), "symmetric"),
         (pd.DataFrame(W[:60, 60:]), "symmetric"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with raises_naming(ValueError, message):
             StabilityScorer(3)(estimator, similarity)
 
 
 def test_stacks_that_are_not_whole_are_refused():
     for part in (STACK[:40], Stack(STACK[:40])):
-        with pytest.raises(
-            ValueError, match=r"shape \(40, 120, 2\).*cv=FullSampleSplit"
-        ):
+        with raises_naming(ValueError, "(40, 120, 2)", "cv=FullSampleSplit"):
             StabilityScorer(3)(StackClusterer(), part)
     second = STACK.copy()
     second[0, 1, 1] = 2
     for asymmetric in (STACK[:60, 60:], second):
-        with pytest.raises(ValueError, match=r"cv=FullSampleSplit.*symmetric"):
+        with raises_naming(ValueError, "cv=FullSampleSplit", "symmetric"):
             StabilityScorer(3)(StackClusterer(), asymmetric)
 
 
@@ -64,7 +63,7 @@ def test_stacks_that_are_not_whole_are_refused():
 )
 def test_other_splits_are_refused(estimator, samples):
     for cv in (5, KFold(3, shuffle=True, random_state=0)):
-        with pytest.raises(ValueError, match="cv=FullSampleSplit"):
+        with raises_naming(ValueError, "cv=FullSampleSplit"):
             cross_validate(
                 estimator,
                 samples,
@@ -79,7 +78,7 @@ def test_halves_of_a_similarity_are_refused():
         (SSNMFClusterer(3, affinity="precomputed"), W),
         (StackClusterer(), STACK),
     ):
-        with pytest.raises(ValueError, match=r"cv=FullSampleSplit.*symmetric"):
+        with raises_naming(ValueError, "cv=FullSampleSplit", "symmetric"):
             cross_validate(
                 estimator,
                 samples,
@@ -96,7 +95,7 @@ MISUSED = {
         ConstraintScorer(),
         2,
         TypeError,
-        "needs constraints",
+        "constraints",
     ),
 }
 
@@ -105,8 +104,8 @@ MISUSED = {
 def test_a_search_makes_nan_of_misuse_or_raises_if_asked(how):
     estimator, scorer, cv, kind, says = MISUSED[how]
     search = GridSearchCV(estimator, {}, scoring=scorer, cv=cv, refit=False)
-    with pytest.warns(UserWarning, match=f"(?s)Scoring failed.*{says}"):
+    with warns_naming(UserWarning, "Scoring failed", says):
         search.fit(X)
     assert np.isnan(search.cv_results_["mean_test_score"]).all()
-    with pytest.raises(kind, match=says):
+    with raises_naming(kind, says):
         search.set_params(error_score="raise").fit(X)

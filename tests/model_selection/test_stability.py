@@ -15,6 +15,7 @@ from model_selection.clusterers import (
     Y,
     kmeans,
 )
+from refusals import raises_naming
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.cluster import AgglomerativeClustering
@@ -256,16 +257,16 @@ def test_a_weight_of_sources_is_found():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"subsample_size": 1.0}, r"subsample_size.*\(0\.0, 1\.0\).* Got 1\.0"),
-        ({"subsample_size": 0.01}, "subsample_size=0.01 takes 1 of 120.*at least 2"),
-        ({"subsample_size": "half"}, "subsample_size.* Got 'half'"),
+        ({"subsample_size": 1.0}, ("subsample_size", "(0.0, 1.0)", "1.0")),
+        ({"subsample_size": 0.01}, ("subsample_size=0.01", "1", "120", "2")),
+        ({"subsample_size": "half"}, ("subsample_size", "'half'")),
         (
             {"random_state": np.random.RandomState(0)},
-            r"random_state.*Got RandomState\(MT19937\)",
+            ("random_state", "RandomState(MT19937)"),
         ),
-        ({"random_state": True}, "random_state.*Got True"),
+        ({"random_state": True}, ("random_state", "True")),
     ],
 )
 def test_bad_parameters_are_refused(parameters, message):
-    with pytest.raises(ValueError, match=message):
+    with raises_naming(ValueError, message):
         StabilityScorer(**{"n_subsamples": 3} | parameters)(kmeans(), X)

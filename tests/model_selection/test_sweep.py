@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming, warns_naming
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import get_tags
@@ -70,7 +71,7 @@ def test_programs_are_counted_whether_counts_are_dispersed_or_not(dispersion):
 @pytest.mark.slow
 def test_dispersion_that_is_not_known_of_is_taken_for_clusters():
     X, _, _ = make_programs(200, 300, 5, depth=2000, dispersion=0.3, random_state=1)
-    with pytest.warns(UserWarning, match="largest of the candidates"):
+    with warns_naming(UserWarning, "candidates"):
         assert swept(X=X, candidates=range(3, 9), dispersion=0).n_clusters_ == 8
     assert swept(X=X, candidates=range(3, 9)).n_clusters_ == 5
 
@@ -185,7 +186,7 @@ def test_nothing_is_fitted_twice(monkeypatch):
         return fit(self, X, *others)
 
     monkeypatch.setattr(NMFMetaCluster, "fit", counted)
-    with pytest.warns(UserWarning, match="largest"):
+    with warns_naming(UserWarning, "largest"):
         swept(candidates=[2, 3])
     # of each number one fit to all counts, three to parts
     assert sorted(fits.values()) == [1] * 8
@@ -201,7 +202,7 @@ def test_candidates_are_put_in_order(sweep):
 
 
 def test_the_largest_candidate_is_an_answer_to_doubt():
-    with pytest.warns(UserWarning, match="The largest of the candidates was chosen, 2"):
+    with warns_naming(UserWarning, "candidates", "2"):
         found = swept(candidates=[1, 2])
     assert found.candidates.tolist() == [1, 2]
 
@@ -212,11 +213,7 @@ def test_tables_without_counts_are_chosen_for_by_recurrence(loss):
     X, _, _ = make_biclusters((40, 60), 4, noise=0.2, random_state=0)
     asked = model(loss, resample=0.8, n_estimators=8, tol=1e-4)
     of_counts = loss == "kullback-leibler"  # these may have been meant to be counts
-    with (
-        pytest.warns(UserWarning, match="X is not whole")
-        if of_counts
-        else nullcontext()
-    ):
+    with warns_naming(UserWarning, "X", "whole") if of_counts else nullcontext():
         found = swept(asked, X, range(2, 7))
     assert found.method == "recurrence"
     assert found.held_out_losses is found.held_out_se is found.dispersion is None
@@ -249,7 +246,7 @@ def test_known_programs_are_kept_in_all_fits():
     known = pd.DataFrame(
         make_signatures(60, 4, 40, random_state=0)[2][:2], columns=names
     )
-    with pytest.warns(UserWarning, match="fixed_components has the columns"):
+    with warns_naming(UserWarning, "fixed_components", "columns"):
         found = swept(
             model(fixed_components=known.iloc[:, ::-1]), frame, [4, 5], n_folds=2
         )
@@ -260,14 +257,14 @@ def test_known_programs_are_kept_in_all_fits():
 
 def test_a_candidate_that_fails_is_a_row_of_the_table():
     known = make_signatures(60, 4, 40, random_state=0)[2][:3]
-    with pytest.warns(FitFailedWarning, match="n_clusters=2 failed, and is not chosen"):
+    with warns_naming(FitFailedWarning, "n_clusters=2"):
         found = swept(model(fixed_components=known), candidates=[2, 4, 5], n_folds=2)
     assert found.n_clusters_ == 4
     assert found.estimators[0] is None
     for name in ("held_out_loss", "recurrence", "reconstruction_err", "cophenetic"):
         assert np.isnan(found.table[name]).tolist() == [True, False, False]
     assert not found.as_good[0]
-    with pytest.warns(FitFailedWarning, match="n_clusters=2 failed, and is not chosen"):
+    with warns_naming(FitFailedWarning, "n_clusters=2"):
         found = swept(
             model(fixed_components=known), candidates=[2, 4, 5], method="recurrence"
         )
@@ -275,14 +272,14 @@ def test_a_candidate_that_fails_is_a_row_of_the_table():
 
 
 def test_it_raises_where_all_candidates_fail():
-    with pytest.raises(ValueError, match="sparsity") as caught:
+    with raises_naming(ValueError, "sparsity") as caught:
         swept(model(sparsity=0.1))
     assert "all 3 candidates failed" in caught.value.__notes__[0]
 
 
 def test_it_raises_where_no_part_can_be_fitted(monkeypatch):
     monkeypatch.setitem(sweep_module.SINGLE_RUN, "n_estimators", 0)
-    with pytest.raises(ValueError, match="n_estimators"):
+    with raises_naming(ValueError, "n_estimators"):
         swept(candidates=[3], n_folds=2)
 
 
@@ -297,7 +294,7 @@ def test_a_part_that_fails_leaves_its_number_out(monkeypatch):
         )
 
     monkeypatch.setattr(sweep_module, "held_out_loss", failing)
-    with pytest.warns(FitFailedWarning, match="n_clusters=4 failed.*by chance"):
+    with warns_naming(FitFailedWarning, "n_clusters=4", "by chance"):
         found = swept(candidates=[3, 4, 5, 6, 7])
     assert found.n_clusters_ == 5
     assert np.flatnonzero(np.isnan(found.table["held_out_loss"])).tolist() == [1]
@@ -327,7 +324,7 @@ def test_missing_entries_are_refused():
     X = COUNTS.astype(float)
     X[3, 2] = np.nan
     for table in (X, sp.csr_array(X)):
-        with pytest.raises(ValueError, match="X must not hold NaN in sweep_n_clusters"):
+        with raises_naming(ValueError, "X", "NaN", "sweep_n_clusters"):
             swept(X=table)
 
 
@@ -369,5 +366,5 @@ def test_recurrence_is_asked_by_name_and_where_fits_leave_something_or_follow_al
     )
     # of which 4 clusters leave nothing
     noise = np.random.default_rng(0).exponential(size=(30, 4))
-    with pytest.warns(UserWarning, match="largest of the candidates"):
+    with warns_naming(UserWarning, "candidates"):
         assert swept(model("frobenius"), noise, (2, 4)).method == "recurrence"

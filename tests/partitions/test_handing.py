@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from numpy.testing import assert_array_equal
+from refusals import raises_naming, warns_naming
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import (
     DBSCAN,
@@ -97,7 +98,7 @@ def test_clusterers_that_are_given_are_asked_what_they_can_read(name):
 
 def test_a_clusterer_that_takes_nan_gets_it():
     model = consensus(HDBSCAN(copy=True, min_cluster_size=4), max_samples=0.9)
-    with pytest.warns(UserWarning, match="No partition labels"):
+    with warns_naming(UserWarning, "No partition"):
         model.fit(HOLES)
     kept = model.labels_ >= 0
     assert adjusted_rand_score(Y[kept], model.labels_[kept]) > 0.9
@@ -135,18 +136,18 @@ def test_features_of_frames_are_drawn():
 
 def test_what_a_clusterer_cannot_read_it_refuses_itself():
     for base, data, says in (
-        (None, HOLES, "Input X contains NaN.*SimpleImputer"),
-        (KMEANS, HOLES, "Input X contains NaN.*SimpleImputer"),
-        (GaussianMixture(), HOLES, "GaussianMixture does not accept missing values"),
-        (KMEANS, MIXED, "column 'kind' of X must hold real numbers"),
+        (None, HOLES, ("X", "NaN", "SimpleImputer")),
+        (KMEANS, HOLES, ("X", "NaN", "SimpleImputer")),
+        (GaussianMixture(), HOLES, "GaussianMixture"),
+        (KMEANS, MIXED, ("'kind'", "X")),
         (make_pipeline(SimpleImputer(), KMEANS), X * np.inf, "infinity"),
-        (by_names(KMEANS), MIXED[[]], r"0 feature\(s\)"),
+        (by_names(KMEANS), MIXED[[]], "0 feature"),
         (by_names(KMEANS), MIXED[:0], "n_samples=0"),
     ):
-        with pytest.raises(ValueError, match=says):
+        with raises_naming(ValueError, says):
             consensus(base).fit(data)
-    with pytest.warns(
-        FitFailedWarning, match=r"2 of 4 .*GaussianMixture\(\): ValueError: .*NaN"
+    with warns_naming(
+        FitFailedWarning, "2 of 4", "GaussianMixture()", "ValueError", "NaN"
     ):
         consensus([make_pipeline(SimpleImputer(), KMEANS), GaussianMixture()]).fit(
             HOLES
@@ -267,7 +268,7 @@ def test_frames_of_pairs_are_put_in_one_order():
     names = FRAME.index
     frame = pd.DataFrame(D, index=names, columns=names)
     expected = consensus(TREE, max_samples=0.8).fit(D).labels_
-    with pytest.warns(UserWarning, match="in another order"):
+    with warns_naming(UserWarning, "order"):
         labels = consensus(TREE, max_samples=0.8).fit(frame.iloc[:, ORDER]).labels_
     assert_array_equal(labels, expected)
 
@@ -278,25 +279,23 @@ def test_pairs_that_are_none_are_refused():
             TREE,
             D[:40],
             {},
-            r"X must be square, of the distances of all samples.*\(40, 60\)",
+            ("X", "square", "distances", "(40, 60)"),
         ),
         (
             TREE,
             D,
             {"max_features": 0.5},
-            "max_features must be 1.0, or all, where X holds dist",
+            ("max_features", "1.0", "X"),
         ),
-        ([TREE, KMEANS], D, {}, "one kind of X, got some of distances and features"),
+        ([TREE, KMEANS], D, {}, ("X", "some", "distances", "features")),
     ):
-        with pytest.raises(ValueError, match=says):
+        with raises_naming(ValueError, says):
             consensus(base, **options).fit(data)
         options["n_clusters"] = 3
-        with pytest.raises(ValueError, match=says):
+        with raises_naming(ValueError, says):
             base_partitions(data, base, n_estimators=2, **options)
     model = consensus(TREE).fit(D)
-    with pytest.raises(
-        ValueError, match="X has 40 features, but NMFConsensus is expecting 60"
-    ):
+    with raises_naming(ValueError, "X", "40", "60"):
         model.predict(D[:, :40])
 
 

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from comparing import same_partition
 from joblib import parallel_config
 from numpy.testing import assert_array_equal
+from refusals import raises_naming, warns_naming
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
@@ -273,15 +274,15 @@ def test_nearest():
 
 def test_what_cannot_be_drawn_is_refused():
     for options, message in (
-        ({"max_samples": 61}, "max_samples must be at most 60, got 61"),
-        ({"max_features": 5}, "max_features must be at most 4, got 5"),
+        ({"max_samples": 61}, ("max_samples", "60", "61")),
+        ({"max_features": 5}, ("max_features", "4", "5")),
         (
             {"estimator": Wrong()},
-            r"one integer label a sample, .* of shape \(60, 1\) for 60 samples",
+            ("shape", "(60, 1)", "60"),
         ),
-        ({"n_clusters": (4, 2)}, "1 <= low <= high"),
+        ({"n_clusters": (4, 2)}, "1"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with raises_naming(ValueError, message):
             base_partitions(X, **{"n_estimators": 1} | options)
 
 
@@ -317,13 +318,9 @@ def test_ranges_that_are_none_are_refused():
         2.5,
         np.timedelta64(3, "s"),
     ):
-        with pytest.raises(
-            ValueError, match="base_n_clusters must be an int, or a pair of ints"
-        ):
+        with raises_naming(ValueError, "base_n_clusters"):
             range_of_clusters(value, "base_n_clusters")
-        with pytest.raises(
-            ValueError, match="n_clusters must be an int, or a pair of ints"
-        ):
+        with raises_naming(ValueError, "n_clusters"):
             base_partitions(X, n_clusters=value)
 
 
@@ -355,9 +352,7 @@ def test_mixtures_have_as_many_components_as_there_are_clusters():
 
 def test_a_run_that_finds_only_noise_is_left_out():
     X = np.random.default_rng(0).normal(size=(12, 2))
-    with pytest.warns(
-        UserWarning, match=r"\d of 8 base runs found only noise"
-    ) as caught:
+    with warns_naming(UserWarning, "8", "noise") as caught:
         made = base_partitions(X, Noisy(), n_estimators=8, random_state=0)
     n_empty = int(str(caught[0].message)[0])
     assert made.labels.shape == (12, 8 - n_empty)
@@ -404,7 +399,7 @@ def test_runs_that_fail_are_left_out_and_told_of_once(n_jobs):
 
 
 def test_the_first_error_is_raised_where_all_runs_fail():
-    with pytest.raises(np.linalg.LinAlgError, match="no SVD of seed") as caught:
+    with raises_naming(np.linalg.LinAlgError, "no SVD of seed") as caught:
         base_partitions(X, Failing(every=1), n_estimators=4, random_state=0)
     assert caught.value.__notes__ == [
         "4 of 4 base runs failed, this was the first; none is left."
@@ -418,9 +413,9 @@ def test_the_first_error_is_raised_where_all_runs_fail():
 
 def test_runs_that_all_say_nothing_are_refused():
     X = np.random.default_rng(0).normal(size=(12, 2))
-    with pytest.raises(ValueError, match=r"DBSCAN.*only noise in all 3 runs"):
+    with raises_naming(ValueError, "DBSCAN", "noise", "3"):
         base_partitions(X, DBSCAN(eps=1e-6), n_estimators=3)
-    with pytest.raises(ValueError, match=r"DBSCAN.*single cluster in all"):
+    with raises_naming(ValueError, "DBSCAN", "single cluster"):
         base_partitions(X, DBSCAN(eps=1e6), n_estimators=3)
 
 
@@ -438,9 +433,7 @@ def test_parameters_are_checked_as_those_of_estimators():
         ("random_state", np.timedelta64(1, "s")),
         ("n_jobs", 0),
     ):
-        with pytest.raises(
-            ValueError, match=f"'{name}' parameter of base_partitions must be"
-        ):
+        with raises_naming(ValueError, f"'{name}'", "base_partitions"):
             base_partitions(np.eye(4), **{name: value})
 
 
@@ -470,7 +463,7 @@ def test_new_samples_are_checked_before_they_are_compared():
         random_state=0,
     )
     for width in (5, 7):
-        with pytest.raises(ValueError, match=f"X must have 6 columns, got {width}"):
+        with raises_naming(ValueError, "X", "6", str(width)):
             made.predict(np.zeros((2, width)))
-    with pytest.raises(ValueError, match="Input X contains NaN"):
+    with raises_naming(ValueError, "X", "NaN"):
         made.predict(np.full((2, 6), np.nan))

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from refusals import Case, assert_in_our_words, assert_refused, changed, parametrize
+from refusals import (
+    Case,
+    assert_in_our_words,
+    assert_refused,
+    changed,
+    parametrize,
+    raises_naming,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -43,141 +50,141 @@ CASES = [
     # pairs, whose reading is tested with the container
     pairs(
         "past the samples",
-        "must_link .*index 20, but n_samples=20.*constraints=",
+        ("must_link", "20", "n_samples=20", "constraints="),
         [(0, 20)],
     ),
     pairs(
         "a matrix of other samples",
-        r"must_link .*\(20, 20\).*\(19, 19\)",
+        ("must_link", "(20, 20)", "(19, 19)"),
         square[:19, :19],
     ),
-    pairs("a negative entry", "cannot_link .*weights.*-1.0", None, -square),
-    pairs("apart from itself", r"cannot_link .*\(4, 4\).*with itself", None, [(4, 4)]),
+    pairs("a negative entry", ("cannot_link", "weights", "-1.0"), None, -square),
+    pairs("apart from itself", ("cannot_link", "(4, 4)"), None, [(4, 4)]),
     pairs(
         "the container as pairs",
-        "PairwiseConstraints .*must_link",
+        ("PairwiseConstraints", "must_link"),
         PAIRS,
         error=TypeError,
     ),
     # the container
     container(
         "of other samples",
-        "constraints .*about 19 samples, X has 20",
+        ("constraints", "19", "X", "20"),
         PairwiseConstraints(19),
     ),
     container(
         "a list",
-        "constraints must be a PairwiseConstraints, got list.*must_link",
+        ("constraints", "PairwiseConstraints", "list", "must_link"),
         [(0, 1)],
         TypeError,
     ),
     container(
         "labels",
-        "constraints must be a PairwiseConstraints, got ndarray",
+        ("constraints", "PairwiseConstraints", "ndarray"),
         np.zeros(20),
         TypeError,
     ),
-    container(
-        "a pair of lists", "constraints must be .* got tuple", ([(0, 1)], []), TypeError
-    ),
+    container("a pair of lists", ("constraints", "tuple"), ([(0, 1)], []), TypeError),
     container(
         "with must-links besides",
-        "constraints, or must_link .* not both",
+        ("constraints", "must_link"),
         PAIRS,
         must_link=[(0, 1)],
     ),
     container(
         "with cannot-links besides",
-        "constraints, or .*cannot_link, not both",
+        ("constraints", "cannot_link"),
         PAIRS,
         cannot_link=[(0, 19)],
     ),
     # contradictions
     pairs(
         "a pair of both kinds",
-        "samples 0 and 1 cannot be linked.*0-1",
+        ("0", "1", "0-1"),
         [(0, 1)],
         [(1, 0)],
     ),
-    pairs("a chain", "samples 2 and 7 cannot .*2-5-7", [(5, 2), (7, 5)], [(2, 7)]),
+    pairs("a chain", ("2", "7", "2-5-7"), [(5, 2), (7, 5)], [(2, 7)]),
     pairs(
         "an odd cycle",
-        "n_clusters=2 is too small.*cycle",
+        ("n_clusters=2", "cycle"),
         None,
         [(0, 1), (1, 2), (2, 0)],
     ),
     pairs(
         "too many apart",
-        "n_clusters=3 is too small: samples 0, 1, 2, 3 need a cluster each",
+        ("n_clusters=3", "0", "1", "2", "3"),
         None,
         [(i, j) for i in range(4) for j in range(i)],
         n_clusters=3,
     ),
     pairs("apart in one cluster", "n_clusters=1", None, [(0, 1)], n_clusters=1),
     # parameters
-    parameter("no cluster", "'n_clusters' .*Got 0", n_clusters=0),
+    parameter("no cluster", ("'n_clusters'", "0"), n_clusters=0),
     parameter(
-        "more clusters than samples", "n_clusters=21 .* n_samples=20", n_clusters=21
+        "more clusters than samples", ("n_clusters=21", "n_samples=20"), n_clusters=21
     ),
-    parameter("a reward below zero", "'alpha' .*Got -1", alpha=-1),
-    parameter("pairs that spread to everybody", "'propagation' .*Got 1", propagation=1),
+    parameter("a reward below zero", ("'alpha'", "-1"), alpha=-1),
+    parameter("pairs that spread to everybody", ("'propagation'", "1"), propagation=1),
+    parameter("pairs that spread to nobody", ("'propagation'", "0.0"), propagation=0.0),
+    parameter("no number for how far", ("'propagation'", "nan"), propagation=np.nan),
+    parameter("a word for how far", ("'propagation'", "'wide'"), propagation="wide"),
+    parameter("an infinite penalty", ("'beta'", "inf"), beta=np.inf),
+    parameter("a word for hard", ("'hard_must_link'", "'yes'"), hard_must_link="yes"),
     parameter(
-        "pairs that spread to nobody", "'propagation' .*Got 0.0", propagation=0.0
-    ),
-    parameter("no number for how far", "'propagation' .*Got nan", propagation=np.nan),
-    parameter("a word for how far", "'propagation' .*Got 'wide'", propagation="wide"),
-    parameter("an infinite penalty", "'beta' .*Got inf", beta=np.inf),
-    parameter("a word for hard", "'hard_must_link' .*Got 'yes'", hard_must_link="yes"),
-    parameter(
-        "unknown contradictions", "'contradictions' .*Got 'fix'", contradictions="fix"
+        "unknown contradictions", ("'contradictions'", "'fix'"), contradictions="fix"
     ),
     parameter(
-        "an unknown affinity", "'affinity' .*'cosine'.*Got 'knn'", affinity="knn"
+        "an unknown affinity", ("'affinity'", "'cosine'", "'knn'"), affinity="knn"
     ),
-    parameter("no affinity", "'affinity' .*Got None", affinity=None),
-    parameter("no width", "'gamma' .*Got 0", gamma=0),
-    parameter("no neighbours", "'n_neighbors' .*Got 0", n_neighbors=0),
-    parameter("a word for normalised", "'normalize' .*Got 'yes'", normalize="yes"),
+    parameter("no affinity", ("'affinity'", "None"), affinity=None),
+    parameter("no width", ("'gamma'", "0"), gamma=0),
+    parameter("no neighbours", ("'n_neighbors'", "0"), n_neighbors=0),
+    parameter("a word for normalised", ("'normalize'", "'yes'"), normalize="yes"),
     parameter(
-        "an unknown factorization", "'factorization' .*Got 'semi'", factorization="semi"
+        "an unknown factorization", ("'factorization'", "'semi'"), factorization="semi"
     ),
-    parameter("no starts", "'n_init' .*Got 0", n_init=0),
-    parameter("no updates", "'max_iter' .*Got 0", max_iter=0),
-    parameter("a word for a seed", "'random_state' .*Got 'x'", random_state="x"),
+    parameter("no starts", ("'n_init'", "0"), n_init=0),
+    parameter("no updates", ("'max_iter'", "0"), max_iter=0),
+    parameter("a word for a seed", ("'random_state'", "'x'"), random_state="x"),
     # features and similarities
-    features("no samples", r"0 sample\(s\)", X[:0]),
+    features("no samples", "0 sample", X[:0]),
     features("one sample", "n_samples=1", X[:1], n_clusters=1),
-    features("a vector", "Expected 2D array", X[:, 0]),
-    features("not a number", "X contains NaN", changed(X, (3, 2), np.nan)),
+    features("a vector", "2D array", X[:, 0]),
+    features("not a number", ("X", "NaN"), changed(X, (3, 2), np.nan)),
     features(
         "infinity, sparse",
-        "X contains infinity",
+        ("X", "infinity"),
         sp.csr_array(changed(X, (3, 2), np.inf)),
     ),
     features("complex numbers", "Complex data", X.astype(complex)),
     features(
-        "not square", r"X .*square.*\(20, 19\)", A[:, :19], affinity="precomputed"
+        "not square", ("X", "square", "(20, 19)"), A[:, :19], affinity="precomputed"
     ),
-    features("not symmetric", "X .*symmetric", np.triu(A), affinity="precomputed"),
+    features("not symmetric", ("X", "symmetric"), np.triu(A), affinity="precomputed"),
     features(
         "nothing similar",
-        "X .*all entries are 0",
+        ("X", "0"),
         np.zeros((20, 20)),
         affinity="precomputed",
     ),
     features(
         "dissimilar in sum",
-        "normalize=True .*row .*sums to -",
+        ("normalize=True", "row"),
         -A,
         affinity="precomputed",
         normalize=True,
     ),
-    features("only zeros, linear", "similar", np.zeros((20, 4)), affinity="linear"),
-    features("only zeros, cosine", "similar", np.zeros((20, 4)), affinity="cosine"),
-    features("only zeros, many", "similar", np.zeros((400, 4)), affinity="linear"),
+    features(
+        "only zeros, linear", "similarities", np.zeros((20, 4)), affinity="linear"
+    ),
+    features(
+        "only zeros, cosine", "similarities", np.zeros((20, 4)), affinity="cosine"
+    ),
+    features("only zeros, many", "similarities", np.zeros((400, 4)), affinity="linear"),
     features(
         "alike only to themselves",
-        "similar",
+        "similarities",
         np.eye(20),
         affinity="precomputed",
         normalize=True,
@@ -185,22 +192,24 @@ CASES = [
     # what a callable returns
     computed(
         "a narrow result",
-        r"affinity .*\(20, 20\).*got \(20, 19\)",
+        ("affinity", "(20, 20)", "(20, 19)"),
         lambda X, Y: A[:, :19],
     ),
     computed(
-        "a list as the result", r"affinity .*\(20, 20\).*list", lambda X, Y: A.tolist()
+        "a list as the result",
+        ("affinity", "(20, 20)", "list"),
+        lambda X, Y: A.tolist(),
     ),
-    computed("nothing as the result", "affinity .*None", lambda X, Y: None),
+    computed("nothing as the result", ("affinity", "NoneType"), lambda X, Y: None),
     computed("a result of NaN", "affinity", lambda X, Y: changed(A, (0, 0), np.nan)),
     computed("an infinite result", "affinity", lambda X, Y: changed(A, (0, 0), np.inf)),
     computed(
         "a result that is not symmetric",
-        "affinity .*symmetric",
+        ("affinity", "symmetric"),
         lambda X, Y: np.triu(A),
     ),
     computed("a complex result", "affinity", lambda X, Y: A * 1j),
-    computed("zeros as the result", "similar", lambda X, Y: 0 * A),
+    computed("zeros as the result", "similarities", lambda X, Y: 0 * A),
 ]
 
 
@@ -224,7 +233,7 @@ def test_bad_input_is_named_and_changes_nothing(case, earlier):
     ids=["predict", "transform", "get_feature_names_out"],
 )
 def test_nothing_can_be_asked_before_fit(use):
-    with pytest.raises(NotFittedError, match="SSNMFClusterer instance is not fitted"):
+    with raises_naming(NotFittedError, "SSNMFClusterer"):
         use(SSNMFClusterer(2))
 
 
@@ -245,16 +254,16 @@ def fitted(request):
     [
         (
             lambda X: X[:, :-1],
-            "X has {fewer} features, but SSNMFClusterer is expecting {n}",
+            ("X", "{fewer}", "{n}"),
         ),
         (
             lambda X: np.column_stack([X, X[:, 0]]),
-            "X has {more} features.* expecting {n}",
+            ("X", "{more}", "{n}"),
         ),
-        (lambda X: X[:0], r"0 sample\(s\)"),
-        (lambda X: X[0], "Expected 2D array"),
-        (lambda X: changed(X, (0, 0), np.nan), "X contains NaN"),
-        (lambda X: sp.csr_array(changed(X, (0, 0), np.inf)), "X contains infinity"),
+        (lambda X: X[:0], ["0 sample"]),
+        (lambda X: X[0], ["2D array"]),
+        (lambda X: changed(X, (0, 0), np.nan), ("X", "NaN")),
+        (lambda X: sp.csr_array(changed(X, (0, 0), np.inf)), ("X", "infinity")),
     ],
     ids=["narrower", "wider", "no samples", "a vector", "NaN", "infinity, sparse"],
 )
@@ -262,9 +271,9 @@ def test_new_samples_must_be_like_the_training_samples(fitted, new, says):
     model, data = fitted
     n = data.shape[1]
     for method in (model.predict, model.transform):
-        with pytest.raises(
-            ValueError, match=says.format(fewer=n - 1, n=n, more=n + 1)
-        ) as caught:
+        numbers = {"fewer": n - 1, "n": n, "more": n + 1}
+        names = [name.format(**numbers) for name in says]
+        with raises_naming(ValueError, *names) as caught:
             method(new(data))
         assert_in_our_words(caught)
 
@@ -273,6 +282,6 @@ def test_a_callable_must_return_as_many_columns_as_training_samples():
     model = SSNMFClusterer(
         2, affinity=lambda X, Y: rbf_kernel(X, X), random_state=0
     ).fit(X)
-    with pytest.raises(ValueError, match=r"affinity .*\(3, 20\).*\(3, 3\)") as caught:
+    with raises_naming(ValueError, "affinity", "(3, 20)", "(3, 3)") as caught:
         model.predict(X[:3])
     assert_in_our_words(caught)

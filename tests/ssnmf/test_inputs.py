@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from comparing import same_partition
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming, warns_naming
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -172,7 +173,7 @@ def test_an_isolated_sample_is_said_to_be_one(storage, normalize):
     W, one, other = rbf_kernel(X, gamma=0.3), PLACES[7], PLACES[8]
     W[one] = W[:, one] = 0
     model = clusterer(affinity="precomputed", normalize=normalize)
-    with pytest.warns(UserWarning, match="Nothing tells the cluster of 1 sample"):
+    with warns_naming(UserWarning, "1 sample"):
         model.fit(storage(W))
     assert_allclose(model.membership_[one], 1 / 3)
     assert model.predict(storage(W))[one] == -1
@@ -205,9 +206,7 @@ def test_a_signed_similarity():
 
 def test_everything_must_be_together():
     chain = [(i, i + 1) for i in range(59)]
-    with pytest.warns(
-        ConvergenceWarning, match="found 1 cluster, fewer than n_clusters=3"
-    ):
+    with warns_naming(ConvergenceWarning, "1 cluster", "n_clusters=3"):
         model = clusterer().fit(X, must_link=chain)
     assert_array_equal(model.labels_, np.zeros(60))
     assert model.satisfaction_ == 1
@@ -225,9 +224,7 @@ def test_few_updates_give_a_usable_answer():
     """Chen et al., section 4.2: it can be interrupted at any time."""
     clean, y = make_blobs(60, centers=8 * np.eye(3), random_state=0)
     known = PairwiseConstraints.from_labels(y, n_pairs=20, random_state=0)
-    with pytest.warns(
-        ConvergenceWarning, match="did not converge within max_iter=2 updates"
-    ):
+    with warns_naming(ConvergenceWarning, "max_iter=2"):
         model = fitted(clean, constraints=known, max_iter=2)
     assert model.n_iter_ == 2
     assert len(model.loss_curve_) == 3
@@ -266,9 +263,7 @@ def test_parts_that_must_links_leave_apart_are_warned_of(hard):
     model = clusterer(2, affinity="precomputed", hard_must_link=hard)
     a, b, c = (int(np.flatnonzero(y == k)[0]) for k in range(3))
     within = int(np.flatnonzero(y == 0)[-1])
-    with pytest.warns(
-        UserWarning, match="3 parts that nothing connects, more than n_clusters=2"
-    ):
+    with warns_naming(UserWarning, "3 parts", "n_clusters=2"):
         model.fit(W, must_link=[(a, within)])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -311,7 +306,7 @@ def test_parts_of_a_graph_of_features_are_linked(affinity):
 def test_what_overflows_is_said(affinity):
     X = np.random.default_rng(0).uniform(size=(40, 3))
     model = clusterer(affinity=affinity).fit(X)
-    with pytest.raises(ValueError, match="X must not hold values as large as"):
+    with raises_naming(ValueError, "X", "large"):
         model.predict(X * 1e200)
-    with pytest.raises(ValueError, match="weights of the constraints"):
+    with raises_naming(ValueError, "constraints"):
         clusterer(beta=1e200).fit(X, cannot_link=[(0, 1)])

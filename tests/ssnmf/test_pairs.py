@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
+from refusals import raises_naming, warns_naming
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -40,9 +41,7 @@ def test_integers_in_an_index_that_are_no_positions_are_told_beside_pairs():
     shuffled, kept = frame.sample(frac=1, random_state=0), frame[frame.index % 2 == 0]
     model = clusterer()
     for other in (shuffled, kept, frame.set_axis(np.arange(len(X)) + 1)):
-        with pytest.warns(
-            UserWarning, match=r"holds other integers\. .*from_ids\(X\.index"
-        ):
+        with warns_naming(UserWarning, "integers", "from_ids(X.index"):
             model.fit(other, must_link=[(0, 5)])
         assert_array_equal(model.constraints_.must_link, [[0, 5]])  # rows, as it says
     with warnings.catch_warnings():
@@ -223,7 +222,7 @@ CONTRADICTIONS = {
     ),
     "an odd cycle": (
         {"cannot_link": [(0, 1), (1, 2), (2, 0)]},
-        "samples ., ., . are a cycle",
+        ("n_clusters=2", "cycle"),
         2,
     ),
 }
@@ -234,11 +233,9 @@ CONTRADICTIONS = {
 def test_contradictions_are_found_and_named(case, way):
     pairs, says, k = CONTRADICTIONS[case]
     model = clusterer(k, **CONSTRAINED[way])
-    with pytest.raises(ValueError, match=f"{says}.*contradictions='ignore'"):
+    with raises_naming(ValueError, says, "contradictions='ignore'"):
         model.fit(X, **pairs)
-    with pytest.warns(
-        UserWarning, match=f"Not all constraints can be satisfied: .*{says}"
-    ):
+    with warns_naming(UserWarning, "constraints", says):
         model.set_params(contradictions="warn").fit(X, **pairs)
     labels, share = model.labels_, model.satisfaction_
     assert share < 1
@@ -294,9 +291,7 @@ def test_y_is_ignored():
 
 
 def test_constraints_that_are_given_as_y_are_ignored_and_said_to_be():
-    with pytest.warns(
-        UserWarning, match=r"fit ignores y, .* fit\(X, constraints=\.\.\.\)"
-    ):
+    with warns_naming(UserWarning, "y", "fit(X, constraints=...)"):
         model = clusterer().fit(X, KNOWN)
     assert np.isnan(model.satisfaction_)
     assert_same_fit(model, clusterer().fit(X))

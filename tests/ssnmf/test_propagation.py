@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming
 from sklearn.datasets import load_digits, load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -269,9 +270,7 @@ def test_pairs_of_weight_zero_do_not_spread(width):
 
 def test_negative_similarities_are_refused():
     W = X @ X.T - 60
-    with pytest.raises(
-        ValueError, match=r"propagation must be None where similarities are below"
-    ):
+    with raises_naming(ValueError, "propagation", "below"):
         SSNMFClusterer(3, affinity="precomputed", propagation=0.5).fit(
             W, constraints=PAIRS
         )
@@ -279,7 +278,5 @@ def test_negative_similarities_are_refused():
 
 def test_large_similarities_that_no_graph_is_are_refused(monkeypatch):
     monkeypatch.setattr(module, "MAX_DENSE_SAMPLES", 100)
-    with pytest.raises(
-        ValueError, match=r"propagation must be None for more than .*landmarks"
-    ):
+    with raises_naming(ValueError, "propagation", "landmarks"):
         SSNMFClusterer(3, affinity="cosine", propagation=0.5).fit(X, constraints=PAIRS)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming
 from sklearn import set_config
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
@@ -139,7 +140,7 @@ def test_views_are_columns_of_a_data_frame(library, require_names):
     index = pd.Index(["d", "a"])
     by_index = KernelStack([("one", "rbf", index)]).fit_transform(frame(X))
     assert_array_equal(by_index.sources[0], by_place.fit_transform(X).sources[0])
-    with pytest.raises(ValueError, match="feature names"):
+    with raises_naming(ValueError, "feature names"):
         by_name.transform(frame(new)[names[::-1]])
 
 
@@ -278,7 +279,7 @@ def test_a_fit_that_fails_leaves_the_earlier_one():
     X, new = features(), features(5, seed=1)
     views = KernelStack([("a", "rbf", [0, 3])]).fit(X)
     before = views.transform(new).toarray()
-    with pytest.raises(ValueError, match="is not there"):
+    with raises_naming(ValueError, "column 3", "'a'"):
         views.fit(X[:, :2])
     assert_array_equal(views.transform(new).toarray(), before)
 
@@ -301,61 +302,61 @@ def test_checks_that_scikit_learn_keeps_for_itself(name):
 @pytest.mark.parametrize(
     ("kernels", "error", "message"),
     [
-        ("precomputed", ValueError, "The 'kernels' parameter .*'nearest_neighbors'"),
-        (("a", "rbf", [0]), ValueError, "The 'kernels' parameter"),
-        ([], ValueError, "kernels, or affinity, must hold at least one kernel"),
-        (["gaussian"], ValueError, "must be of .*'rbf'.* callables, got 'gaussian'"),
-        ([3], ValueError, "must be of .* got 3"),
-        ([("a", "rbf")], TypeError, r"triples .* got \('a', 'rbf'\)"),
+        ("precomputed", ValueError, ("'kernels'", "'nearest_neighbors'")),
+        (("a", "rbf", [0]), ValueError, "'kernels'"),
+        ([], ValueError, ("kernels", "affinity")),
+        (["gaussian"], ValueError, ("kernels", "'rbf'", "'gaussian'")),
+        ([3], ValueError, ("kernels", "3")),
+        ([("a", "rbf")], TypeError, ("triples", "('a', 'rbf')")),
         ([(1, "rbf", [0])], TypeError, "triples"),
         (
             [("a", "rbf", [0]), ("a", "rbf", [1])],
             ValueError,
-            "for each kernel, no two the same",
+            ("kernels", "names", "['a', 'a']"),
         ),
         (
             [("a", "rbf", [0, 4])],
             ValueError,
-            "column 4 is not there: source 'a' .* 4 col",
+            ("column 4", "'a'"),
         ),
-        (["rbf", ("a", "rbf", [-5])], ValueError, "column -5 .* source 'a'"),
-        ([("a", "rbf", [])], ValueError, "source 'a' .* at least one column"),
+        (["rbf", ("a", "rbf", [-5])], ValueError, ("column -5", "'a'")),
+        ([("a", "rbf", [])], ValueError, ("'a'", "one column")),
         (
             [("a", "rbf", [True])],
             ValueError,
-            "mask of the columns of source 'a' .* 4 entries",
+            ("mask", "'a'", "4"),
         ),
         (
             [("a", "rbf", 2)],
             TypeError,
-            r"columns of source 'a' .* For one column say \[2\]",
+            ("'a'", "[2]"),
         ),
-        ([("a", "rbf", len)], TypeError, "columns of source 'a' .* array of integers"),
-        ([("a", "rbf", "b")], ValueError, "takes the column 'b'; .* without names"),
+        ([("a", "rbf", len)], TypeError, ("'a'", "integers")),
+        ([("a", "rbf", "b")], ValueError, ("'b'", "names")),
         (
             [lambda X, Y: np.ones(3)],
             ValueError,
-            r"'<lambda>' of X: affinity must return .*\(3,\)",
+            ("'<lambda>'", "X", "affinity", "(3,)"),
         ),
-        ([lambda X, Y: NAN * X @ Y.T], ValueError, "source '<lambda>'.* NaN"),
+        ([lambda X, Y: NAN * X @ Y.T], ValueError, ("'<lambda>'", "NaN")),
         (
             [lambda X, Y: X[:, :1] + 0 * Y[:, 0]],
             ValueError,
-            "source '<lambda>'.* symmetric",
+            ("'<lambda>'", "symmetric"),
         ),
     ],
 )
 def test_kernels_that_are_refused(kernels, error, message):
-    with pytest.raises(error, match=message):
+    with raises_naming(error, message):
         KernelStack(kernels).fit(features())
 
 
 def test_columns_that_a_data_frame_does_not_have():
     X = pd.DataFrame(features(), columns=list("abcd"))
-    with pytest.raises(ValueError, match=r"source 'v' .* 'e'; .*'a', 'b'"):
+    with raises_naming(ValueError, "'v'", "'e'", "'a', 'b'"):
         KernelStack([("v", "rbf", ["a", "e"])]).fit(X)
     X.columns = list("abca")
-    with pytest.raises(ValueError, match="'a' occurs more than once"):
+    with raises_naming(ValueError, "'a'", "once"):
         KernelStack([("v", "rbf", "a")]).fit(X)
 
 
@@ -367,5 +368,5 @@ def test_parameters_out_of_range():
         ("n_neighbors", 2.5),
     ]
     for parameter, value in [*wrong, ("normalize", "all"), ("n_jobs", 1.5)]:
-        with pytest.raises(ValueError, match=f"The '{parameter}' parameter"):
+        with raises_naming(ValueError, f"'{parameter}'"):
             KernelStack("rbf", **{parameter: value}).fit(features())

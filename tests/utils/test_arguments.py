@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from refusals import raises_naming
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.decomposition import KernelPCA
 from sklearn.metrics import pairwise_distances
@@ -100,34 +101,34 @@ def test_positions_are_those_that_indexing_takes(key, expected):
         assert_array_equal(np.arange(4)[index], expected)
 
 
-BY_A_LIST = r"rows of a table must be named by a list or an array of integers, .*, got "
+BY_A_LIST = ("rows", "list")
 
 
 @pytest.mark.parametrize(
     ("key", "error", "says"),
     [
-        ([4], ValueError, "row 4 is not there: a table has 4 rows"),
-        ([0, -5], ValueError, "row -5 is not there"),
+        ([4], ValueError, ("row 4", "4 rows")),
+        ([0, -5], ValueError, "row -5"),
         (
             [True, False],
             ValueError,
-            "a mask of the rows of a table must have 4 entries, got 2",
+            ("mask", "4", "2"),
         ),
-        (slice(0, 4, 0), ValueError, "a slice .* must be of integers, the step not 0"),
-        (slice(0.5), TypeError, "a slice .* must be of integers"),
-        ([0.0], TypeError, BY_A_LIST + r"\[0\.0\] \(list\)"),
-        ([[0]], TypeError, BY_A_LIST + r"\[\[0\]\] \(list\)"),
+        (slice(0, 4, 0), ValueError, ("slice", "0")),
+        (slice(0.5), TypeError, "slice"),
+        ([0.0], TypeError, (*BY_A_LIST, "[0.0]")),
+        ([[0]], TypeError, (*BY_A_LIST, "[[0]]")),
         ([[0], [1, 2]], TypeError, BY_A_LIST),
-        (2, TypeError, BY_A_LIST + r"2 \(int\). For one row say \[2\]"),
-        ("0", TypeError, BY_A_LIST + r"'0' \(str\)"),
+        (2, TypeError, (*BY_A_LIST, "2", "[2]")),
+        ("0", TypeError, (*BY_A_LIST, "'0'")),
         (["0"], TypeError, BY_A_LIST),
         ([None], TypeError, BY_A_LIST),
-        ({1}, TypeError, BY_A_LIST + r"\{1\} \(set\)"),
+        ({1}, TypeError, (*BY_A_LIST, "{1}")),
     ],
     ids=str,
 )
 def test_positions_that_are_not_there_are_named(key, error, says):
-    with pytest.raises(error, match=says):
+    with raises_naming(error, says):
         axis_positions(key, 4, "row", "a table")
 
 
@@ -135,7 +136,7 @@ def test_positions_that_are_not_there_are_named(key, error, says):
     "value", [1.0, "1", None, True, np.array([1])], ids=format_value
 )
 def test_a_count_is_an_int(value):
-    with pytest.raises(TypeError, match="n must be an int, got ") as caught:
+    with raises_naming(TypeError, "n", "int") as caught:
         check_count(value, "n")
     assert format_value(value) in str(caught.value)
 
@@ -143,7 +144,7 @@ def test_a_count_is_an_int(value):
 def test_a_count_is_large_enough():
     check_count(np.int8(3), "n", 3)
     check_count(-3, "n")
-    with pytest.raises(ValueError, match="n must be at least 3, got 2"):
+    with raises_naming(ValueError, "n", "3", "2"):
         check_count(2, "n", 3)
 
 
@@ -151,10 +152,10 @@ def test_a_number_is_one_of_its_range():
     check_number(0, "x", 0)
     check_number(np.float32(0.5), "x", 0, 1)
     for value in ("1", None, True, 1j):
-        with pytest.raises(TypeError, match="x must be a number, got "):
+        with raises_naming(TypeError, "x", "number"):
             check_number(value, "x", 0)
     for value, closed in ((-1, "left"), (np.nan, "left"), (0, "neither"), (1, "left")):
-        with pytest.raises(ValueError, match="x must be a float in the range"):
+        with raises_naming(ValueError, "x", "float"):
             check_number(value, "x", 0, 1, closed=closed)
 
 

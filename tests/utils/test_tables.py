@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
-from refusals import assert_in_our_words, changed, named
+from refusals import assert_in_our_words, changed, named, raises_naming
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -61,31 +61,31 @@ REFUSED = {
     "masked": (
         np.ma.masked_array(X, X > 3),
         ValueError,
-        "masked entries.*SimpleImputer",
+        ("masked", "SimpleImputer"),
     ),
-    "dates": (X.astype("datetime64[s]"), ValueError, r"datetime64\[s\]"),
-    "times": (X.astype("timedelta64[s]"), ValueError, r"timedelta64\[s\]"),
-    "bytes": (X.astype("S4"), ValueError, "S4"),
-    "text": (X.astype(str), ValueError, "of dtype <U.*encode it"),
-    "a column of words": (with_column(["x"] * 30), ValueError, "column 'b' .* 'x'"),
+    "dates": (X.astype("datetime64[s]"), ValueError, "datetime64[s]"),
+    "times": (X.astype("timedelta64[s]"), ValueError, "timedelta64[s]"),
+    "bytes": (X.astype("S4"), ValueError, ("X", "|S4")),
+    "text": (X.astype(str), ValueError, ("X", "<U32")),
+    "a column of words": (with_column(["x"] * 30), ValueError, ("'b'", "'x'")),
     "a word in a column": (
         with_column([1] * 29 + ["x"]),
         ValueError,
-        "column 'b' .* 'x'",
+        ("'b'", "'x'"),
     ),
     "a column of dates": (
         with_column(pd.date_range("2020", periods=30)),
         ValueError,
-        "column 'b' .*datetime64",
+        ("'b'", "datetime64"),
     ),
     "two tables": (
         [X, X[:, :1]],
         TypeError,
-        "list of 2 tables.*hstack.*SimilarityFusionNMF",
+        ("list", "2", "SimilarityFusionNMF"),
     ),
-    "tables by name": ({"a": X}, TypeError, "dict of 1"),
-    "AnnData": (AnnData(), TypeError, r"adata\.X.*to_df\(\)"),
-    "a lazy frame": (LazyFrame(), TypeError, "give an array or a data frame"),
+    "tables by name": ({"a": X}, TypeError, ("dict", "1")),
+    "AnnData": (AnnData(), TypeError, "to_df()"),
+    "a lazy frame": (LazyFrame(), TypeError, "LazyFrame"),
 }
 
 
@@ -95,7 +95,7 @@ def test_what_is_no_table_of_numbers_is_refused_with_the_cure(name):
         if isinstance(table, dict) and name == "SimilarityFusionNMF":
             assert ESTIMATORS[name].fit(table).source_names_ == ("a",)  # views
             continue
-        with pytest.raises(kind, match=says):
+        with raises_naming(kind, says):
             ESTIMATORS[name].fit(table)
 
 
@@ -104,7 +104,10 @@ def test_what_is_no_table_of_numbers_is_refused_with_the_cure(name):
 )
 def test_tables_of_labels_are_opened_too(form):
     table, kind, says = REFUSED[form]
-    with pytest.raises(kind, match=says.replace("X", ".*")):
+    names = [
+        name for name in ([says] if isinstance(says, str) else says) if name != "X"
+    ]
+    with raises_naming(kind, *names):
         NMFConsensus(3).fit(X, partitions=table)
 
 
@@ -186,26 +189,23 @@ def test_all_that_reads_a_table_reads_it_in_every_form(name):
 def test_all_that_reads_a_table_refuses_by_name_what_is_none(name):
     called, read = READERS[name]
     holes, beyond = (changed(X, (1, 2), bad) for bad in (np.nan, np.inf))
-    must = (
-        f"{called} must (be one table of numbers|have an entry for every sample), got"
-    )
     wrong = {
-        "nothing": (None, f"{must} None"),
-        "text": ("some text", f"{must} 'some text'"),
-        "a class": (np.ndarray, f"{must} <class"),
-        "ragged": ([*X.tolist()[:-1], [1.0]], f"{called} must be a table whose rows"),
+        "nothing": (None, (called, "None")),
+        "text": ("some text", (called, "'some text'")),
+        "a class": (np.ndarray, (called, "numpy.ndarray")),
+        "ragged": ([*X.tolist()[:-1], [1.0]], (called, "rows")),
         "one axis, sparse": (
             sp.coo_array(X[:, 0]),
-            f"{called} must be a table of rows and columns",
+            (called, "rows", "columns"),
         ),
-        "NaN": (holes, f"{called} contains NaN: .*SimpleImputer does in a pipeline"),
-        "infinity": (beyond, f"{called} contains infinity"),
-        "no sample": (X[:0], "0 sample|n_samples=0"),
-        "times": (X.astype("m8[s]"), f"{called} must hold real numbers"),
-        "a number": (3, "2D array|an entry for every sample"),
+        "NaN": (holes, (called, "NaN", "SimpleImputer")),
+        "infinity": (beyond, (called, "infinity")),
+        "no sample": (X[:0], "0"),
+        "times": (X.astype("m8[s]"), (called, "numbers")),
+        "a number": (3, "3"),
         "a set": (
             set(range(30)),
-            f"{called} must (hold real numbers|have an entry for every)",
+            called,
         ),
     }
     for form, (table, says) in wrong.items():
@@ -213,24 +213,24 @@ def test_all_that_reads_a_table_refuses_by_name_what_is_none(name):
             continue  # means leave it out; and it is the default
         if form == "NaN" and name.startswith("predict"):
             continue  # clusterers that were given may take it
-        with named(form), pytest.raises((TypeError, ValueError), match=says) as caught:
+        with named(form), raises_naming((TypeError, ValueError), says) as caught:
             read(table)
         assert_in_our_words(caught)
 
 
 def test_other_numbers_of_rows_or_columns_are_refused():
     for call, says in (
-        (lambda: NEAR.between(X[:, :2]), "X must have 5 columns, got 2"),
-        (lambda: KNOWN.predict(X[:, :2], X), "X must have 5 columns, got 2"),
-        (lambda: KNOWN.predict(X, X[:, :2]), "X_train must have 5 columns, got 2"),
-        (lambda: KNOWN.predict(X, X[:7]), "X_train must have 30 rows, got 7"),
-        (lambda: KNOWN.predict(X), "X_train must be one table of numbers, got None"),
+        (lambda: NEAR.between(X[:, :2]), ("X", "5", "columns", "2")),
+        (lambda: KNOWN.predict(X[:, :2], X), ("X", "5", "columns", "2")),
+        (lambda: KNOWN.predict(X, X[:, :2]), ("X_train", "5", "columns", "2")),
+        (lambda: KNOWN.predict(X, X[:7]), ("X_train", "30", "rows", "7")),
+        (lambda: KNOWN.predict(X), ("X_train", "None")),
         (
             lambda: make_affinity(X[:5] @ X[:5].T + np.tri(5), "precomputed"),
-            "must be symmetric",
+            "symmetric",
         ),
     ):
-        with pytest.raises(ValueError, match=says):
+        with raises_naming(ValueError, says):
             call()
 
 
