@@ -176,7 +176,7 @@ class AgreementGraph(FittedSources):
         gaps = [self._eigengap(self.mix(option, [residuals]).A) for option in options]
         chosen = options[int(np.argmax(gaps))]
         kept = [names[i] for i in np.flatnonzero(chosen)]
-        if max(np.round(votes[members].sum()) for members in options[:-1]) > 1:
+        if np.round(options[:-1] @ votes).max() > 1:
             why = (
                 "The sources fall into groups that do not agree with each other, and none "
                 "is larger"
@@ -270,7 +270,7 @@ def vote_shares(duplicates):
 
 
 def candidate_groups(found: Agreement, duplicates, is_informative):
-    """Return the groups of sources that may count: masks of shape (L,).
+    """Return the groups of sources that may count: masks, (n_groups, L).
 
     They are those of the largest group that agree, directly or by a chain. Where several groups
     are as large, it can be any of them, or all; and where no two sources agree, one alone, or all.
@@ -285,17 +285,18 @@ def candidate_groups(found: Agreement, duplicates, is_informative):
 
     Returns
     -------
-    list of ndarray
+    ndarray of shape (n_groups, L), bool
         One alone where there is no doubt.
     """
     votes = vote_shares(duplicates)
     group = _components((found.scores > AGREE) | duplicates)
-    groups = [(group == g) & is_informative for g in np.unique(group[is_informative])]
-    sizes = [np.round(votes[members].sum()) for members in groups]
-    largest = [groups[i] for i in np.flatnonzero(np.equal(sizes, max(sizes)))]
+    numbers = np.unique(group[is_informative])
+    groups = (group == numbers[:, None]) & is_informative
+    sizes = np.round(groups @ votes)
+    largest = groups[sizes == sizes.max()]
     if len(largest) == 1:
         return largest
-    return [*largest, np.any(largest, axis=0)]
+    return np.vstack([largest, largest.any(axis=0)])
 
 
 def _components(adjacency):
@@ -349,7 +350,7 @@ def check_connected(seen, names) -> None:
     component = _components(bipartite_graph(sp.csr_array(seen)))
     sizes = np.bincount(component[:n], minlength=component.max() + 1)
     source_groups = component[n:]
-    groups = [group for group in np.unique(source_groups) if sizes[group]]
+    groups = np.unique(source_groups[sizes[source_groups] > 0])
     if len(groups) > 1:
         found = []
         for group in groups:

@@ -370,8 +370,8 @@ class SimilarityFusionNMF(NMFClusterer):
             fusion = sources.fusion
             # Extend the memberships of the fitted objects to the others.
             posterior = fusion.posterior(reader.dtype)
-            core = fusion.core.astype(reader.dtype)
-            profile = posterior[-sources.n_compared :] / np.diagonal(core)
+            sizes = fusion.best.factors[0].sum(axis=0).astype(reader.dtype)
+            profile = posterior[-sources.n_compared :] / sizes
             rows = sources.extend_to_all(objects, order, posterior, profile)
             # Number the clusters by their size.
             memberships, labels, clusters = number_by_size(
@@ -386,7 +386,7 @@ class SimilarityFusionNMF(NMFClusterer):
             if isinstance(sources, AgreementGraph):
                 self.agreement_ = sources.agreement
                 self.counted_ = sources.counted
-            self.core_ = core[np.ix_(clusters, clusters)]
+            self.core_ = np.diag(sizes[clusters])
             self.loss_ = fusion.loss
             self.loss_curves_ = fusion.loss_curves
             self.loss_curve_ = self.loss_curves_[0]

@@ -11,7 +11,6 @@ from scipy.optimize import brentq
 from scipy.special import entr
 
 from nmfcluster._utils.storage import (
-    index_dtype,
     row_blocks,
     row_inner_products,
     stored_entries,
@@ -87,18 +86,15 @@ class SparsePairs:
     """
 
     def __init__(self, matrix: sp.csr_array) -> None:
-        n = matrix.shape[0]
-        i, j, values = stored_entries(matrix)
-        upper = i <= j
-        i = i[upper]
-        j = j[upper]
-        values = values[upper] / (total(matrix) or 1.0)
+        half = sp.csr_array(sp.triu(matrix, format="csr"))
+        i, j, values = stored_entries(half)
+        values = values / (total(matrix) or 1.0)
         self.entropy = 2 * entropy_of(values[i != j]) + entropy_of(values[i == j])
         self._values = np.where(i == j, values / 2, values).astype(matrix.dtype)
-        dtype = index_dtype(max(n, len(i)))
-        self._rows = i.astype(dtype)
-        self._columns = j.astype(dtype)
-        self._indptr = np.searchsorted(i, np.arange(n + 1)).astype(dtype)
+        self._rows = i.astype(j.dtype)
+        self._columns = j
+        self._indptr = half.indptr
+        n = matrix.shape[0]
         sums = np.bincount(i, self._values, n) + np.bincount(j, self._values, n)
         self.margin = sums.astype(matrix.dtype)
 

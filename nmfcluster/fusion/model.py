@@ -151,11 +151,6 @@ class Fusion(Factorization):
 
     objective: FusionObjective
 
-    @property
-    def core(self):
-        """``diag(q)``: the probability of every cluster, (k, k)."""
-        return np.diag(self.best.factors[0].sum(axis=0))
-
     def posterior(self, dtype):
         """Return the probability of the clusters given the object, (n, k).
 
@@ -196,29 +191,25 @@ class SpectralStarts:
         values, vectors = leading_eigenpairs(scaled, min(self.n_clusters, n))
         return degrees, values, vectors
 
-    def factor(self, by_kmeans: bool):
-        """Return W, (n, k), before any EM step; its scale is of no use.
+    def start(self, objective: FusionObjective, by_kmeans: bool):
+        """Return the factor where a run starts, after some EM steps, (n, k).
 
-        It holds the eigenvectors rotated towards the axes, or clusters that k-means finds in their
-        rows.
+        Before these it holds the eigenvectors rotated towards the axes, or clusters that k-means
+        finds in their rows.
         """
         degrees, values, vectors = self._spectrum
+        k = self.n_clusters
         if not degrees.any():  # a similarity of 0 has no clusters
-            return np.ones((len(degrees), self.n_clusters))
-        if by_kmeans:
+            W = np.ones((len(degrees), k))
+        elif by_kmeans:
             kmeans = KMeans(vectors.shape[1], n_init=_KMEANS_RUNS, random_state=0)
             with one_thread():
                 labels = kmeans.fit_predict(normalize(vectors))
-            H = np.eye(self.n_clusters)[labels] + 0.1 / self.n_clusters
-            return H * degrees[:, None]
-        H = rotate_to_axes(values, vectors, self.n_clusters)
-        H = H * np.sqrt(degrees)[:, None]
-        H += 1e-3 * H.mean()  # an entry that begins at 0 stays there
-        return H * H.sum(axis=0)
-
-    def start(self, objective: FusionObjective, by_kmeans: bool):
-        """Return the factor where a run starts, after some EM steps, (n, k)."""
-        W = self.factor(by_kmeans)
+            W = (np.eye(k)[labels] + 0.1 / k) * degrees[:, None]
+        else:
+            H = rotate_to_axes(values, vectors, k) * np.sqrt(degrees)[:, None]
+            H += 1e-3 * H.mean()  # an entry that begins at 0 stays there
+            W = H * H.sum(axis=0)
         W = _make_positive(W.astype(objective.pairs.margin.dtype))
         for _ in range(_WARM_UP):
             W = em_step(objective, W)
@@ -348,9 +339,15 @@ def draw_sample(
 class FittedSources:
     """Sources, their weights, and the model that explains them.
 
-    A subclass sets the attributes from `relative` to `own`, and gives `prepare`, `mix`, `losses_of`
-    and `mix_new`. Its method ``contributions()`` returns what every source adds to what is
-    explained: (n, p) matrices by the numbers of the sources, without those that add nothing.
+    A subclass sets the attributes from `relative` to `own`, and has these methods:
+
+    - ``prepare(config, weights)`` returns weights before anything is known of the model, and
+      matrices of single sources, (n, p), from which runs start. `weights` are the user's, or None.
+    - ``mix(weights)`` returns the mixture of the sources with these weights.
+    - ``losses_of(W)`` returns the loss of every source by a model, (L,).
+    - ``mix_new(sources)`` returns the mixture of the similarities of other objects, (m, p).
+    - ``contributions()`` returns what every source adds to what is explained: (n, p) matrices by
+      the numbers of the sources, without those that add nothing.
 
     Parameters
     ----------
@@ -384,31 +381,16 @@ class FittedSources:
     relative: bool
     max_rounds: int
     own: list[Any]
+    prepare: Any
+    mix: Any
+    losses_of: Any
+    mix_new: Any
 
     def __init__(self, reader: StackReader, sample: Sample) -> None:
         self.reader = reader
         self.fitted = sample.fitted
         self.symmetric = sample.symmetric
         self.n_compared = len(sample.compared)
-
-    def mix(self, weights):
-        """Return the mixture of the sources with these weights."""
-        raise NotImplementedError
-
-    def losses_of(self, W):
-        """Return the loss of every source by a model, (L,)."""
-        raise NotImplementedError
-
-    def mix_new(self, sources):
-        """Return the mixture of the similarities of other objects, {ndarray, csr_array} (m, p)."""
-        raise NotImplementedError
-
-    def prepare(self, config: SolverConfig, weights):
-        """Return weights before anything is known of the model, and matrices of single sources.
-
-        `weights` are the user's own, or None. Runs start from the matrices, of shape (n, p).
-        """
-        raise NotImplementedError
 
     def release(self) -> None:
         """Let go of what a fit alone needs."""

@@ -210,7 +210,7 @@ class SimilarityStack(_Stack):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False or any(sp.issparse(source.values) for source in self._held):
             return super().__array__()  # which refuses it
-        return self.toarray().astype(self.dtype if dtype is None else dtype, copy=False)
+        return np.asarray(self.toarray(), dtype=dtype)
 
     def toarray(self) -> np.ndarray:
         """Return all sources as one dense array; the last axis is the sources.

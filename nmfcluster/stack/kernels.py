@@ -192,8 +192,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
             for name, kernel, columns in triples:
                 # the features of the view, and the samples that it has
                 label = f"source {name!r} of X"
-                numbers = _read_columns(columns, X.shape[1], feature_names, label)
-                features, seen = _read_view(X, numbers, label)
+                numbers, features, seen = _read_view(X, columns, feature_names, label)
                 if seen.sum() < 2:
                     raise ValueError(
                         f"{label} needs at least 2 samples that it has seen."
@@ -239,7 +238,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         with one_blas_thread():  # as in fit
             for view in self._views_:
                 label = f"source {view.name!r} of X"
-                features, seen = _read_view(X, view.columns, label)
+                _, features, seen = _read_view(X, view.columns, None, label)
                 block = view.empty
                 if seen.any():
                     with named_in_errors(label):
@@ -253,9 +252,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         if not has_nan(X):
             return
         for name, _, columns in _read_kernels(self.kernels):
-            label = f"source {name!r} of X"
-            numbers = _read_columns(columns, X.shape[1], feature_names, label)
-            _read_view(X, numbers, label)
+            _read_view(X, columns, feature_names, f"source {name!r} of X")
 
     def _read(self, X, reset: bool):
         """Return features, in rows: sums of a data frame's columns round otherwise."""
@@ -319,37 +316,36 @@ def _read_kernels(kernels):
     return named
 
 
-def _read_columns(columns, width: int, names, label: str):
-    """Return the positions of the columns of a view; None: it has all of them."""
-    if columns is None:
-        return None
-    listed = columns.tolist() if hasattr(columns, "tolist") else columns
-    if isinstance(listed, str):
-        listed = [listed]
-    if isinstance(listed, list | tuple) and listed and isinstance(listed[0], str):
-        known = [] if names is None else list(names)
-        missing = [name for name in listed if name not in known]
-        if missing:
-            those = "without names, which data frames have"
-            if known:
-                those = format_value(known)
+def _read_view(X, columns, names, label: str):
+    """Return the columns of a view, its features of the samples that have any, and which do.
+
+    Columns, by position or by the `names` of those of X, are returned as positions; None: all.
+    """
+    numbers = None
+    view = X
+    if columns is not None:
+        listed = columns.tolist() if hasattr(columns, "tolist") else columns
+        if isinstance(listed, str):
+            listed = [listed]
+        if isinstance(listed, list | tuple) and listed and isinstance(listed[0], str):
+            known = [] if names is None else list(names)
+            missing = [name for name in listed if name not in known]
+            if missing:
+                those = "without names, which data frames have"
+                if known:
+                    those = format_value(known)
+                raise ValueError(
+                    f"{label} takes the column {missing[0]!r}; those of X are {those}."
+                )
+            listed = [known.index(name) for name in listed]
+        numbers = axis_positions(listed, X.shape[1], "column", label)
+        if not len(numbers):
             raise ValueError(
-                f"{label} takes the column {missing[0]!r}; those of X are {those}."
+                f"{label} must have at least one column, got {format_value(columns)}."
             )
-        return np.array([known.index(name) for name in listed])
-    chosen = axis_positions(listed, width, "column", label)
-    if not len(chosen):
-        raise ValueError(
-            f"{label} must have at least one column, got {format_value(columns)}."
-        )
-    return chosen
-
-
-def _read_view(X, columns, label: str):
-    """Return the features of a view, and which samples have any; the others are left out."""
-    view = X if columns is None else X[:, columns]
+        view = X[:, numbers]
     if not has_nan(view):
-        return view, np.ones(X.shape[0], dtype=bool)
+        return numbers, view, np.ones(X.shape[0], dtype=bool)
     seen = find_seen(view)[0]
     view = view[seen]
     stray = first_nan(view)
@@ -360,4 +356,4 @@ def _read_view(X, columns, label: str):
             "sample that is NaN in all columns of a view is missing from it. SimpleImputer puts "
             "in numbers."
         )
-    return view, seen
+    return numbers, view, seen

@@ -45,19 +45,19 @@ def read_objects(estimator, X, similarities, views):
     options = {"normalize": estimator.normalize, "n_jobs": estimator.n_jobs}
     signed = getattr(estimator, "criterion", None) == "agreement"
     objects: SimilarityStack | ViewStack
+    kernels = []
     if views is not None or isinstance(X, ViewStack) or _is_dict(X):
         objects = ViewStack(X if views is None else views)
-        kernels = _kernels_of_views(affinity, objects)
-        stacks = []
-        for name, kernel in zip(objects.names, kernels, strict=True):
-            stacks.append(KernelStack([(name, kernel, None)], **options))
+        of_views = _kernels_of_views(affinity, objects)
+        for name, kernel in zip(objects.names, of_views, strict=True):
+            kernels.append(KernelStack([(name, kernel, None)], **options))
         n_features = sum(objects.n_features.values())
-        return StackReader(n_features, objects, stacks, signed), objects
-    if similarities is not None or affinity == "precomputed":
+    elif similarities is not None or affinity == "precomputed":
         if similarities is None:
             similarities = _read_stack(estimator, X, True, signed)
         objects = SimilarityStack(similarities)
-        if objects.shape[0] != objects.shape[1] and estimator.symmetric:
+        n_features = objects.shape[1]
+        if objects.shape[0] != n_features and estimator.symmetric:
             raise ValueError(
                 "X, or similarities, must hold the similarities of samples to each other, in shape "
                 f"(n, n, L) with the L sources in the last axis, got shape {objects.shape}. "
@@ -65,10 +65,11 @@ def read_objects(estimator, X, similarities, views):
                 "of several views are given to fit as views=; similarities to some objects only "
                 "need symmetric=False."
             )
-        return StackReader(objects.shape[1], objects, [], signed), objects
-    objects = _read_features(estimator, X, reset=True)
-    stacks = [KernelStack(affinity, **options)]
-    return StackReader(estimator.n_features_in_, None, stacks, signed), objects
+    else:
+        objects = _read_features(estimator, X, reset=True)
+        kernels.append(KernelStack(affinity, **options))
+        return StackReader(estimator.n_features_in_, None, kernels, signed), objects
+    return StackReader(n_features, objects, kernels, signed), objects
 
 
 def _is_dict(X) -> bool:
@@ -126,12 +127,41 @@ class StackReader:
         return [f"{kind} {name!r} of X" for name in self.names]
 
     def read_new(self, estimator, X):
-        """Return other objects, like those of the fit."""
+        """Return other objects, like those of the fit, in the order of its sources."""
         new: SimilarityStack | ViewStack
-        if not self._kernels:
-            new = self._new_similarities(estimator, X)
+        if not self._kernels:  # similarities to all objects of the fit
+            new = _read_stack(estimator, X, False, self.signed)
+            if new.shape[1] != self.n_features:
+                raise ValueError(
+                    f"X has {format_count(new.shape[1], 'column')}, but "
+                    f"{type(estimator).__name__} was fitted to {self.n_features} objects: give the "
+                    "similarities to all."
+                )
+            order = validation.row_order(
+                self._columns, new._columns, "X", "what fit was given", "column"
+            )
+            if order is not None:
+                new = new[:, order]
+            n_sources = len(self.names)
+            by_default = read_names(None, n_sources, "source")
+            is_same = new.names == self.names or by_default in (new.names, self.names)
+            if len(new.names) != n_sources or not is_same:
+                raise ValueError(
+                    f"X must have the sources of fit, in their order, {self.names}; got "
+                    f"{new.names}."
+                )
         elif self._widths is not None:
-            new = self._new_views(X)
+            new = ViewStack(X)
+            is_named = isinstance(X, ViewStack | dict)
+            if not is_named and len(new.names) == len(self.names):
+                new.names = self.names  # what has no names is taken by position
+            if new.n_features != self._widths:
+                raise ValueError(
+                    f"X must hold the views of fit, of as many features, {self._widths}; got "
+                    f"{new.n_features}."
+                )
+            tables = [new._held[new.names.index(name)] for name in self.names]
+            new = ViewStack._unchecked(tables, self.names, new.index)
         else:
             new = _read_features(estimator, X, reset=False)
         if not len(new):
@@ -139,42 +169,6 @@ class StackReader:
                 f"X has 0 sample(s) while a minimum of 1 is required, got {new!r}."
             )
         return new
-
-    def _new_similarities(self, estimator, X) -> SimilarityStack:
-        """Return the similarities of new objects to all objects of the fit."""
-        stack = _read_stack(estimator, X, False, self.signed)
-        if stack.shape[1] != self.n_features:
-            raise ValueError(
-                f"X has {format_count(stack.shape[1], 'column')}, but "
-                f"{type(estimator).__name__} was fitted to {self.n_features} objects: give the "
-                "similarities to all."
-            )
-        order = validation.row_order(
-            self._columns, stack._columns, "X", "what fit was given", "column"
-        )
-        if order is not None:
-            stack = stack[:, order]
-        n_sources = len(self.names)
-        by_default = read_names(None, n_sources, "source")
-        is_same = stack.names == self.names or by_default in (stack.names, self.names)
-        if len(stack.names) != n_sources or not is_same:
-            raise ValueError(
-                f"X must have the sources of fit, in their order, {self.names}; got {stack.names}."
-            )
-        return stack
-
-    def _new_views(self, X) -> ViewStack:
-        """Return the views of new objects, in the order of those of the fit."""
-        views = ViewStack(X)
-        if not isinstance(X, ViewStack | dict) and len(views.names) == len(self.names):
-            views.names = self.names  # what has no names is taken by position
-        if views.n_features != self._widths:
-            raise ValueError(
-                f"X must hold the views of fit, of as many features, {self._widths}; got "
-                f"{views.n_features}."
-            )
-        tables = [views._held[views.names.index(name)] for name in self.names]
-        return ViewStack._unchecked(tables, self.names, views.index)
 
     def order_of(self, objects) -> CanonicalOrder:
         """Return the order in which objects are fitted."""
@@ -211,22 +205,22 @@ class StackReader:
         dtypes = []
         converted = []
         for number, name in enumerate(objects.names):
-            part = objects._cut(objects._held[number], chosen, chosen)
+            sources = (objects._cut(objects._held[number], chosen, chosen),)
+            names = (name,)
             if self._kernels:
-                stack = self._kernels[number].fit_transform(part)
-            else:
-                stack = SimilarityStack._unchecked([part], (name,))
-            self.names += stack.names
-            seen.append(stack.seen())
-            dtypes.append(stack.dtype)
-            if only_fit:
-                continue
-            labels = self.labels[-len(stack.names) :]
-            for source, label in zip(stack._held, labels, strict=True):
-                check_square(source, label, chosen, self.signed)
+                stack = self._kernels[number].fit_transform(sources[0])
+                sources = stack._held
+                names = stack.names
+            self.names += names
+            labels = self.labels[-len(names) :]
+            for source, label in zip(sources, labels, strict=True):
                 values = source.values
-                converted.append(values if convert is None else convert(values))
-        self.seen = np.hstack(seen)
+                seen.append(source.rows)
+                dtypes.append(values.dtype)
+                if not only_fit:
+                    check_square(source, label, chosen, self.signed)
+                    converted.append(values if convert is None else convert(values))
+        self.seen = np.column_stack(seen)
         self.dtype = np.result_type(*dtypes)
         return converted
 
