@@ -21,7 +21,6 @@ from nmfcluster.metrics.agreement import jackknife, mean_of_pairs, rand_indices
 from nmfcluster.model_selection.sweep import sweep_n_clusters
 from nmfcluster.model_selection.vote import choose_by_vote, draw_samples
 from nmfcluster.partitions.inputs import LabelTable, Memberships, is_soft
-from nmfcluster.similarity import Similarity
 
 _say = partial(log_line, speaker="choose_n_clusters")
 _DEFAULT_CANDIDATES = range(1, 16)
@@ -237,23 +236,6 @@ def _resolve_method(method: str, estimator, X, fit_params) -> str:
 
 
 def measure_gaps(estimator, X, numbers, seed: int):
-    """Return the figures of eigenvalues and the failures, as `measure_stability` does."""
-    table: Memberships | LabelTable
-    if is_soft(X):
-        table = Memberships(X, "X")
-    else:
-        labels = draw_samples(X, np.random.default_rng(seed))
-        labels = labels if hasattr(labels, "columns") else np.asarray(labels)
-        table = LabelTable(labels, "X")
-    problem, _ = table.problem(getattr(estimator, "weights", None), True)
-    figures = {
-        "eigengap": relative_gaps(problem.objective.A, numbers),
-        "n_found": np.zeros(len(numbers), dtype=int),
-    }
-    return figures, [None] * len(numbers)
-
-
-def relative_gaps(A: Similarity, numbers):
     r"""Return how far eigenvalues of the mean projector fall after each number of clusters.
 
     Eigenvalues of the normalised mean projector are 1 for clusters that no partition mixes, and
@@ -266,19 +248,38 @@ def relative_gaps(A: Similarity, numbers):
 
     Parameters
     ----------
-    A : Similarity of shape (n, n)
-        The normalised mean projector of partitions.
+    estimator : NMFConsensus
+        Whose weights the partitions have.
+    X : object
+        Labels or memberships of all samples by partitions.
     numbers : ndarray of shape (n_candidates,), int
+    seed : int
+        Determines the samples whose labels are used.
 
     Returns
     -------
-    ndarray of shape (n_candidates,)
-        From 0 to 1.
+    figures : dict of str to ndarray of shape (n_candidates,)
+        Attributes of `NumberOfClusters`, by their names: gaps from 0 to 1, and no clusters found.
+    failures : list of None
+        As `measure_stability` returns them.
     """
+    table: Memberships | LabelTable
+    if is_soft(X):
+        table = Memberships(X, "X")
+    else:
+        labels = draw_samples(X, np.random.default_rng(seed))
+        labels = labels if hasattr(labels, "columns") else np.asarray(labels)
+        table = LabelTable(labels, "X")
+    problem, _ = table.problem(getattr(estimator, "weights", None), True)
+    A = problem.objective.A
     n_values = int(numbers[-1]) + 1
     values, _ = leading_eigenpairs(A, min(n_values, A.shape[0]))
     mixed = 1 + _UNMIXED - np.pad(values, (0, n_values - len(values)))
-    return 1 - mixed[numbers - 1] / mixed[numbers]
+    figures = {
+        "eigengap": 1 - mixed[numbers - 1] / mixed[numbers],
+        "n_found": np.zeros(len(numbers), dtype=int),
+    }
+    return figures, [None] * len(numbers)
 
 
 # --- stability -----------------------------------------------------------------------

@@ -265,7 +265,28 @@ def labels_by_refit(samples: Samples, size: int, targets, estimator, rng):
         for name, value in samples.fit_params.items()
     }
     model = refit(estimator, X, y, fit_params, rng)
-    return _predict_labels(model, rows, samples, targets), count_clusters(model, X)
+    unseen = samples.compared_with(rows, targets)
+    step = last_step(model)[1]
+    # whether a pipeline computes pairs from features
+    computes_pairs = samples.pairwise is None and pairwise_input(step)
+    if hasattr(model, "predict") and not computes_pairs:
+        predicted = model.predict(unseen)
+    else:
+        # labels of the nearest samples that the clone was fitted to
+        labels = _encode(step.labels_, size)
+        if samples.pairwise is not None:
+            unseen = np.asarray(unseen) if hasattr(unseen, "iloc") else unseen
+            predicted = labels_of_pairs(unseen, samples.pairwise, labels)
+        else:
+            seen = X
+            if isinstance(model, Pipeline) and len(model) > 1 and not computes_pairs:
+                seen = model[:-1].transform(X)
+                unseen = model[:-1].transform(unseen)
+            predicted = KNeighborsClassifier(1).fit(seen, labels).predict(unseen)
+        # samples of the fit keep their labels, whatever the diagonal or equal rows say
+        is_fitted = np.isin(targets, rows)
+        predicted[is_fitted] = labels[np.searchsorted(rows, targets[is_fitted])]
+    return _encode(predicted, len(targets)), count_clusters(model, X)
 
 
 def refit(estimator, X, y, fit_params, rng):
@@ -295,30 +316,6 @@ def training_labels(model, X):
     """Return the labels of the samples a model was fitted to, numbered from 0."""
     labels = getattr(last_step(model)[1], "labels_", None)
     return _encode(model.predict(X) if labels is None else labels, count_entries(X))
-
-
-def _predict_labels(model, rows, samples: Samples, targets):
-    """Return labels by `predict`, or those of the nearest sample of the fit to `rows`."""
-    unseen = samples.compared_with(rows, targets)
-    step = last_step(model)[1]
-    # whether a pipeline computes pairs from features
-    computes_pairs = samples.pairwise is None and pairwise_input(step)
-    if hasattr(model, "predict") and not computes_pairs:
-        return _encode(model.predict(unseen), len(targets))
-    labels = _encode(step.labels_, len(rows))
-    if samples.pairwise is not None:
-        unseen = np.asarray(unseen) if hasattr(unseen, "iloc") else unseen
-        predicted = labels_of_pairs(unseen, samples.pairwise, labels)
-    else:
-        seen = take_samples(samples.X, rows)
-        if isinstance(model, Pipeline) and len(model) > 1 and not computes_pairs:
-            seen = model[:-1].transform(seen)
-            unseen = model[:-1].transform(unseen)
-        predicted = KNeighborsClassifier(1).fit(seen, labels).predict(unseen)
-    # samples of the fit keep their labels, whatever the diagonal or equal rows say
-    is_fitted = np.isin(targets, rows)
-    predicted[is_fitted] = labels[np.searchsorted(rows, targets[is_fitted])]
-    return _encode(predicted, len(targets))
 
 
 def _encode(labels, n_samples: int):

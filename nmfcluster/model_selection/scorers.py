@@ -493,7 +493,13 @@ class StabilityScorer(RefitScorer):
         shuffled = np.stack([rng.permutation(labels) for labels in labellings])
         D = disagreements(labellings)
         C = disagreements(shuffled)
-        stability, stability_se = jackknife(self._adjusted, np.stack([D, C]))
+
+        def adjusted(tables):
+            d = mean_of_pairs(tables[0])
+            c = mean_of_pairs(tables[1])
+            return c - d if self.adjust == "difference" or c == 0 else 1 - d / c
+
+        stability, stability_se = jackknife(adjusted, np.stack([D, C]))
 
         # shares of the samples in each cluster
         shares = [np.bincount(labels[labels >= 0]) / n_samples for labels in labellings]
@@ -511,12 +517,6 @@ class StabilityScorer(RefitScorer):
             float(np.mean(smallest)),
             float(np.mean([len(sizes) for sizes in shares])),
         ]
-
-    def _adjusted(self, tables: np.ndarray) -> float:
-        """Return the score by the disagreements of all pairs of clones, and by chance."""
-        d = mean_of_pairs(tables[0])
-        c = mean_of_pairs(tables[1])
-        return c - d if self.adjust == "difference" or c == 0 else 1 - d / c
 
 
 class HeldOutPairsScorer(RefitScorer):

@@ -187,8 +187,7 @@ def sweep_n_clusters(
             f"estimator must be an NMFMetaCluster, got {format_value(estimator)}."
         )
     rng = make_rng(random_state)
-    model, table = _read(estimator, X)
-    is_held_out = _use_held_out(model, table, method)
+    model, table, is_held_out = _read(estimator, X, method)
     n_fixed = 0 if model.fixed_components is None else len(model.fixed_components)
     numbers = read_candidates(candidates, table.shape[0], n_fixed)
     if not is_held_out:
@@ -200,9 +199,8 @@ def sweep_n_clusters(
     samples = X if hasattr(X, "columns") else table
     if n_estimators == "auto":
         n_estimators = 5 if is_held_out else 10
-    fits = _fit_all(model, samples, numbers, n_estimators, n_jobs)
     seeds = draw_seeds(rng, n_folds + 2)
-    figures = _collect_figures(fits, table.shape[0], seeds[0])
+    fits, figures = _fit_all(model, samples, numbers, n_estimators, n_jobs, seeds[0])
 
     # fit counts without each part, and compare the losses of the parts
     if is_held_out:
@@ -226,12 +224,14 @@ def sweep_n_clusters(
     return ClusterSweep(numbers, k, as_good, by, **figures, estimators=tuple(fits))
 
 
-def _read(estimator: NMFMetaCluster, X):
-    """Return a clone of the estimator, and X as floats, dense or CSR."""
+def _read(estimator: NMFMetaCluster, X, method: str):
+    """Return a clone of the estimator, X as floats, and whether held-out counts decide.
+
+    Raises, or warns, if X does not hold counts.
+    """
     model = clone(estimator)
-    reader = clone(estimator)
     model._validate_params()
-    table = reader._read(X)
+    table = clone(estimator)._read(X)  # dense or CSR
     if np.isnan(table.min()):
         raise ValueError(
             "X must not hold NaN in sweep_n_clusters: counts that were not observed have "
@@ -247,11 +247,8 @@ def _read(estimator: NMFMetaCluster, X):
         n_features=table.shape[1],
     )
     model.set_params(fixed_components=fixed)
-    return model, table
 
-
-def _use_held_out(model: NMFMetaCluster, table, method: str) -> bool:
-    """Return whether held-out counts decide; raise, or warn, if X does not hold counts."""
+    # held-out counts decide if X holds whole numbers
     n_odd = count_non_integers(table)
     is_whole = n_odd == 0 and max_abs(table) < _MAX_COUNT
     if n_odd and method == "auto":
@@ -266,18 +263,7 @@ def _use_held_out(model: NMFMetaCluster, table, method: str) -> bool:
             "method='held-out' shares out counts: X must hold whole numbers, below "
             f"{_MAX_COUNT:.0e}. method='recurrence' takes any."
         )
-    return is_whole and method != "recurrence"
-
-
-def _fit_all(model: NMFMetaCluster, X, numbers, n_estimators, n_jobs: int | None):
-    """Return the fits of all numbers of clusters, None where one failed."""
-    n_runs = int(min(n_estimators or model.n_estimators, model.n_estimators))
-    runs = format_count(n_runs, "run")
-    _say(f"fitting {len(numbers)} numbers of clusters, {runs} of each")
-    model = clone(model).set_params(n_estimators=n_runs)
-    fits = try_calls(_fit, (model, X), [(int(k),) for k in numbers], n_jobs)
-    report_failures(numbers, fits, "sweep_n_clusters")
-    return [None if isinstance(fit, Exception) else fit for fit in fits]
+    return model, table, is_whole and method != "recurrence"
 
 
 def _fit(model: NMFMetaCluster, X, n_clusters: int) -> NMFMetaCluster:
@@ -285,23 +271,34 @@ def _fit(model: NMFMetaCluster, X, n_clusters: int) -> NMFMetaCluster:
     return clone(model).set_params(n_clusters=n_clusters).fit(X)
 
 
-def _collect_figures(fits, n_samples: int, seed: int):
-    """Return figures of the fits to X, NaN for failed ones, by attributes of `ClusterSweep`."""
-    drawn = draw_positions(n_samples, MAX_SAMPLES, np.random.default_rng(seed))
+def _fit_all(
+    model: NMFMetaCluster, X, numbers, n_estimators, n_jobs: int | None, seed: int
+):
+    """Return the fits of all numbers of clusters, and figures by attributes of `ClusterSweep`.
+
+    A fit that failed is None, and its figures are NaN.
+    """
+    n_runs = int(min(n_estimators or model.n_estimators, model.n_estimators))
+    runs = format_count(n_runs, "run")
+    _say(f"fitting {len(numbers)} numbers of clusters, {runs} of each")
+    model = clone(model).set_params(n_estimators=n_runs)
+    fits = try_calls(_fit, (model, X), [(int(k),) for k in numbers], n_jobs)
+    report_failures(numbers, fits, "sweep_n_clusters")
     names = ("recurrence", "smallest_recurrence", "reconstruction_err", "cophenetic")
-    figures = {name: np.full(len(fits), np.nan) for name in names}
+    figures = np.full((len(names), len(fits)), np.nan)
+    drawn = draw_positions(X.shape[0], MAX_SAMPLES, np.random.default_rng(seed))
     for i, fit in enumerate(fits):
-        if fit is None:
+        if isinstance(fit, Exception):
+            fits[i] = None
             continue
-        figures["recurrence"][i] = fit.recurrence_.mean()
-        figures["smallest_recurrence"][i] = fit.recurrence_.min()
-        figures["reconstruction_err"][i] = fit.reconstruction_err_
+        recurrence = fit.recurrence_
+        error = fit.reconstruction_err_
+        figures[:3, i] = [recurrence.mean(), recurrence.min(), error]
         rows = drawn[fit.labels_[drawn] >= 0]  # samples in no cluster are left out
         if len(rows) > 2:
             with one_blas_thread():
-                correlation = cophenetic_correlation(fit.consensus_matrix(rows))
-            figures["cophenetic"][i] = correlation
-    return figures
+                figures[3, i] = cophenetic_correlation(fit.consensus_matrix(rows))
+    return fits, dict(zip(names, figures, strict=True))
 
 
 def _choose_by_runs(model: NMFMetaCluster, table, method: str, numbers, figures):

@@ -13,9 +13,8 @@ import nmfcluster.dask
 from nmfcluster import NMFConsensus
 from nmfcluster.datasets import make_partitions
 from nmfcluster.model_selection import choose_n_clusters
-from nmfcluster.model_selection.choose import relative_gaps
+from nmfcluster.model_selection.choose import measure_gaps
 from nmfcluster.partitions import base_partitions
-from nmfcluster.partitions.inputs import LabelTable
 
 CONSENSUS = NMFConsensus(2, affinity="partitions", random_state=0)
 BLOBS, _ = make_blobs(150, centers=3, random_state=1)
@@ -45,8 +44,10 @@ def test_gaps_are_those_of_the_mean_projector(missing):
     table, _ = make_partitions((30, 20, 10), n_partitions=9, noise=0.3, missing=missing)
     weights, numbers = np.arange(1, 10), np.arange(2, 8)
     expected = literal_gaps(table, weights, numbers)
-    problem, _ = LabelTable(table, "X").problem(weights, True)
-    assert_allclose(relative_gaps(problem.objective.A, numbers), expected, rtol=1e-6)
+    estimator = NMFConsensus(2, affinity="partitions", weights=weights)
+    figures, failures = measure_gaps(estimator, table, numbers, 0)
+    assert_allclose(figures["eigengap"], expected, rtol=1e-6)
+    assert not any(failures)
 
 
 def test_labels_have_the_number_of_clusters_that_partitions_mix_least(labels):
