@@ -70,7 +70,13 @@ def arrange_table(X, rows, columns, row_strength, column_strength, max_cells: in
     dict
         Parameters of a `BiclusterDisplay`, by their names.
     """
-    clusters = _order_clusters(rows, columns)
+    # neighbours share many rows and columns
+    clusters = np.arange(len(rows))
+    if len(rows) > 2:
+        distances = pdist(rows, "jaccard") + pdist(columns, "jaccard")
+        clusters = leaves_list(optimal_leaf_ordering(average(distances), distances))
+        if clusters[0] > clusters[-1]:
+            clusters = clusters[::-1]
     row_cells, of_rows = _arrange_side("row", rows, row_strength, clusters, max_cells)
     column_cells, of_columns = _arrange_side(
         "column", columns, column_strength, clusters, max_cells
@@ -85,15 +91,6 @@ def arrange_table(X, rows, columns, row_strength, column_strength, max_cells: in
         n_missing = np.rint(as_dense(down @ missing @ across) * sizes)
         matrix = share_of_seen(matrix * sizes**2, sizes**2 - n_missing)
     return {"matrix": matrix, "clusters": clusters, **of_rows, **of_columns}
-
-
-def _order_clusters(rows, columns):
-    """Return clusters in an order in which neighbours share many rows and columns."""
-    if len(rows) < 3:
-        return np.arange(len(rows))
-    distances = pdist(rows, "jaccard") + pdist(columns, "jaccard")
-    order = leaves_list(optimal_leaf_ordering(average(distances), distances))
-    return order if order[0] < order[-1] else order[::-1]
 
 
 def _arrange_side(side: str, members, strength, clusters, max_cells: int):

@@ -129,7 +129,11 @@ class NumberDisplay(Display):
         if self.votes:
             height = 1.2 + 0.35 * len(self.votes)
         ax = self._set_axes(ax, (6.0, height))
-        self.loss_ax_ = split_axes(ax) if has_losses else None
+        panels = [ax]
+        self.loss_ax_ = None
+        if has_losses:
+            self.loss_ax_ = split_axes(ax)
+            panels.append(self.loss_ax_)
         self.lines_: dict = {}
         criterion = next((name for name in _LABELS if name in table), None)
         if self.votes:
@@ -142,11 +146,9 @@ class NumberDisplay(Display):
             ax.set_ylabel(_LABELS[criterion])
         else:
             self._draw_recurrence(ax, table)
-        panels = [ax]
-        if self.loss_ax_ is not None:
+        if has_losses:
             ax.tick_params(axis="x", labelbottom=False)
-            self._draw_losses(self.loss_ax_, table)
-            panels.append(self.loss_ax_)
+            self._draw_losses(panels[-1], table)
         panels[-1].set(
             xlabel="number of clusters",
             xlim=(candidates[0] - 0.7, candidates[-1] + 0.7),
@@ -338,7 +340,20 @@ class StabilityDisplay(Display):
                 "refit of the search must be the name of a score, got "
                 f"{estimator.refit!r}."
             )
-        scores, errors = _read_scores(results, metric)
+        column = f"mean_test_{metric}"
+        scores = np.asarray(results[column], dtype=float)
+        if not np.isfinite(scores).any():
+            raise ValueError(
+                f"{metric} must have a finite value to show, got NaN for all candidates."
+            )
+        # standard errors are known, or those of the mean over several splits
+        errors = results.get(f"{column}_se")
+        n_splits = sum(
+            name.startswith("split") and name.endswith(f"test_{metric}")
+            for name in results
+        )
+        if errors is None and n_splits > 1:
+            errors = results[f"std_test_{metric}"] / np.sqrt(n_splits - 1)
         param, candidates = _group_by_value(results["params"])
         # the best candidate of every value
         ranks = np.nan_to_num(scores, nan=-np.inf)
@@ -349,7 +364,7 @@ class StabilityDisplay(Display):
             values=[value for value, _ in candidates],
             metric=metric,
             scores=scores[best],
-            errors=None if errors is None else errors[best],
+            errors=None if errors is None else np.asarray(errors, dtype=float)[best],
             chosen=None if index is None else results["params"][index].get(param),
         )
         return display.plot(ax)
@@ -373,24 +388,6 @@ class StabilityDisplay(Display):
         x = set_value_ticks(ax, self.param_name, self.values, self.chosen)
         self.line_ = draw_curve(ax, x, scores, self.errors, as_good=self.as_good_)
         ax.set(ylabel=self.metric, ymargin=0.12)
-
-
-def _read_scores(results: Mapping[str, Any], metric: str):
-    """Return the scores of all candidates, and their standard errors if these are known."""
-    column = f"mean_test_{metric}"
-    scores = np.asarray(results[column], dtype=float)
-    if not np.isfinite(scores).any():
-        raise ValueError(
-            f"{metric} must have a finite value to show, got NaN for all candidates."
-        )
-    if f"{column}_se" in results:
-        return scores, np.asarray(results[f"{column}_se"], dtype=float)
-    n_splits = sum(
-        name.startswith("split") and name.endswith(f"test_{metric}") for name in results
-    )
-    if n_splits < 2:
-        return scores, None
-    return scores, np.asarray(results[f"std_test_{metric}"]) / np.sqrt(n_splits - 1)
 
 
 def _group_by_value(candidates):
