@@ -27,7 +27,7 @@ from nmfcluster.constraints.graph import (
     Links,
     check_pairs,
     components,
-    copy_pairs,
+    copy_links,
     link_all_members,
     make_adjacency,
     make_links,
@@ -390,10 +390,7 @@ class PairwiseConstraints:
 
     def __getitem__(self, key: Any) -> Self:
         samples = axis_positions(key, len(self), "sample", "PairwiseConstraints")
-        links = []
-        for pairs, weights, hard in self._links:
-            copies, source = copy_pairs(pairs, samples)
-            links.append(make_links(copies, weights[source], hard[source]))
+        links = [copy_links(part, samples) for part in self._links]
         names = None if self.index is None else self.index[samples]
         return self._of_links(len(samples), links, names)
 

@@ -25,7 +25,7 @@ class Links(NamedTuple):
 
     def where(self, mask) -> "Links":
         """Return some of the pairs, by a mask or by their positions."""
-        return Links(self.pairs[mask], self.weights[mask], self.hard[mask])
+        return Links._make([part[mask] for part in self])
 
 
 NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty(0), np.empty(0, dtype=bool))
@@ -56,28 +56,30 @@ def make_links(pairs, weights=1.0, hard=True) -> Links:
     return Links(pairs, weights, hard).where(order[is_last])
 
 
-def copy_pairs(pairs, origin):
-    """Return the pairs of copies: all (a, b), a < b, that are copies of the ends of a pair.
+def copy_links(links: Links, origin) -> Links:
+    """Return the links of copies: all (a, b), a < b, that are copies of the ends of a link.
 
     Parameters
     ----------
-    pairs : ndarray of shape (n_pairs, 2), int
+    links : Links
     origin : ndarray of shape (n_copies,), int
         The sample that every copy is of; a sample may have no copy, one or many.
 
     Returns
     -------
-    copies : ndarray of shape (n_copied_pairs, 2), int
-    source : ndarray of shape (n_copied_pairs,), int
-        ``pairs[source]`` are the pairs that they are copies of.
+    Links
+        A copy has the weight of its link, and is hard where this is.
     """
     # the numbers of pairs, from 1, in a matrix, whose rows and columns are then copied
+    pairs = links.pairs
     n_samples = max(pairs.max(initial=-1), origin.max(initial=-1)) + 1
     parts = np.arange(1, len(pairs) + 1), tuple(pairs.T)
     numbers = sp.csr_array(parts, shape=(n_samples, n_samples))
     numbers = numbers.maximum(numbers.T)
     copied = sp.triu(numbers[origin][:, origin], k=1, format="coo")
-    return np.column_stack(copied.coords).astype(np.intp), copied.data - 1
+    copies = np.column_stack(copied.coords).astype(np.intp)
+    source = copied.data - 1
+    return make_links(copies, links.weights[source], links.hard[source])
 
 
 def link_all_members(links: Links, group) -> Links:
@@ -102,8 +104,7 @@ def link_all_members(links: Links, group) -> Links:
     # what is known of two groups holds for all pairs of their samples
     shares = np.bincount(number, links.weights) / n_pairs
     hard = np.bincount(number, links.hard) > 0
-    pairs, source = copy_pairs(ends, group)
-    return make_links(pairs, shares[source], hard[source])
+    return copy_links(Links(ends, shares, hard), group)
 
 
 def make_links_of_labels(codes, n_pairs=None, random_state=None) -> tuple[Links, Links]:
@@ -150,8 +151,9 @@ def make_links_of_groups(codes) -> Links:
     """
     members = np.flatnonzero(codes >= 0)
     numbers = np.unique(codes[members])
-    pairs, _ = copy_pairs(np.column_stack([numbers, numbers]), codes[members])
-    return make_links(members[pairs])
+    inside = make_links(np.column_stack([numbers, numbers]))
+    copies = copy_links(inside, codes[members])
+    return make_links(members[copies.pairs])
 
 
 def _draw_distinct_numbers(rng, total: int, n_drawn: int):

@@ -6,7 +6,6 @@ Sparse or dense, explicit or factored, float32 or float64 is decided here and in
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import cached_property, reduce
 from operator import add
 from typing import Any
@@ -492,6 +491,7 @@ class WeightedSum(Similarity):
         return reduce(add, products)
 
     def split(self) -> tuple[Similarity, Similarity | None]:
+        # the terms of both, and their weights
         gains: list[Any] = []
         losses: list[Any] = []
         for term, weight in self.terms:
@@ -503,19 +503,22 @@ class WeightedSum(Similarity):
                 losses.append((loss, abs(weight)))
         if not gains:
             gains = [(losses[0][0], 0.0)]
-        return _sum_of_pairs(gains), _sum_of_pairs(losses) if losses else None
+        P = WeightedSum(*zip(*gains, strict=True))
+        return P, WeightedSum(*zip(*losses, strict=True)) if losses else None
 
-    def _map_terms(self, change: Callable[[Similarity], Similarity]) -> Similarity:
-        return _sum_of_pairs([(change(term), weight) for term, weight in self.terms])
+    def _map_terms(self, method: str, argument: np.ndarray) -> Similarity:
+        """Return the sum of what a method of the terms returns, with their weights."""
+        terms = [getattr(term, method)(argument) for term, _ in self.terms]
+        return WeightedSum(terms, [weight for _, weight in self.terms])
 
     def take(self, indices: np.ndarray) -> Similarity:
-        return self._map_terms(lambda term: term.take(indices))
+        return self._map_terms("take", indices)
 
     def collapse(self, groups: np.ndarray) -> Similarity:
-        return self._map_terms(lambda term: term.collapse(groups))
+        return self._map_terms("collapse", groups)
 
     def scaled(self, factors: np.ndarray) -> Similarity:
-        return self._map_terms(lambda term: term.scaled(factors))
+        return self._map_terms("scaled", factors)
 
     @property
     def parts(self) -> np.ndarray | None:
@@ -601,8 +604,3 @@ def _multiply_blocks(multiply, H):
     products = [multiply(block) for block in H.reshape((-1, *H.shape[-2:]))]
     stacked = products[0] if len(products) == 1 else np.stack(products)
     return stacked.reshape(H.shape)
-
-
-def _sum_of_pairs(pairs: list[tuple[Similarity, float]]) -> WeightedSum:
-    terms, weights = zip(*pairs, strict=True)
-    return WeightedSum(terms, weights)
