@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nmfcluster.metrics.matching import find_members
+from nmfcluster.metrics import find_members
 
 
 def overlap_match(a: np.ndarray, b: np.ndarray, *, threshold: float) -> float:

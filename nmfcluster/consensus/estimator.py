@@ -29,13 +29,13 @@ from nmfcluster._utils.validation import (
 )
 from nmfcluster.affinity import warn_of_split
 from nmfcluster.partitions.base_runs import (
+    BASE_PARAMETERS,
     base_clusterers,
     read_base_input,
     read_unconverted,
 )
 from nmfcluster.partitions.ensemble import warn_of_singletons
 from nmfcluster.partitions.inputs import (
-    BASE_PARAMETERS,
     LabelTable,
     Memberships,
     PrecomputedSimilarity,

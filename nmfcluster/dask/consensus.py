@@ -28,8 +28,8 @@ from nmfcluster.dask.tables import (
     reduced,
     rows_at,
 )
+from nmfcluster.partitions.base_runs import BASE_PARAMETERS
 from nmfcluster.partitions.ensemble import NO_LABEL
-from nmfcluster.partitions.inputs import BASE_PARAMETERS
 
 _IN_MEMORY = consensus.NMFConsensus._parameter_constraints
 #: parameters of the estimator in memory, but those of other inputs and losses

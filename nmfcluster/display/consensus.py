@@ -23,7 +23,7 @@ from nmfcluster.display.style import (
     points_outside,
     shorter_side,
 )
-from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
+from nmfcluster.metrics import confidence, consensus_matrix
 
 _CO_ASSOCIATION = "co-association"  # whose colours run from 0 to 1
 # the strip of colours of clusters, in points from the edge of the axes

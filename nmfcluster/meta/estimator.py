@@ -57,8 +57,7 @@ from nmfcluster.meta.runs import (
     warn_of_unconverged_runs,
 )
 from nmfcluster.meta.squares import PENALTIES, fit_fixed, from_standardised
-from nmfcluster.metrics.co_occurrence import confidence, consensus_matrix
-from nmfcluster.metrics.matching import find_members
+from nmfcluster.metrics import confidence, consensus_matrix, find_members
 
 # Attributes of a fit that are also true of other clusters of the same samples.
 _OF_RUNS = (

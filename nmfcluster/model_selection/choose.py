@@ -17,7 +17,7 @@ from nmfcluster._utils.progress import log_line
 from nmfcluster._utils.sampling import draw_positions
 from nmfcluster._utils.validation import Seed, make_rng
 from nmfcluster.meta import NMFMetaCluster
-from nmfcluster.metrics.agreement import jackknife, mean_of_pairs, rand_indices
+from nmfcluster.metrics import jackknife, mean_of_pairs, rand_index, table_of_pairs
 from nmfcluster.model_selection.sweep import sweep_n_clusters
 from nmfcluster.model_selection.vote import choose_by_vote, draw_samples
 from nmfcluster.partitions.inputs import LabelTable, Memberships, is_soft
@@ -377,7 +377,7 @@ def _agreement(fits, n_clusters: int):
     n_found = median_high(count for _, count in fits)
     if n_found < n_clusters:
         return np.nan, np.nan, n_found
-    indices = rand_indices(np.array([labels for labels, _ in fits]))
+    indices = table_of_pairs(rand_index, [labels for labels, _ in fits])
     if len(fits) == _FITS_PER_ROUND:
         return mean_of_pairs(indices), _ERROR_OF_TWO_FITS, n_found
     mean, error = jackknife(mean_of_pairs, indices)

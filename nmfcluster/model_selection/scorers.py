@@ -16,7 +16,12 @@ from nmfcluster._compat import FRACTION, N_JOBS, Interval, StrOptions
 from nmfcluster._utils.validation import last_step, reorder_samples, row_names, warn
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import split_pairs
-from nmfcluster.metrics.agreement import disagreements, jackknife, mean_of_pairs
+from nmfcluster.metrics import (
+    differing_share,
+    jackknife,
+    mean_of_pairs,
+    table_of_pairs,
+)
 from nmfcluster.model_selection.refits import (
     Samples,
     accepts_fit_param,
@@ -491,8 +496,8 @@ class StabilityScorer(RefitScorer):
         labellings = np.stack([labels for labels, _ in fits])
         rng = np.random.default_rng(int(self.random_state))
         shuffled = np.stack([rng.permutation(labels) for labels in labellings])
-        D = disagreements(labellings)
-        C = disagreements(shuffled)
+        D = table_of_pairs(differing_share, labellings)
+        C = table_of_pairs(differing_share, shuffled)
 
         def adjusted(tables):
             d = mean_of_pairs(tables[0])

@@ -46,15 +46,19 @@ _DEFAULT_LANDMARKS = 250
 _MANY = 10_000
 
 _SHARE = [_compat.COUNT, _compat.Interval(_compat.RealNotInt, 0, 1, closed="right")]
-#: parameters of base runs that estimators have, too, and what they may be
-OPTIONS: dict[str, list[Any]] = {
+#: parameters of an estimator that makes base partitions, and what they may be
+BASE_PARAMETERS: dict[str, list[Any]] = {
+    "base_n_clusters": [_compat.COUNT, tuple, list, None],
     "estimator": [_compat.HasMethods(["fit_predict"]), list, tuple, None],
     "n_estimators": [_compat.COUNT],
     "max_samples": _SHARE,
     "max_features": _SHARE,
     "predict_unseen": ["boolean"],
 }
-ALLOWED = {**OPTIONS, "n_jobs": _compat.N_JOBS, "random_state": _compat.RANDOM_STATE}
+_ALLOWED = BASE_PARAMETERS | {
+    "n_jobs": _compat.N_JOBS,
+    "random_state": _compat.RANDOM_STATE,
+}
 
 # --- what base clusterers are fitted to ------------------------------------------------
 
@@ -106,40 +110,47 @@ def pairwise_kind(bases, X) -> str | None:
     return kind
 
 
-def read_base_input(X, bases, estimator=None):
+def read_base_input(
+    X,
+    bases,
+    estimator=None,
+    name: str = "X",
+    known: tuple[str | None, bool] | None = None,
+):
     """Return X as base clusterers are fitted to it, and its `pairwise_kind`.
 
-    A data frame of pairs gets its columns in the order of its rows. `estimator` is the one
-    that is being fitted, if there is one.
+    X stays unconverted where only clusterers can read it. A data frame of pairs gets its columns
+    in the order of its rows.
+
+    Parameters
+    ----------
+    X : object
+    bases : list of estimator
+    estimator : estimator, default=None
+        The one that is being fitted, if there is one.
+    name : str, default="X"
+        What to call X in an error message.
+    known : tuple, default=None
+        The `pairwise_kind` of the samples of the fit, and whether they are unconverted, if X
+        holds new samples.
     """
-    pairs = None
-    passthrough = False
-    if not all(map(is_builtin, bases)):
+    builtin = all(map(is_builtin, bases))
+    pairs, unconverted = known or (None, False)
+    if known is None and not builtin:
         pairs = pairwise_kind(bases, X)
         if pairs:
             X = validation.columns_in_row_order(X, "X")
         else:
-            passthrough = _only_clusterers_can_read(X)
-    return _read_input(X, bases, pairs, passthrough, estimator=estimator), pairs
-
-
-def _read_input(
-    X,
-    bases,
-    pairs: str | None,
-    passthrough: bool,
-    name: str = "X",
-    estimator=None,
-    reset: bool = True,
-):
-    """Return X as floats, or unconverted where only clusterers can read it."""
-    if passthrough:
-        return read_unconverted(X, name, estimator, reset)
-    strict = pairs is not None or all(map(is_builtin, bases))
-    finite = True if strict else "allow-nan"
-    if estimator is None:
-        return validation.read_matrix(X, name, ensure_all_finite=finite)
-    return read_features(estimator, X, reset, ensure_all_finite=finite)
+            unconverted = _only_clusterers_can_read(X)
+    reset = known is None
+    finite = True if pairs or builtin else "allow-nan"
+    if unconverted:
+        X = read_unconverted(X, name, estimator, reset)
+    elif estimator is None:
+        X = validation.read_matrix(X, name, ensure_all_finite=finite)
+    else:
+        X = read_features(estimator, X, reset, ensure_all_finite=finite)
+    return X, pairs
 
 
 def read_unconverted(
@@ -332,10 +343,8 @@ class BasePartitions:
 
     def _read(self, X, name: str = "X", estimator=None):
         """Return new samples, or those of the fit, as the clusterers read them."""
-        passthrough = self.dtype is None
-        return _read_input(
-            X, self.estimators, self.pairs, passthrough, name, estimator, reset=False
-        )
+        known = (self.pairs, self.dtype is None)
+        return read_base_input(X, self.estimators, estimator, name, known)[0]
 
     def predict(self, X: Any, X_train: Any = None) -> np.ndarray:
         """Label new samples by every partition.
@@ -466,10 +475,8 @@ def base_partitions(
 
 def check_parameters(arguments):
     """Raise if an argument of `base_partitions` is not as described; X is checked elsewhere."""
-    parameters = {name: value for name, value in arguments.items() if name in ALLOWED}
-    _compat.validate_parameter_constraints(
-        ALLOWED, parameters, caller_name="base_partitions"
-    )
+    parameters = {name: value for name, value in arguments.items() if name in _ALLOWED}
+    _compat.validate_parameter_constraints(_ALLOWED, parameters, "base_partitions")
 
 
 class BaseRun(NamedTuple):
@@ -503,14 +510,24 @@ def draw_base_runs(
     if estimator is None and use_all and n_samples > _MANY:
         max_samples = _MANY
         predict_unseen = True
-    n_drawn = _how_many(max_samples, n_samples, "max_samples", min(2, n_samples))
-    n_columns = _how_many(max_features, n_features, "max_features", 1)
+    # numbers, or shares, of samples and of features become numbers
+    sizes = []
+    for value, total, name in (
+        (max_samples, n_samples, "max_samples"),
+        (max_features, n_features, "max_features"),
+    ):
+        if not isinstance(value, Integral):
+            value = value * total
+        elif value > total:
+            raise ValueError(f"{name} must be at most {total}, got {value}.")
+        sizes.append(max(int(value), 1))
+    n_drawn = max(sizes[0], min(2, n_samples))
     fewest, most = n_clusters
     runs = []
     for _ in range(n_estimators):
         k = int(min(rng.randint(fewest, most + 1), n_drawn))
         samples = _draw(rng, n_samples, n_drawn)
-        features = _draw(rng, n_features, n_columns)
+        features = _draw(rng, n_features, sizes[1])
         seed = int(rng.randint(np.iinfo(np.int32).max))
         runs.append(BaseRun(k, samples, features, seed, predict_unseen))
     return runs
@@ -550,7 +567,7 @@ def run_base_clusterers(
     if is_default and first.samples is None and first.features is None:
         order = canonical_order(X)
     bases = base_clusterers(estimator)
-    calls = [(clone(base), run) for base, run in zip(cycle(bases), runs, strict=False)]
+    calls = list(zip(runs, map(clone, cycle(bases)), strict=False))
     common = (_run, X, pairs, is_default, order, sample_weight)
     results = run_calls(try_on_one_thread, common, calls, n_jobs, after_each)
     kept = _kept_runs(bases, results)
@@ -581,8 +598,8 @@ def _run(
     is_default: bool,
     order: CanonicalOrder | None,
     sample_weight,
-    estimator,
     run: BaseRun,
+    estimator,
 ):
     """Return the fitted clusterer and its labels, -1 for samples that it did not see.
 
@@ -642,10 +659,13 @@ def _run_parameters(estimator, n_clusters: int, seed: int) -> dict[str, int]:
 def _kept_runs(bases, results):
     """Return whether each run found clusters; warn of the others, raise where these are all."""
     total = f"{len(results)} base runs"
-    failed = {t: run for t, run in enumerate(results) if isinstance(run, Exception)}
+    failed = {}
     kept = np.zeros(len(results), dtype=bool)
     for t, result in enumerate(results):
-        kept[t] = t not in failed and result[1].max() >= 0
+        if isinstance(result, Exception):
+            failed[t] = result
+        else:
+            kept[t] = result[1].max() >= 0
     if not kept.any():
         for error in failed.values():
             error.add_note(
@@ -685,31 +705,13 @@ def range_of_clusters(value, name: str) -> tuple[int, int]:
     bounds: Any = [value, value]
     if isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1:
         bounds = value
-    # Python, or numpy, counts these among the integers
-    excluded = bool | np.timedelta64
-    whole = all(
-        isinstance(bound, Integral) and not isinstance(bound, excluded)
-        for bound in bounds
-    )
-    if (
-        len(bounds) != 2
-        or not whole
-        or not 1 <= bounds[0] <= bounds[1] <= _compat.MAX_COUNT
-    ):
+    are_counts = len(bounds) == 2 and all(map(_compat.COUNT.is_satisfied_by, bounds))
+    if not are_counts or bounds[0] > bounds[1]:
         raise ValueError(
             f"{name} must be an int, or a pair of ints (low, high) with 1 <= low <= high, got "
             f"{value!r}; {_compat.MAX_COUNT} is the largest."
         )
     return int(bounds[0]), int(bounds[1])
-
-
-def _how_many(value: int | float, total: int, name: str, least: int) -> int:
-    """Return how many of all a number, or a share, of them are; not fewer than `least`."""
-    if not isinstance(value, Integral):
-        value = value * total
-    elif value > total:
-        raise ValueError(f"{name} must be at most {total}, got {value}.")
-    return max(int(value), least)
 
 
 def _draw(rng, total: int, size: int) -> Drawn:

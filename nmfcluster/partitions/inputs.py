@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nmfcluster._base import membership, read_features, require_nonnegative
-from nmfcluster._compat import COUNT, take_samples
+from nmfcluster._compat import take_samples
 from nmfcluster._optim.symmetric import SimilarityProblem
 from nmfcluster._utils.labels import cluster_counts, encode_labels, indicator, one_hot
 from nmfcluster._utils.order import canonical_order
@@ -21,7 +21,7 @@ from nmfcluster._utils.validation import (
     read_matrix,
     warn,
 )
-from nmfcluster.metrics.co_occurrence import consensus_matrix
+from nmfcluster.metrics import consensus_matrix
 from nmfcluster.partitions import base_runs
 from nmfcluster.partitions.ensemble import (
     Ensemble,
@@ -260,10 +260,6 @@ def _read_memberships(table, name: str):
 
 # largest default number of clusters of a base partition: as many resolve 20,000 samples
 _MAX_CLUSTERS = 60
-#: parameters of an estimator that makes base partitions, and what they may be
-BASE_PARAMETERS: dict[str, list[Any]] = base_runs.OPTIONS | {
-    "base_n_clusters": [COUNT, tuple, list, None]
-}
 
 
 def make_partitions(
@@ -289,7 +285,7 @@ def make_partitions(
     n_clusters : int
         Number of clusters of the consensus.
     base_n_clusters, estimator, n_estimators, n_jobs, **sizes
-        Parameters of an estimator, see `BASE_PARAMETERS`.
+        Parameters of an estimator, see `base_runs.BASE_PARAMETERS`.
     """
     all_samples = X
     counting = None

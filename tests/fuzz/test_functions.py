@@ -22,7 +22,7 @@ from nmfcluster.datasets import make_biclusters, make_nested_rings, make_partiti
 from nmfcluster.meta import assign
 from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation
 from nmfcluster.partitions import base_partitions
-from nmfcluster.partitions.inputs import BASE_PARAMETERS as PARTITIONS
+from nmfcluster.partitions.base_runs import BASE_PARAMETERS as PARTITIONS
 
 NUMBERS = (
     0,

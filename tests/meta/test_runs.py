@@ -14,7 +14,7 @@ from nmfcluster._base import hard_labels
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.runs import Runs, count_distinct, draw_sizes, run_many
 from nmfcluster.meta.squares import MatrixObjective, least_squares_rows
-from nmfcluster.metrics.co_occurrence import confidence
+from nmfcluster.metrics import confidence
 
 seeds = st.integers(0, 10**6)
 

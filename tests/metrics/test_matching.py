@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import warns_naming
 
-from nmfcluster.metrics import match_components
-from nmfcluster.metrics.matching import find_members
+from nmfcluster.metrics import find_members, match_components
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 4))

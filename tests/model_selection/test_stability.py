@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from nmfcluster import NMFConsensus, PairwiseConstraints, SSNMFClusterer
 from nmfcluster.datasets import make_partitions
-from nmfcluster.metrics.agreement import differing_share
+from nmfcluster.metrics import differing_share
 from nmfcluster.model_selection import FullSampleSplit, StabilityScorer, scorers
 
 KNOWN = PairwiseConstraints.from_labels(Y, n_pairs=300, random_state=0)

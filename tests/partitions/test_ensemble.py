@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from nmfcluster.metrics.co_occurrence import consensus_matrix
+from nmfcluster.metrics import consensus_matrix
 from nmfcluster.partitions.ensemble import Ensemble
 
 exactly = {"rtol": 1e-10, "atol": 1e-10}

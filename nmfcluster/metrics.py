@@ -1,0 +1,557 @@
+"""Scores of clusterings and of consensus matrices, co-occurrence, and agreement of labellings."""
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.cluster.hierarchy import average, cophenet
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import squareform
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from nmfcluster._utils import validation
+from nmfcluster._utils.array_api import to_numpy
+from nmfcluster._utils.labels import (
+    adjusted_rand,
+    cluster_counts,
+    encode_labels,
+    indicator,
+    is_missing,
+    one_hot,
+    share_of_seen,
+)
+
+__all__ = [
+    "cluster_consensus",
+    "clustering_accuracy",
+    "cophenetic_correlation",
+    "item_consensus",
+    "match_components",
+]
+
+# how far the entries of a mean of matrices may be outside of [0, 1] by rounding
+_ENTRY_ROUNDING = 1e-9
+# relative difference up to which sums in float64 are equal
+_SUM_ROUNDING = 1e-12
+
+
+# --- clusterings and consensus matrices ------------------------------------------------
+
+
+def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
+    """Return the share of samples in the right cluster under the best matching of clusters.
+
+    Every cluster stands for at most one class and the other way round; the matching with the most
+    samples is found by the Hungarian method. This is the accuracy of [1]_.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n_samples,)
+        Classes.
+    labels_pred : array-like of shape (n_samples,)
+        Clusters; their names do not matter, and there may be more or fewer than classes.
+
+    Returns
+    -------
+    float
+        In (0, 1].
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, there is no sample, or a label is None or NaN.
+
+    References
+    ----------
+    .. [1] T. Li, C. Ding, M. I. Jordan. Solving consensus and semi-supervised clustering
+       problems using nonnegative matrix factorization. ICDM 2007.
+
+    Examples
+    --------
+    >>> from nmfcluster.metrics import clustering_accuracy
+    >>> clustering_accuracy([0, 0, 1, 1], [1, 1, 0, 1])
+    0.75
+    """
+    labels_true = _read_labels(labels_true, "labels_true")
+    labels_pred = _read_labels(labels_pred, "labels_pred")
+    check_consistent_length(labels_true, labels_pred)
+    table = contingency_matrix(labels_true, labels_pred)
+    return count_matched(table) / len(labels_true)
+
+
+def _read_labels(labels, name: str):
+    """Return labels as a vector, none of them missing."""
+    if np.ndim(labels) != 1:
+        raise ValueError(
+            f"{name} must have shape (n_samples,), got shape {np.shape(labels)}."
+        )
+    labels = column_or_1d(to_numpy(labels))
+    if not len(labels):
+        raise ValueError(f"{name} holds 0 samples; at least one is needed.")
+    if labels.dtype.kind in "Of" and any(map(is_missing, labels)):
+        raise ValueError(
+            f"{name} must not hold missing labels: leave these samples out."
+        )
+    return labels
+
+
+def cophenetic_correlation(consensus: Any) -> float:
+    """Return how well a consensus matrix is explained by its average-linkage tree.
+
+    The correlation between the distances ``1 - consensus`` and the heights at which average
+    linkage joins the samples [1]_: 1 for a perfect consensus, in which all entries are 0 or 1. To
+    choose the number of clusters, fit models with several, with base partitions of the same number,
+    and see where it begins to fall.
+
+    Parameters
+    ----------
+    consensus : array-like of shape (n_samples, n_samples)
+        Symmetric, entries in [0, 1], ones on the diagonal, as
+        `NMFConsensus.consensus_matrix` returns it. At least 3 samples. NaN stands for a
+        pair that no partition saw. Such pairs do not count in the correlation, and have the mean
+        distance of the others in the tree. A sample with NaN on the diagonal is left out.
+
+    Returns
+    -------
+    float
+        In [-1, 1]. 1 if all distances are equal.
+
+    Raises
+    ------
+    ValueError
+        If `consensus` is not such a matrix.
+
+    References
+    ----------
+    .. [1] J.-P. Brunet, P. Tamayo, T. R. Golub, J. P. Mesirov. Metagenes and molecular pattern
+       discovery using matrix factorization. PNAS 101, 2004.
+
+    Examples
+    --------
+    >>> from nmfcluster.metrics import cophenetic_correlation
+    >>> round(cophenetic_correlation([[1, 1, 0.2], [1, 1, 0.4], [0.2, 0.4, 1]]), 3)
+    0.971
+    """
+    consensus = _check_consensus(consensus)
+    if len(consensus) < 3:
+        raise ValueError(
+            f"consensus must have at least 3 samples, got {len(consensus)}."
+        )
+    # entries may be above 1 by rounding
+    distances = squareform(1 - consensus.clip(max=1), checks=False)
+    seen = ~np.isnan(distances)
+    if not seen.any():
+        raise ValueError(
+            "consensus must hold a pair of samples that was seen, got only NaN."
+        )
+    known = distances[seen]
+    if np.ptp(known) < 1e-12:  # equal up to rounding: there is nothing to correlate
+        return 1.0
+    heights = cophenet(average(np.where(seen, distances, known.mean())))
+    return float(np.corrcoef(known, heights[seen])[0, 1])
+
+
+def _check_consensus(consensus):
+    """Return a consensus matrix of the samples that were seen, in float64; raise if it is none."""
+    consensus = validation.read_matrix(
+        consensus,
+        "consensus",
+        dtype=np.float64,
+        ensure_all_finite="allow-nan",
+        accept_sparse=False,
+    )
+    if consensus.shape[0] != consensus.shape[1]:
+        raise ValueError(f"consensus must be square, got shape {consensus.shape}.")
+    seen = ~np.isnan(consensus.diagonal())
+    consensus = consensus[np.ix_(seen, seen)]
+    if (consensus < -_ENTRY_ROUNDING).any() or (consensus > 1 + _ENTRY_ROUNDING).any():
+        raise ValueError(
+            "consensus must have entries in [0, 1], got "
+            f"{np.nanmin(consensus):.3g} to {np.nanmax(consensus):.3g}."
+        )
+    if not np.allclose(consensus, consensus.T, equal_nan=True):
+        raise ValueError("consensus must be symmetric.")
+    if not np.allclose(consensus.diagonal(), 1):
+        raise ValueError("consensus must have ones on its diagonal.")
+    return consensus
+
+
+# --- co-occurrence ---------------------------------------------------------------------
+
+
+def consensus_matrix(codes, weights, groups: np.ndarray | None = None):
+    """Return the co-association over the co-occurrence as a dense array.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, T), int
+    weights : ndarray of shape (T,)
+    groups : ndarray of shape (n,), int, default=None
+        Group of every sample, 0 to g - 1: the result is then the mean over all pairs of two groups.
+        By default every sample is a group.
+
+    Returns
+    -------
+    ndarray of shape (n, n) or (g, g)
+        NaN where no partition saw a pair together.
+    """
+    n_clusters = cluster_counts(codes)
+    Z = indicator(codes, n_clusters)
+    seen = (codes >= 0).astype(np.float64)
+    if groups is not None:
+        E = indicator(groups[:, None], cluster_counts(groups[:, None])).T.tocsr()
+        Z = E @ Z
+        seen = E @ seen
+    together = ((Z * np.repeat(weights, n_clusters)) @ Z.T).toarray()
+    return share_of_seen(together, (seen * weights) @ seen.T)
+
+
+def confidence(codes, labels, weights: np.ndarray | None = None):
+    """Return how often partitions join a sample with the others of its cluster, (n,).
+
+    It is 1 for a sample that is alone, and 0 for one in no cluster, whose label is -1.
+    """
+    if weights is None:
+        weights = np.full(codes.shape[1], 1 / codes.shape[1])
+    together, seen, E = _sum_pairs(codes, labels, weights)
+    shares = _mean_of_seen((together * E).sum(axis=1), (seen * E).sum(axis=1))
+    shares[np.isnan(shares)] = 1
+    return np.where(labels >= 0, shares, 0)
+
+
+def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.ndarray:
+    """Return how often partitions join a sample with the members of every cluster.
+
+    It is the mean co-association of the sample and the other members of a cluster [1]_, over the
+    pairs that a partition saw. A sample with about equal values for two clusters lies between them.
+    No matrix of all pairs is formed: time and memory are linear in the number of samples.
+
+    Parameters
+    ----------
+    partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
+        As `NMFConsensus.fit` takes them; a negative number, NaN or None means not seen.
+    labels : array-like of shape (n_samples,)
+        Cluster of every sample, integers or strings; a negative number means in no cluster.
+    weights : array-like of shape (n_partitions,), default=None
+        Nonnegative weights of the partitions; equal by default.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_clusters)
+        In [0, 1]; NaN where no pair was seen, as for a sample that is alone in its cluster. Columns
+        are in the order of the sorted labels.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, no sample is in a cluster, or a parameter is not as described.
+    TypeError
+        If labels are neither integers nor strings.
+
+    See Also
+    --------
+    cluster_consensus : The mean over the pairs of a cluster.
+
+    References
+    ----------
+    .. [1] S. Monti, P. Tamayo, J. Mesirov, T. Golub. Consensus clustering: a resampling-based
+       method for class discovery and visualization of gene expression microarray data. Machine
+       Learning 52, 2003.
+
+    Examples
+    --------
+    >>> from nmfcluster.metrics import item_consensus
+    >>> item_consensus([[0, 0, 1, 1], [0, 1, 1, 1]], labels=[0, 0, 1, 1])
+    array([[0.5 , 0.  ],
+           [0.5 , 0.5 ],
+           [0.25, 1.  ],
+           [0.25, 1.  ]])
+    """
+    together, seen, _ = _read_pairs(partitions, labels, weights)
+    return _mean_of_seen(together, seen)
+
+
+def cluster_consensus(
+    partitions: Any, labels: Any, *, weights: Any = None
+) -> np.ndarray:
+    """Return how often partitions join two members of a cluster, for every cluster.
+
+    It is the mean co-association of the pairs of different samples in a cluster [1]_, over the
+    pairs that a partition saw. It is low for clusters that the partitions do not agree on.
+
+    Parameters
+    ----------
+    partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
+        As `NMFConsensus.fit` takes them; a negative number, NaN or None means not seen.
+    labels : array-like of shape (n_samples,)
+        Cluster of every sample, integers or strings; a negative number means in no cluster.
+    weights : array-like of shape (n_partitions,), default=None
+        Nonnegative weights of the partitions; equal by default.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,)
+        In [0, 1], in the order of the sorted labels; NaN for a cluster of one sample.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, no sample is in a cluster, or a parameter is not as described.
+    TypeError
+        If labels are neither integers nor strings.
+
+    See Also
+    --------
+    item_consensus : The same of every sample with every cluster.
+
+    References
+    ----------
+    .. [1] S. Monti, P. Tamayo, J. Mesirov, T. Golub. Consensus clustering: a resampling-based
+       method for class discovery and visualization of gene expression microarray data. Machine
+       Learning 52, 2003.
+
+    Examples
+    --------
+    >>> from nmfcluster.metrics import cluster_consensus
+    >>> cluster_consensus([[0, 0, 1, 1], [0, 1, 1, 1]], labels=["a", "a", "b", "b"])
+    array([0.5, 1. ])
+    """
+    together, seen, E = _read_pairs(partitions, labels, weights)
+    return _mean_of_seen((together * E).sum(axis=0), (seen * E).sum(axis=0))
+
+
+def _mean_of_seen(together, seen):
+    """Return the shares, in [0, 1]; NaN where nothing was seen, up to rounding of sums."""
+    return np.clip(share_of_seen(together, seen, 1e-9), 0, 1)
+
+
+def _read_pairs(partitions, labels, weights):
+    """Return the sums of `_sum_pairs` for the arguments of a metric."""
+    codes, _ = encode_labels(partitions, "partitions")
+    if np.ndim(labels) != 1:
+        raise ValueError(
+            f"labels must have shape (n_samples,), got shape {np.shape(labels)}."
+        )
+    clusters = encode_labels([labels], "labels")[0][:, 0]
+    if len(clusters) != len(codes):
+        raise ValueError(
+            f"labels must be {len(codes)}, one a sample, got {len(clusters)}."
+        )
+    if clusters.max() < 0:
+        raise ValueError("labels must hold a cluster, got none.")
+    return _sum_pairs(
+        codes, clusters, validation.normalize_weights(weights, codes.shape[1])
+    )
+
+
+def _sum_pairs(codes, clusters, weights):
+    """Sum weights of partitions over the pairs of a sample and the other members of a cluster.
+
+    Returned are the weights of the partitions that join the pairs, and of those that saw them,
+    both (n_samples, n_clusters), and the indicator of the clusters, whose rows are 0 for samples
+    in none.
+    """
+    n_clusters = max(int(clusters.max()), 0) + 1
+    E = one_hot(np.maximum(clusters, 0), n_clusters) * (clusters >= 0)[:, None]
+    n_base = cluster_counts(codes)
+    Z = indicator(codes, n_base)
+    observed = codes >= 0
+    together = Z @ (np.repeat(weights, n_base)[:, None] * (Z.T @ E))
+    seen = (observed * weights) @ (observed.T @ E)
+    itself = E * (observed @ weights)[:, None]
+    return together - itself, seen - itself, E
+
+
+# --- components of factorizations ------------------------------------------------------
+
+
+def match_components(
+    components_a: Any, components_b: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the counterpart among the components of b for every component of a.
+
+    Components are matched one to one, such that the sum of their cosines is largest. Use it to
+    keep the names of programs from one fit to the next, or to count how many planted components a
+    fit has found, say with a cosine of at least 0.9.
+
+    Parameters
+    ----------
+    components_a : array-like of shape (n_components_a, n_features)
+        Nonnegative, as `components_` of an NMF, such as those of an earlier fit.
+    components_b : array-like of shape (n_components_b, n_features)
+        Others of the same features. The columns of two data frames are matched by their names;
+        if one of the two has no names, they are matched by position, with a warning.
+
+    Returns
+    -------
+    counterparts : ndarray of shape (n_components_a,), int
+        Row of `components_b`; -1 where there is none, as b has fewer or shares no feature.
+    cosines : ndarray of shape (n_components_a,)
+        In [0, 1]; 0 where there is none.
+
+    Raises
+    ------
+    ValueError
+        If an entry is negative, NaN or infinite, or the numbers of features differ.
+
+    See Also
+    --------
+    sklearn.metrics.consensus_score : Compares biclusters, sets of samples and of features.
+
+    Examples
+    --------
+    >>> from nmfcluster.metrics import match_components
+    >>> counterparts, cosines = match_components([[3, 4, 0], [0, 0, 1]], [[0, 0, 2], [1, 0, 0]])
+    >>> counterparts, cosines
+    (array([1, 0]), array([0.6, 1. ]))
+    """
+    own = validation.column_names(components_a)
+    other = validation.column_names(components_b)
+    if (validation.sample_names(own) is None) != (
+        validation.sample_names(other) is None
+    ):
+        validation.warn(
+            "One of components_a and components_b has no names: features are taken by position."
+        )
+    components_b = validation.reorder_columns(
+        own, components_b, "components_b", "components_a"
+    )
+    a = _read_components(components_a, "components_a")
+    b = _read_components(components_b, "components_b")
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(
+            "components_a and components_b must have the same features, got "
+            f"{a.shape[1]} and {b.shape[1]}."
+        )
+    all_cosines = np.minimum(a @ b.T, 1)  # above 1 by rounding
+    rows, columns = linear_sum_assignment(all_cosines, maximize=True)
+    cosines = np.zeros(len(a))
+    cosines[rows] = all_cosines[rows, columns]
+    counterparts = np.full(len(a), -1)
+    counterparts[rows] = np.where(cosines[rows] > 0, columns, -1)
+    return counterparts, cosines
+
+
+def _read_components(components, name: str):
+    """Return components with rows of length 1; a row of zeros stays as it is."""
+    rows = validation.read_matrix(
+        components, name, dtype=np.float64, accept_sparse=False
+    )
+    if rows.min() < 0:
+        raise ValueError(f"{name} must have no entry below 0, got {rows.min():.3g}.")
+    rows = rows / np.maximum(rows.max(axis=1, keepdims=True), np.finfo(float).tiny)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1))
+
+
+def find_members(memberships, threshold: float):
+    """Return which memberships are above 0 and at least a share of the cluster's largest one."""
+    memberships = memberships.astype(np.float64, copy=False)
+    largest = memberships.max(axis=1, keepdims=True)
+    zeros = np.zeros_like(memberships)
+    shares = np.divide(memberships, largest, out=zeros, where=largest > 0)
+    return (shares >= threshold * (1 - _SUM_ROUNDING)) & (shares > 0)
+
+
+# --- agreement of labellings -----------------------------------------------------------
+
+
+def count_matched(table) -> int:
+    """Return the number of samples in matched cells under the best matching of rows to columns.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_clusters_a, n_clusters_b)
+        Number of samples that are in both of two clusters.
+    """
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    return int(table[rows, columns].sum())
+
+
+def differing_share(a, b) -> float:
+    """Return the share of samples that two labellings place differently, eq. 9 of Lange (2005).
+
+    Parameters
+    ----------
+    a, b : ndarray of shape (n_samples,), int
+        Labels from 0; a sample with -1 in either of them is placed differently.
+    """
+    both = (a >= 0) & (b >= 0)
+    n_matched = count_matched(contingency_table(a[both], b[both]))
+    return (len(a) - n_matched) / len(a)
+
+
+def contingency_table(a, b):
+    """Return the number of samples in every two clusters of two labellings, from 0."""
+    n_rows = int(a.max(initial=0)) + 1
+    n_columns = int(b.max(initial=0)) + 1
+    cells = a.astype(np.int64) * n_columns + b
+    return np.bincount(cells, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
+
+
+def rand_index(a, b) -> float:
+    """Return the adjusted Rand index of two labellings.
+
+    Parameters
+    ----------
+    a, b : ndarray of shape (n_samples,), int
+        Labels from -1; samples with -1 count as one cluster.
+    """
+    table = contingency_table(a + 1, b + 1)
+    # pairs of samples that both labellings join, that each of them joins, and all pairs
+    pairs = []
+    for sizes in (table, table.sum(axis=1), table.sum(axis=0), np.array([len(a)])):
+        pairs.append(int((sizes * (sizes - 1) // 2).sum()))
+    both, of_a, of_b, everything = pairs
+    return float(adjusted_rand(both, of_a, of_b, max(everything, 1)))
+
+
+def table_of_pairs(statistic: Callable[[np.ndarray, np.ndarray], float], codes):
+    """Return a statistic of every two labellings, (B, B); the diagonal is 0.
+
+    Parameters
+    ----------
+    statistic : callable
+        `differing_share` or `rand_index`.
+    codes : sequence of B ndarray of shape (n_samples,), int
+    """
+    table = np.zeros((len(codes), len(codes)))
+    for i, j in combinations(range(len(codes)), 2):
+        table[i, j] = statistic(codes[i], codes[j])
+        table[j, i] = table[i, j]
+    return table
+
+
+def mean_of_pairs(D) -> float:
+    """Return the mean of the entries off the diagonal, which is 0."""
+    return float(D.sum() / (len(D) * (len(D) - 1)))
+
+
+def jackknife(statistic: Callable[[np.ndarray], float], tables) -> tuple[float, float]:
+    """Return a statistic of tables of pairs, and its standard error.
+
+    Pairs that share a labelling are not independent. Therefore labellings are left out, one at a
+    time, and not pairs.
+
+    Parameters
+    ----------
+    statistic : callable
+        Takes the table, or the stack of tables.
+    tables : ndarray of shape (B, B) or (n_tables, B, B)
+        B is 3 or more.
+
+    Returns
+    -------
+    value, error : float
+    """
+    B = tables.shape[-1]
+    values = np.empty(B)
+    for i in range(B):
+        others = np.delete(tables, i, axis=-1)
+        others = np.delete(others, i, axis=-2)
+        values[i] = statistic(others)
+    spread = np.sum((values - values.mean()) ** 2)
+    error = np.sqrt((B - 1) / B * spread)
+    return statistic(tables), float(error)
