@@ -106,11 +106,6 @@ def callback_context(estimator):
     return getattr(estimator, CALLBACKS[0], None)
 
 
-def is_joblib_backend(backend) -> bool:
-    """Return whether a backend of joblib is its own, not that of another library."""
-    return type(backend).__module__ == "joblib._parallel_backends"
-
-
 class TakesSparse:
     """Tells scikit-learn that an estimator takes sparse matrices."""
 
@@ -139,21 +134,9 @@ def _libraries(n_modules: int):
     return ThreadpoolController()
 
 
-def _loaded(user_api: str):
+def threaded_libraries(user_api: str):
     """Return the libraries of a kind that are loaded: another one comes with another module."""
     return _libraries(len(sys.modules)).select(user_api=user_api)
-
-
-def one_openmp_thread():
-    """Let OpenMP use one thread, for the thread of the caller."""
-    return _loaded("openmp").limit(limits=1)
-
-
-def blas_threads():
-    """Return the BLAS libraries that are loaded, and the number of threads that each may use."""
-    return [
-        (library, library.num_threads) for library in _loaded("blas").lib_controllers
-    ]
 
 
 def set_blas_threads(libraries, number: int | None = None) -> None:

@@ -21,10 +21,6 @@ def _root_of_ratio(numerator, denominator):
     return np.sqrt(_ratio(numerator, denominator))
 
 
-def _divide_columns(rows, lengths):
-    return map_rows(lambda block: block / lengths, rows)
-
-
 def _column_lengths(Q):
     """Return the lengths of the columns, (n_starts, 1, k), kept from 0."""
     lengths = np.linalg.norm(Q, axis=1, keepdims=True)
@@ -139,7 +135,6 @@ def multiplicative_gsg(objective: SymmetricObjective, G) -> Steps:
             PG[is_worse], NG[is_worse] = products(G[is_worse])
         # Scale the columns of G to length 1; S takes up the lengths.
         length = _column_lengths(G)
-        G = _divide_columns(G, length)
-        PG = _divide_columns(PG, length)
-        NG = _divide_columns(NG, length)
+        for rows in (G, PG, NG):
+            rows /= length
         S = length.mT * S * length

@@ -23,14 +23,11 @@ from nmfcluster._optim.run import (
 )
 from nmfcluster._utils.linalg import (
     approximate_nnls_rows,
-    extrapolate,
     gram,
     inner_products,
     map_rows,
     matmul_rows,
-    products_of_step,
-    rectified_sum,
-    scale_rows,
+    sum_rows,
 )
 from nmfcluster._utils.sampling import draw_preferring
 from nmfcluster.similarity import Similarity
@@ -153,14 +150,19 @@ def bregman_nmf(objective: SymmetricObjective, H) -> Steps:
         base = now
         if share.any():
             part = per_start(share, now.H)
-            Y = extrapolate(before.H, now.H, part)
-            AY = extrapolate(before.AH, now.AH, part)  # A is linear
+            Y = _extrapolate(before.H, now.H, part)
+            AY = _extrapolate(before.AH, now.AH, part)  # A is linear
             base = objective.evaluate(Y, AY)
         # Take a step from there, trying a longer one than the last.
         before = now
         tried = np.maximum(_LONGER * inverse_step, _SMALLEST_INVERSE)
         now, inverse_step, fell_back = _descend(objective, now, base, tried)
         momentum = np.where(fell_back & (share > 0), 1, next_momentum)
+
+
+def _extrapolate(start, end, share):
+    """Return the end of a step, moved on by a share of the step."""
+    return map_rows(lambda start, end: (end - start) * share + end, start, end)
 
 
 def _descend(objective: SymmetricObjective, now: Point, base: Point, inverse_step):
@@ -203,7 +205,7 @@ def _descend(objective: SymmetricObjective, now: Point, base: Point, inverse_ste
         trial = objective.evaluate(_proximal_step(old, slope, old_square, inverse))
         # The bound of the growth of J/4 is <slope, D> + inverse D_h(trial, old), D the step, with
         # D_h = a/4 (2 ||old||^2 ||D||^2 + (||trial||^2 - ||old||^2)^2).
-        square, along, down = products_of_step(old, trial.H, slope)
+        square, along, down = sum_rows(_products_of_step, old, trial.H, slope)
         growth_of_square = 2 * along + square
         divergence = 2 * old_square * square + growth_of_square**2
         growth = down + inverse * QUARTIC_BOUND / 4 * divergence
@@ -233,10 +235,18 @@ def _proximal_step(H, gradient, square_norm, inverse_step):
     """Return r V, V = [a ||H||^2 H - gradient / inverse_step]_+ and a r^3 ||V||^2 = 1."""
     a = QUARTIC_BOUND
     step = per_start(-1 / inverse_step, H)
-    V = rectified_sum(step, gradient, per_start(a * square_norm, H), H)
+    pull = per_start(a * square_norm, H)
+    V = map_rows(lambda H, G: np.maximum(G * step + pull * H, 0), H, gradient)
     square = inner_products(V, V)
     r = np.cbrt(1 / (a * np.where(square > 0, square, 1)))  # V = 0 leads to 0
-    return scale_rows(V, per_start(r, H))
+    V *= per_start(r, H)
+    return V
+
+
+def _products_of_step(start, end, slope):
+    """Return <D, D>, <start, D> and <slope, D> of every start, (3, n_starts), D = end - start."""
+    D = end - start
+    return np.stack([inner_products(A, D) for A in (D, start, slope)])
 
 
 @dataclass(frozen=True)

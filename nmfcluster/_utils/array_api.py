@@ -27,8 +27,11 @@ _DEVICE_ENTRIES = 2**26
 
 def library_of(array) -> str:
     """Return the name of the library that an array is of; "" for numpy and others."""
-    modules = [kind.__module__.partition(".")[0] for kind in type(array).__mro__]
-    return next((module for module in modules if module in _LIBRARIES), "")
+    for kind in type(array).__mro__:
+        library = kind.__module__.partition(".")[0]
+        if library in _LIBRARIES:
+            return library
+    return ""
 
 
 def namespace(array):

@@ -78,21 +78,7 @@ def sum_blocks(work: Callable[[slice], np.ndarray], n_rows: int):
     return reduce(np.add, map_blocks(work, n_rows))
 
 
-def fill_blocks(out, work: Callable[[slice], np.ndarray], axis: int = 0):
-    """Fill an array with a function of every block of its rows, along an axis."""
-    before = (slice(None),) * axis
-
-    def fill(block: slice) -> None:
-        out[(*before, block)] = work(block)
-
-    list(map_blocks(fill, out.shape[axis]))
-    return out
-
-
-def map_rows(
-    function: Callable[..., np.ndarray],
-    *arrays,
-):
+def map_rows(function: Callable[..., np.ndarray], *arrays):
     """Return a function of arrays that acts on each of their rows alone.
 
     Parameters
@@ -108,9 +94,12 @@ def map_rows(
     if arrays[0].shape[1] <= BLOCK_ROWS:
         return function(*arrays)
     out = np.empty_like(arrays[0])
-    return fill_blocks(
-        out, lambda block: function(*[array[:, block] for array in arrays]), axis=1
-    )
+
+    def fill(block: slice) -> None:
+        out[:, block] = function(*[array[:, block] for array in arrays])
+
+    list(map_blocks(fill, out.shape[1]))
+    return out
 
 
 def sum_rows(function: Callable[..., np.ndarray], *arrays):
@@ -148,48 +137,6 @@ def matmul_rows(X, M):
     return map_rows(lambda rows: rows @ M, X)
 
 
-def scale_rows(X, values):
-    """Multiply X, (n_starts, n, k), in place by a number of every start, (n_starts, 1, 1)."""
-    return fill_blocks(X, lambda block: X[:, block] * values, axis=1)
-
-
-def extrapolate(start, end, share):
-    """Return the end of a step, moved on by a share of the step: end + share (end - start).
-
-    Arrays are of shape (n_starts, n, k), shares of shape (n_starts, 1, 1). It is one pass over
-    large arrays, as in the next two functions, and no array is held for a part of the sum.
-    """
-
-    def move(start, end):
-        step = end - start
-        step *= share
-        step += end
-        return step
-
-    return map_rows(move, start, end)
-
-
-def rectified_sum(a, X, b, Y):
-    """Return the positive part of a X + b Y, for numbers a and b of every start."""
-
-    def add(X, Y):
-        V = X * a
-        V += b * Y
-        return np.maximum(V, 0, out=V)
-
-    return map_rows(add, X, Y)
-
-
-def products_of_step(start, end, slope):
-    """Return <D, D>, <start, D> and <slope, D> of every start, (3, n_starts), D = end - start."""
-
-    def products(start, end, slope):
-        D = end - start
-        return np.stack([_inner_products(A, D) for A in (D, start, slope)])
-
-    return sum_rows(products, start, end, slope)
-
-
 class RowBlocks:
     """A matrix by blocks of rows, which are cut once: those of a sparse one share its memory.
 
@@ -214,21 +161,24 @@ class RowBlocks:
         if len(self._parts) == 1 or is_sparse(H):
             return self._array @ H
         out = np.empty((self.n_rows, H.shape[1]), dtype=H.dtype)
-        return fill_blocks(out, lambda block: self._parts[block.start] @ H)
+
+        def fill(block: slice) -> None:
+            out[block] = self._parts[block.start] @ H
+
+        list(map_blocks(fill, self.n_rows))
+        return out
 
     def transposed_product(self, H, scale=None):
         """Return the product of the transpose with H of shape (n, k), its rows scaled or not."""
-        is_split = len(self._parts) > 1
-        if is_split and self._wide_transpose is not None:
-            return self._wide_transpose.product(H if scale is None else scale * H)
-
-        def multiply(block: slice):
-            rows = H[block] if scale is None else scale[block] * H[block]
-            return self._transposes[block.start] @ rows
-
-        if is_split:
-            return sum_blocks(multiply, self.n_rows)
-        return multiply(slice(0, self.n_rows))
+        if scale is not None:
+            H = scale * H
+        if len(self._parts) == 1:
+            return self._transposes[0] @ H
+        if self._wide_transpose is not None:
+            return self._wide_transpose.product(H)
+        return sum_blocks(
+            lambda block: self._transposes[block.start] @ H[block], self.n_rows
+        )
 
     @cached_property
     def _transposes(self):

@@ -5,9 +5,6 @@ by keys of 64 bits. Two different ones share a key with a chance of 2^-64, and a
 they come: of a million samples that happens once in thirty million tables.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 
 from nmfcluster._utils.storage import (
@@ -38,45 +35,45 @@ def _canonical_bits(values):
     return numbers.view(np.uint64)
 
 
-def _hash_entries(values, column_keys):
-    """Return a key of every entry, 0 where it is 0."""
-    keys = _mix(_canonical_bits(values) ^ column_keys)
-    keys[values == 0] = 0
-    return keys
-
-
-def _sum_hashes(X, column_keys):
-    """Return a key of every row: the sum of those of its nonzero entries, modulo 2^64."""
-    n = X.shape[0]
-    keys = np.empty(n, dtype=np.uint64)
-    n_stored = len(X.data) if is_sparse(X) else X.size
-    mean_width = max(-(-n_stored // max(n, 1)), 1)
-    for block in row_blocks(n, max(1, _HASHED_ENTRIES // mean_width)):
-        rows = rows_of(X, block)
-        if is_sparse(rows):
-            sums = np.zeros(len(rows.data) + 1, dtype=np.uint64)
-            np.cumsum(_hash_entries(rows.data, column_keys[rows.indices]), out=sums[1:])
-            keys[block] = np.diff(sums[rows.indptr])
-        else:
-            keys[block] = _hash_entries(rows, column_keys).sum(axis=1)
-    return keys
-
-
-def hash_rows(X):
+def hash_rows(X, column_keys=None):
     """Return a key of every row, which depends on the numbers it holds and their columns.
 
-    It is the same for dense and sparse matrices of these numbers, in float32 and float64.
+    It is the sum of keys of its nonzero entries, modulo 2^64: the same for dense and sparse
+    matrices of these numbers, in float32 and float64.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n, p)
         A sparse one stores every entry once, in any order.
+    column_keys : ndarray of shape (p,), uint64, default=None
+        What tells columns apart; their numbers by default.
 
     Returns
     -------
     ndarray of shape (n,), uint64
     """
-    return _sum_hashes(X, _mix(np.arange(1, X.shape[1] + 1, dtype=np.uint64)))
+    n, width = X.shape
+    if column_keys is None:
+        column_keys = _mix(np.arange(1, width + 1, dtype=np.uint64))
+    keys = np.empty(n, dtype=np.uint64)
+    n_stored = len(X.data) if is_sparse(X) else X.size
+    mean_width = max(-(-n_stored // max(n, 1)), 1)
+    for block in row_blocks(n, max(1, _HASHED_ENTRIES // mean_width)):
+        rows = rows_of(X, block)
+        values = rows
+        keys_of_columns = column_keys
+        if is_sparse(rows):
+            values = rows.data
+            keys_of_columns = column_keys[rows.indices]
+        hashes = _mix(_canonical_bits(values) ^ keys_of_columns)
+        hashes[values == 0] = 0
+        if is_sparse(rows):
+            sums = np.zeros(len(values) + 1, dtype=np.uint64)
+            np.cumsum(hashes, out=sums[1:])
+            keys[block] = np.diff(sums[rows.indptr])
+        else:
+            keys[block] = hashes.sum(axis=1)
+    return keys
 
 
 def refine_hashes(keys, matrices):
@@ -105,7 +102,7 @@ def refine_hashes(keys, matrices):
             break
         refined = keys.copy()
         for number, matrix in enumerate(matrices, start=1):
-            sums = _sum_hashes(matrix, _mix(keys + np.uint64(number)))
+            sums = hash_rows(matrix, _mix(keys + np.uint64(number)))
             refined = _mix(refined ^ _canonical_bits(matrix.diagonal())) + sums
         n_before = n_distinct
         n_distinct = len(np.unique(refined))
@@ -115,11 +112,10 @@ def refine_hashes(keys, matrices):
     return keys
 
 
-@dataclass(frozen=True)
 class CanonicalOrder:
     """An order of samples for a fit, and where results of samples come from.
 
-    Attributes
+    Parameters
     ----------
     samples : ndarray of shape (n,), int
         ``X[samples]`` is in canonical order.
@@ -127,51 +123,33 @@ class CanonicalOrder:
         For every place in that order, the first place that holds an equal sample. Equal samples
         stand there in the user's order, so that their results are the same only if they take that
         of one of them: ``results[first]``.
+
+    Attributes
+    ----------
+    ranks : ndarray of shape (n,), int
+        Place of every sample in canonical order. Results in canonical order are
+        ``results[ranks]`` in the user's.
+    first_ranks : ndarray of shape (n,), int
+        Place of the result of every sample among those in canonical order. Equal samples have
+        that of the first of them.
+    distinct : ndarray of int
+        Samples of which no two are equal, and which all others equal; in canonical order.
+    counts : ndarray of int
+        Number of samples that are equal to each of the distinct ones.
+    distinct_inverse : ndarray of shape (n,), int
+        Which of the distinct ones every sample equals, in the user's order.
     """
 
-    samples: np.ndarray
-    first: np.ndarray
-
-    @cached_property
-    def ranks(self):
-        """Place of every sample in canonical order.
-
-        Results in canonical order are ``results[ranks]`` in the user's.
-        """
-        ranks = np.empty_like(self.samples)
-        ranks[self.samples] = np.arange(len(ranks))  # ten times as fast as argsort
-        return ranks
-
-    @cached_property
-    def first_ranks(self):
-        """Place of the result of every sample, (n,), among those in canonical order.
-
-        Equal samples have that of the first of them.
-        """
-        return self.first[self.ranks]
-
-    @cached_property
-    def distinct(self):
-        """Samples of which no two are equal, and which all others equal; in canonical order."""
-        return self.samples[self._firsts]
-
-    @cached_property
-    def counts(self):
-        """Number of samples that are equal to each of the distinct ones."""
-        return np.bincount(self._groups)
-
-    @cached_property
-    def distinct_inverse(self):
-        """Which of the distinct ones every sample equals, (n,), in the user's order."""
-        return self._groups[self.ranks]
-
-    @cached_property
-    def _firsts(self):
-        return np.unique(self.first)
-
-    @cached_property
-    def _groups(self):
-        return np.searchsorted(self._firsts, self.first)
+    def __init__(self, samples, first) -> None:
+        self.samples = samples
+        self.first = first
+        self.ranks = np.empty_like(samples)
+        self.ranks[samples] = np.arange(len(samples))  # ten times as fast as argsort
+        self.first_ranks = first[self.ranks]
+        self._firsts, self._groups = np.unique(first, return_inverse=True)
+        self.distinct = samples[self._firsts]
+        self.counts = np.bincount(self._groups)
+        self.distinct_inverse = self._groups[self.ranks]
 
     def largest(self, values):
         """Return the largest of the values, in canonical order, that equal samples have."""
@@ -212,9 +190,10 @@ def canonical_order(*tables, similarities=(), links=(), weights=None) -> Canonic
         by = by_similarity
     n = len(by[0])
     by_size = np.lexsort(by[::-1])
+    rng = np.random.default_rng(0)
     differ = np.any([np.diff(extreme[by_size]) != 0 for extreme in by], axis=0)
     if weights is None and differ.all():
-        return CanonicalOrder(by_size[_fixed_permutation(n)], np.arange(n))
+        return CanonicalOrder(by_size[rng.permutation(n)], np.arange(n))
     # Sort the others by hashes of their rows, of all that they are related to, and of links.
     keys = np.zeros(n, dtype=np.uint64)
     for table in ordered_tables:
@@ -233,7 +212,7 @@ def canonical_order(*tables, similarities=(), links=(), weights=None) -> Canonic
     is_new[1:] |= np.any([key[order[1:]] != key[order[:-1]] for key in by], axis=0)
     group = np.cumsum(is_new) - is_new[0]
     # Shuffle the groups.
-    place = np.argsort(_fixed_permutation(int(group[-1]) + 1))[group]
+    place = np.argsort(rng.permutation(int(group[-1]) + 1))[group]
     by_place = np.argsort(place, kind="stable")
     _, first, group = np.unique(place[by_place], return_index=True, return_inverse=True)
     return CanonicalOrder(order[by_place], first[group])
@@ -259,10 +238,6 @@ def _sort_arrays(arrays, off_diagonal: bool):
         order = sorted(range(len(arrays)), key=keys.__getitem__)
         arrays = [arrays[i] for i in order]
     return arrays, _extremes(arrays[0], off_diagonal)
-
-
-def _fixed_permutation(n: int):
-    return np.random.default_rng(0).permutation(n)
 
 
 def _extremes(array, off_diagonal: bool):

@@ -18,10 +18,8 @@ from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
 from nmfcluster._compat import (
-    blas_threads,
-    is_joblib_backend,
-    one_openmp_thread,
     set_blas_threads,
+    threaded_libraries,
     with_current_config,
 )
 from nmfcluster._utils.validation import warn
@@ -76,7 +74,7 @@ def one_thread():
         yield
         return
     # OpenMP is limited anew after an import, which may have loaded another OpenMP library.
-    with one_blas_thread(), one_openmp_thread():
+    with one_blas_thread(), threaded_libraries("openmp").limit(limits=1):
         try:
             _limits.n_modules = n_modules
             yield
@@ -94,13 +92,13 @@ def try_on_one_thread(task, *arguments):
 
 
 def _enter(user: tuple[int, object]) -> None:
-    global _before
     with _lock:
         is_first = not _users
         # Numbers of threads that an interrupted user or a parent process did not restore
         # are still in `_before`, and hold.
-        if is_first:
-            _before = _before or blas_threads()
+        if is_first and not _before:
+            for library in threaded_libraries("blas").lib_controllers:
+                _before.append((library, library.num_threads))
         _users.add(user)  # before any number is set, so that leaving restores it
         if is_first:
             set_blas_threads(_before, 1)
@@ -136,7 +134,8 @@ def uses_cluster() -> bool:
     Ray. A task of Dask is left out, as it should not wait for others.
     """
     backend, _ = get_active_backend()
-    if is_joblib_backend(backend) or getattr(backend, "supports_sharedmem", False):
+    is_joblibs_own = type(backend).__module__ == "joblib._parallel_backends"
+    if is_joblibs_own or getattr(backend, "supports_sharedmem", False):
         return False
     utils = sys.modules.get("distributed.utils")
     return not hasattr(getattr(utils, "thread_state", None), "execution_state")

@@ -4,10 +4,9 @@ The lines go to the logger ``nmfcluster``, at the level INFO, one before a stage
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -39,7 +38,7 @@ def log_line(line: str, speaker: str | None = None) -> None:
 
 
 class Stage:
-    """A stage of a fit: counts the batches that have ended, in any thread, and reports them.
+    """A stage of a fit: counts the batches that have ended, and reports them.
 
     Parameters
     ----------
@@ -59,34 +58,26 @@ class Stage:
         self._n_batches = n_batches
         self._n_done = 0
         self.outcome = ""
-        self._lock = Lock()
-        self._estimator = _fitted.get()  # other threads do not know whom they work for
-        self._context = callback_context(self._estimator)
+        estimator = _fitted.get()
+        self._context = callback_context(estimator)
         if self._context is not None:
             self._context = self._context.subcontext(
                 task_name=task, max_subtasks=n_batches
             )
-            self._context.call_on_fit_task_begin(estimator=self._estimator)
-
-    @property
-    def callback(self) -> Callable[[], None] | None:
-        """`batch_done` if single batches are reported anywhere, else None."""
-        is_reported = self._context is not None or _log.isEnabledFor(logging.INFO)
-        return self.batch_done if is_reported else None
+            self._context.call_on_fit_task_begin(estimator=estimator)
 
     def batch_done(self) -> None:
         """Report that a batch has ended."""
-        with self._lock:
-            self._n_done += 1
-            if self._n_batches > 1:
-                line = f"{self._task}: {self._n_done} of {self._n_batches}"
-                log_line(line, type(self._estimator).__name__)
-            if self._context is not None:
-                batch = self._context.subcontext(task_name="batch")
-                batch.call_on_fit_task_begin(estimator=self._estimator)
-                batch.call_on_fit_task_end(estimator=self._estimator)
-                if self._n_done == self._n_batches:
-                    self._context.call_on_fit_task_end(estimator=self._estimator)
+        self._n_done += 1
+        if self._n_batches > 1:
+            log_line(f"{self._task}: {self._n_done} of {self._n_batches}")
+        if self._context is not None:
+            estimator = _fitted.get()
+            batch = self._context.subcontext(task_name="batch")
+            batch.call_on_fit_task_begin(estimator=estimator)
+            batch.call_on_fit_task_end(estimator=estimator)
+            if self._n_done == self._n_batches:
+                self._context.call_on_fit_task_end(estimator=estimator)
 
 
 @contextmanager

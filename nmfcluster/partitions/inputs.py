@@ -315,7 +315,7 @@ def make_partitions(
     task = f"{format_count(n_estimators, 'base partition')} of {clusters} clusters"
     with stage(task, len(runs)) as progress:
         found = base_runs.run_base_clusterers(
-            ordered, estimator, runs, pairs, n_jobs, sample_weight, progress.callback
+            ordered, estimator, runs, pairs, n_jobs, sample_weight, progress.batch_done
         )
     # put labels into the order of X, in place if all samples count; equal samples have one
     labels = found.labels
