@@ -291,9 +291,9 @@ def make_affinity(
     name = affinity if isinstance(affinity, str) else "callable"
     if name == "auto":
         name = "nearest_neighbors" if suits_neighbor_graph(X) else "landmarks"
+    # counts over their greatest common divisor: where rows are normalised it changes nothing
+    reduced_counts = None if counts is None else counts // np.gcd.reduce(counts)
     X, exponent = _scale_features(X, name)
-    if exponent and gamma:
-        gamma = divide_number(gamma, -2 * exponent)
     # the similarity, the similarities of new samples, and those times a matrix P: as rows that
     # are computed from new samples, times a matrix that is computed from P
     W: Similarity
@@ -304,7 +304,7 @@ def make_affinity(
             raise ValueError(
                 f"n_landmarks={n_landmarks} must be at least n_clusters={n_clusters}."
             )
-        counts = _reduce_counts(counts)
+        counts = reduced_counts
         landmarks = Landmarks(
             X,
             n_landmarks,
@@ -322,14 +322,14 @@ def make_affinity(
         W = Explicit(graph.array)
         compare = rows = graph.between
     else:
-        W, compare, rows, project = _compute_kernel(X, affinity, gamma)
+        W, compare, rows, project = _compute_kernel(X, affinity, gamma, exponent)
     # the diagonal of a graph counts where clusters are wanted, as a single row can be one
     keeps_diagonal = name == "nearest_neighbors" and n_clusters is not None
     if normalize == "auto":
         normalize = _is_to_normalize(name, X, W, n_clusters)
     scale = None
     if normalize:
-        counts = _reduce_counts(counts)
+        counts = reduced_counts
         W, scale = normalize_similarity(W, counts, keeps_diagonal)
     read = partial(_read_new, exponent, X.shape[1])
     return Affinity(
@@ -355,7 +355,7 @@ def _scale_features(X, name: str):
 
 
 def _compute_kernel(
-    X, affinity, gamma: float | None
+    X, affinity, gamma: float | None, exponent: int | None
 ) -> tuple[Similarity, Any, Any, Any]:
     """Return a similarity that is computed pair by pair, and how to compare new samples.
 
@@ -370,7 +370,10 @@ def _compute_kernel(
         return Factored(X, scale=lengths), compare, storage.as_float, project
     array = X
     if affinity == "rbf":
-        gamma = 1 / _median_square(X) if gamma is None else gamma
+        if gamma is None:
+            gamma = 1 / _median_square(X)
+        elif exponent:  # as the squared distances
+            gamma = divide_number(gamma, -2 * exponent)
         compare = partial(_rbf, X, gamma)
         array = compare(X)
     elif affinity == "precomputed":
@@ -403,11 +406,6 @@ def _is_to_normalize(name: str, X, W: Similarity, n_clusters: int | None) -> boo
     return float(X.min()) >= 0 and storage.max_abs(X) > 0
 
 
-def _reduce_counts(counts) -> np.ndarray | None:
-    """Return counts over the largest number that divides all of them."""
-    return None if counts is None else counts // np.gcd.reduce(counts)
-
-
 def normalize_similarity(
     W: Similarity, counts: np.ndarray | None = None, keeps_diagonal: bool = False
 ) -> tuple[Similarity, np.ndarray]:
@@ -435,7 +433,8 @@ def normalize_similarity(
     ones = np.ones(n) if counts is None else counts
     degrees = (W @ ones.astype(W.dtype)[:, None])[:, 0]
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(n, 1))
-    rounding = _ROUNDING[W.dtype.itemsize] * float(abs(W @ signs.astype(W.dtype)).max())
+    random_sums = W @ signs.astype(W.dtype)
+    rounding = _ROUNDING[W.dtype.itemsize] * float(abs(random_sums).max())
     if degrees.min() < -rounding or degrees.max() <= rounding:
         raise ValueError(
             "normalize=True needs similarities with rows that sum to 0 or more, and not all to 0 "

@@ -256,7 +256,8 @@ def _find_anchors(groups: _Groups, P, labels, centrality) -> list[int]:
     for cluster in range(P.shape[1]):
         inside = np.flatnonzero((labels == cluster) & ~np.isin(groups.of, anchors))
         if cluster not in represented and len(inside):
-            anchors.append(int(groups.of[inside[centrality[inside].argmax()]]))
+            middle = inside[centrality[inside].argmax()]
+            anchors.append(int(groups.of[middle]))
     return anchors
 
 

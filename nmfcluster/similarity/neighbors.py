@@ -299,7 +299,10 @@ def _repeat_rows(W, row):
     v = np.where(is_turned, pairs.row, pairs.col)
     more = counts[u]
     fewer = counts[v]
-    weights = pairs.data * np.maximum(fewer / _N_PARTNERS, 1) / np.where(u == v, 2, 1)
+    times = np.where(
+        u == v, 2, 1
+    )  # a pair of copies of one row is drawn from both sides
+    weights = pairs.data * np.maximum(fewer / _N_PARTNERS, 1) / times
     # in every turn, each copy of u gets a partner among those of v: the next, or one at random
     graph = sp.csr_array((len(row), len(row)), dtype=W.dtype)
     rng = np.random.default_rng(0)

@@ -171,7 +171,8 @@ def run_walks(V, starts, width: float):
     K = starts
     previous = np.zeros_like(starts)
     pace = 2.0
-    n_steps = np.log(_WALK_TOL) / np.log(width / (1 + np.sqrt(1 - width**2)))
+    rate = width / (1 + np.sqrt(1 - width**2))
+    n_steps = np.log(_WALK_TOL) / np.log(rate)
     for _ in range(int(np.ceil(n_steps))):
         pace = 1 / (1 - width**2 * pace / 4)
         step = S @ K
@@ -229,7 +230,8 @@ def draw_entries(K, Z, per_row: int, rng: np.random.RandomState):
     at = rng.random_sample(n_draws) * link_mass[-1]
     link = np.searchsorted(link_mass[:-1], at, side="right")
     i, j = np.sort([draw_ends(one[link]), draw_ends(other[link])], axis=0)
-    i, j = np.divmod(np.unique((i * p + j)[i < j]), p)
+    drawn = np.unique((i * p + j)[i < j])
+    i, j = np.divmod(drawn, p)
     # F of the pairs, of must-links alone and of all links
     F_must = _compute_at(K @ must, K, i, j)
     F = _compute_at(K @ Z, K, i, j)
@@ -250,4 +252,5 @@ def _compute_at(A, B, i, j):
 
 def _rescale(F, dtype):
     """Return 3 F over the largest F, clipped to [0, 1]."""
-    return np.clip(3.0 * F / max(F.max(initial=0), np.finfo(dtype).tiny), 0, 1)
+    largest = max(F.max(initial=0), np.finfo(dtype).tiny)
+    return np.clip(3.0 * F / largest, 0, 1)
