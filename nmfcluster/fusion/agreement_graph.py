@@ -1,7 +1,6 @@
 """Fusion of the sources that agree with others: which ones count, and the graph that they make."""
 
 from dataclasses import replace
-from functools import reduce
 from math import fsum
 
 import numpy as np
@@ -109,7 +108,8 @@ class AgreementGraph(FittedSources):
         single = []
         counting = self._order[self.counted[self._order]]
         has_few = len(self._residuals[0].rows) <= _MAX_STARTED
-        if has_few and len(counting) > 1 and self._count_neighbors(prior) is None:
+        are_graphs = all(self._residuals[i].is_graph for i in counting)
+        if has_few and are_graphs and len(counting) > 1:
             blocks = list(self._blocks())
             alone = np.eye(len(prior))[counting]
             single = [self.mix(weights, blocks).A for weights in alone]
@@ -123,8 +123,11 @@ class AgreementGraph(FittedSources):
         """Return the graph that weighted sources make; `blocks` of residuals are all by default."""
         if blocks is None:
             blocks = self._blocks()
-        n_neighbors = self._count_neighbors(weights)
-        return fused_graph(blocks, weights[self._order], n_neighbors, self._distinct)
+        distinct = self._distinct
+        n_neighbors = n_neighbors_to_keep(
+            self._residuals, weights, self._n_clusters, distinct
+        )
+        return fused_graph(blocks, weights[self._order], n_neighbors, distinct)
 
     def losses_of(self, W):
         rows, H = self.row_column_factors(W)
@@ -173,8 +176,17 @@ class AgreementGraph(FittedSources):
         if len(options) == 1:
             return options[0] * votes
         residuals = [self._residuals[i] for i in self._order]  # to landmarks alone
-        gaps = [self._eigengap(self.mix(option, [residuals]).A) for option in options]
-        chosen = options[int(np.argmax(gaps))]
+        k = self._n_clusters
+        gaps = []
+        for option in options:
+            # how far k eigenvalues are above the next: how far k clusters stand out
+            graph = self.mix(option, [residuals]).A.astype(np.float64)
+            if not self._square:
+                graph = bipartite_graph(graph)
+            n_values = min(k + 1, graph.shape[0])
+            values, _ = leading_eigenpairs(Explicit(graph), n_values)
+            gaps.append(values[k - 1] - values[k] if len(values) > k else 0.0)
+        chosen = options[np.argmax(gaps)]
         kept = [names[i] for i in np.flatnonzero(chosen)]
         if np.round(options[:-1] @ votes).max() > 1:
             why = (
@@ -193,15 +205,6 @@ class AgreementGraph(FittedSources):
         )
         return chosen * votes
 
-    def _eigengap(self, graph) -> float:
-        """Return how far k eigenvalues are above the next: how far k clusters stand out."""
-        if not self._square:
-            graph = bipartite_graph(graph)
-        k = self._n_clusters
-        n_values = min(k + 1, graph.shape[0])
-        values, _ = leading_eigenpairs(Explicit(graph.astype(np.float64)), n_values)
-        return float(values[k - 1] - values[k]) if len(values) > k else 0.0
-
     def _graph_of_source(self, R: Residual):
         """Return the graph of a source alone, of some of the objects where it is dense.
 
@@ -215,12 +218,6 @@ class AgreementGraph(FittedSources):
         weights = np.ones(1)
         n_neighbors = n_neighbors_to_keep([R], weights, self._n_clusters, distinct)
         return fused_graph([[R]], weights, n_neighbors, distinct).A
-
-    def _count_neighbors(self, weights) -> int | None:
-        """Return how many neighbours an object has with some weights; None: all."""
-        return n_neighbors_to_keep(
-            self._residuals, weights, self._n_clusters, self._distinct
-        )
 
     def _blocks(self):
         """Yield the residuals of all fitted objects, or to landmarks of some at a time."""
@@ -242,16 +239,13 @@ def _clear_self_similarities(sources) -> None:
     """
     if len(sources) == 1:
         return
-    found = []
+    nearest = np.array([np.ravel(S.argmax(axis=1)) for S in sources])
+    owners = np.array([np.ravel(S.argmax(axis=0)) for S in sources])
+    j = nearest[0]
+    is_owner = owners[:, j] == np.arange(len(j))
+    i = np.flatnonzero(((nearest == j) & is_owner).all(axis=0))
     for S in sources:
-        nearest = np.asarray(S.argmax(axis=1)).ravel()
-        owner = np.asarray(S.argmax(axis=0)).ravel()
-        rows = np.flatnonzero(owner[nearest] == np.arange(len(nearest)))
-        found.append(rows * S.shape[1] + nearest[rows])
-    common = reduce(np.intersect1d, found)
-    i, j = np.divmod(common, sources[0].shape[1])
-    for S in sources:
-        S[i, j] = 0
+        S[i, j[i]] = 0
 
 
 # --- which sources count: those that agree with others --------------------------------------------
@@ -265,7 +259,7 @@ def vote_shares(duplicates):
     duplicates : ndarray of shape (L, L), bool
         Which sources are nearly equal.
     """
-    group = _components(duplicates)
+    group = connected_components(duplicates, directed=False)[1]
     return 1 / np.bincount(group)[group]
 
 
@@ -289,7 +283,7 @@ def candidate_groups(found: Agreement, duplicates, is_informative):
         One alone where there is no doubt.
     """
     votes = vote_shares(duplicates)
-    group = _components((found.scores > AGREE) | duplicates)
+    group = connected_components((found.scores > AGREE) | duplicates, directed=False)[1]
     numbers = np.unique(group[is_informative])
     groups = (group == numbers[:, None]) & is_informative
     sizes = np.round(groups @ votes)
@@ -297,10 +291,6 @@ def candidate_groups(found: Agreement, duplicates, is_informative):
     if len(largest) == 1:
         return largest
     return np.vstack([largest, largest.any(axis=0)])
-
-
-def _components(adjacency):
-    return connected_components(sp.csr_array(adjacency), directed=False)[1]
 
 
 def read_source_weights(weights, names):
@@ -347,7 +337,9 @@ def check_connected(seen, names) -> None:
         Of the sources.
     """
     n = len(seen)
-    component = _components(bipartite_graph(sp.csr_array(seen)))
+    component = connected_components(
+        bipartite_graph(sp.csr_array(seen)), directed=False
+    )[1]
     sizes = np.bincount(component[:n], minlength=component.max() + 1)
     source_groups = component[n:]
     groups = np.unique(source_groups[sizes[source_groups] > 0])
