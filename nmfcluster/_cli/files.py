@@ -275,15 +275,12 @@ def _open_text(path):
     if not lines:
         raise ValueError("it is empty.")
     usual = _SEPARATORS[_ending(path)]
-    for separator in (usual, "\t", ";", ",", " "):
+    for separator in (usual, "\t", ";", ",", " ", usual):
         is_space = separator == " "
         head = list(csv.reader(lines, delimiter=separator, skipinitialspace=is_space))
         is_prose = is_space and not any(map(is_number, head[-1][1:]))
         if min(map(len, head)) > 1 and not is_prose:
             break
-    else:
-        separator = usual
-        head = list(csv.reader(lines, delimiter=usual))
     read_csv = partial(
         imported("pandas").read_csv,
         path,
@@ -324,7 +321,16 @@ def _read_text(path, names: str | None, has_titles: bool) -> FileTable:
         return FileTable(frame)
     frame.columns = [titles[i] for i in frame]
     if has_titles and names is None and not is_blank[0]:
-        _warn_of_titles(path, frame)
+        # the first line may be a row
+        texts = frame.select_dtypes(exclude=["number", "bool"]).astype(str)
+        used = list(frame)
+        recurs = any(title in set(texts.iloc[:, j]) for j, title in enumerate(texts))
+        has_number = any(map(is_number, used))
+        if recurs or has_number or all(title.startswith("NA") for title in used):
+            warn(
+                f"{path}: its first line is taken for titles ({_first_three(used)}); "
+                "--no-titles takes it as a row."
+            )
     title = titles[place] if has_titles and has_names and not is_blank[place] else None
     named_by = names or title
     return FileTable(
@@ -337,19 +343,6 @@ def _read_text(path, names: str | None, has_titles: bool) -> FileTable:
     )
 
 
-def _warn_of_titles(path, frame):
-    """Warn where the first line, taken for titles, may be a row."""
-    texts = frame.select_dtypes(exclude=["number", "bool"]).astype(str)
-    titles = list(frame)
-    recurs = any(title in set(texts.iloc[:, j]) for j, title in enumerate(texts))
-    has_number = any(map(is_number, titles))
-    if recurs or has_number or all(title.startswith("NA") for title in titles):
-        warn(
-            f"{path}: its first line is taken for titles ({_first_three(titles)}); "
-            "--no-titles takes it as a row."
-        )
-
-
 def _titles(head, has_titles: bool) -> tuple[bool, list[str]]:
     """Return whether the first line holds titles, and those of all columns, blank ones too.
 
@@ -360,10 +353,9 @@ def _titles(head, has_titles: bool) -> tuple[bool, list[str]]:
     entries = first[: len(first) - _n_blank(first)]
     has_titles = has_titles and not all(map(is_number, entries))
     body = head[1:] if has_titles else head
-    width = len(body[0]) if body else len(first)
-    n_blank = 0
-    if body:
-        n_blank = min(max(width - len(line), 0) + _n_blank(line) for line in body)
+    width = len((body or head)[0])
+    blanks = [max(width - len(line), 0) + _n_blank(line) for line in body]
+    n_blank = min(blanks, default=0)
     if not has_titles:
         return False, [*map(str, range(width - n_blank))] + [_BLANK] * n_blank
     titles = [title or f"{_BLANK}{i}" for i, title in enumerate(first)]

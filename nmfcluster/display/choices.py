@@ -354,14 +354,23 @@ class StabilityDisplay(Display):
         )
         if errors is None and n_splits > 1:
             errors = results[f"std_test_{metric}"] / np.sqrt(n_splits - 1)
-        param, candidates = _group_by_value(results["params"])
+        # the parameter with the most values, and the candidates with each of these
+        groups: dict = {}
+        for i, candidate in enumerate(results["params"]):
+            for name, value in candidate.items():
+                groups.setdefault(name, {}).setdefault(str(value), []).append(i)
+        param = max(groups, key=lambda name: len(groups[name]))
         # the best candidate of every value
         ranks = np.nan_to_num(scores, nan=-np.inf)
-        best = [max(numbers, key=lambda i: ranks[i]) for _, numbers in candidates]
+        best = [max(own, key=lambda i: ranks[i]) for own in groups[param].values()]
+        values = [results["params"][i][param] for i in best]
+        if all(isinstance(value, Real) for value in values):
+            best.sort(key=lambda i: results["params"][i][param])
+            values.sort()
         index = getattr(estimator, "best_index_", None)
         display = cls(
             param_name=param,
-            values=[value for value, _ in candidates],
+            values=values,
             metric=metric,
             scores=scores[best],
             errors=None if errors is None else np.asarray(errors, dtype=float)[best],
@@ -388,17 +397,3 @@ class StabilityDisplay(Display):
         x = set_value_ticks(ax, self.param_name, self.values, self.chosen)
         self.line_ = draw_curve(ax, x, scores, self.errors, as_good=self.as_good_)
         ax.set(ylabel=self.metric, ymargin=0.12)
-
-
-def _group_by_value(candidates):
-    """Return the parameter with the most values, and the candidates with each value."""
-    groups: dict = {}
-    for i, candidate in enumerate(candidates):
-        for name, value in candidate.items():
-            own = groups.setdefault(name, {})
-            own.setdefault(str(value), (value, []))[1].append(i)
-    param = max(groups, key=lambda name: len(groups[name]))
-    found = list(groups[param].values())
-    if all(isinstance(value, Real) for value, _ in found):
-        found.sort(key=lambda pair: pair[0])
-    return param, found

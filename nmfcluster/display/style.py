@@ -11,8 +11,15 @@ from nmfcluster._utils.array_api import with_numpy_arrays
 from nmfcluster._utils.validation import format_value, type_name
 
 # Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
-# clusters never share one, and each is named beside it.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+# clusters never share one, and each is named beside it. After seven come the same ones darker,
+# half mixed with black, and then paler, mixed with 55 % of white.
+# fmt: off
+COLOURS = (
+    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442",
+    "#003959", "#735000", "#004F3A", "#663C54", "#2B5A74", "#6A2F00", "#787221",
+    "#8CC0DC", "#F4D48C", "#8CD3C0", "#E8C3D7", "#B3DDF5", "#ECB78C", "#F8F3AA",
+)
+# fmt: on
 EMPHASIS = COLOURS[0]  # of the subject of the picture
 CONTEXT = "0.6"  # of what is beside it
 LINE = "0.4"  # of frames and lines, visible on light and on dark cells
@@ -326,8 +333,4 @@ def set_count_ticks(axis, n_ticks: int = 5):
 
 def cluster_colour(i: int) -> str:
     """Return the colour of the i-th cluster, line or source; after 21 they begin again."""
-    # after seven colours the same darker, then paler: mixed with black, then with white
-    share, tone = ((0.0, 0), (0.5, 0), (0.55, 255))[i // len(COLOURS) % 3]
-    colour = bytes.fromhex(COLOURS[i % len(COLOURS)][1:])
-    mixed = (round((1 - share) * part + share * tone) for part in colour)
-    return "#" + bytes(mixed).hex().upper()
+    return COLOURS[i % len(COLOURS)]
