@@ -9,7 +9,7 @@ except ImportError as error:
 
 from nmfcluster.dask.base_runs import base_partitions
 from nmfcluster.dask.consensus import NMFConsensus
-from nmfcluster.dask.models import predict, transform
+from nmfcluster.dask.tables import predict, transform
 
 del _array, _distributed
 __all__ = ["NMFConsensus", "base_partitions", "predict", "transform"]

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from nmfcluster._utils.linalg import BLOCK_ROWS
 from nmfcluster._utils.storage import row_blocks
 from nmfcluster._utils.validation import Seed, check_shape, make_rng, read_matrix
-from nmfcluster.dask.tables import by_blocks, read_rows, rows_at
+from nmfcluster.dask.tables import by_blocks, read_rows
 from nmfcluster.partitions import base_runs
 
 
@@ -159,7 +159,7 @@ def base_partitions(
     samples = [all_samples if run.samples is None else run.samples for run in runs]
     # hold the samples that some run is fitted to: runs take theirs from among these
     drawn = np.unique(np.concatenate(samples))
-    rows = read_matrix(rows_at(X, drawn), accept_sparse=False)
+    rows = read_matrix(np.asarray(X[drawn]), accept_sparse=False)
     runs = [
         run._replace(samples=np.searchsorted(drawn, chosen))
         for run, chosen in zip(runs, samples, strict=True)

@@ -1,35 +1,56 @@
-"""A label table in blocks of rows that are never in one place: its summary and its rows.
+r"""A label table in blocks of rows that are never in one place: its summary, rows and consensus.
 
 Each block is summarised, summaries merge in any order, and label rows are looked up among the
 distinct ones. Nothing here depends on where the blocks are.
+
+More label rows than fit in memory are fitted by passes over the blocks. A row h of the factor that
+fits a factor H of all samples minimises :math:`\|a - Hh'\|^2`, a the row of the similarity. It
+needs of H only :math:`Z'H`, one row a base cluster, and :math:`H'H`: sums over samples. One pass
+makes the rows of every block and their sums, to which the next pass fits its rows. They are sums
+of whole numbers, so that they are exact: neither the blocks nor their order matter. The caller
+passes one function, which sums over all blocks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from nmfcluster._base import membership
 from nmfcluster._utils.labels import (
     LABEL_BLOCK_ROWS,
     distinct_rows,
     hash_label_rows,
     label_positions,
+    one_hot,
     to_smallest_int,
 )
+from nmfcluster._utils.linalg import coordinate_descent, nnls_rows
+from nmfcluster._utils.progress import stage
 from nmfcluster._utils.storage import row_blocks
 from nmfcluster._utils.validation import format_value, normalize_weights
-from nmfcluster.partitions.ensemble import Ensemble
+from nmfcluster.partitions.ensemble import POWERS, Ensemble, normalised_loss
 from nmfcluster.partitions.inputs import LabelTable
 
 # label tuples of a group of partitions: the same for all blocks, see `Ensemble.max_tuples`
 _MAX_TUPLES = 5_000
 # bits of a scale: products of two over 10^9 samples are below 2^63, and over the rows that are
 # added as floats, 16,384, below 2^53
-SCALE_BITS = 16
+_SCALE_BITS = 16
+Sums = dict[str, np.ndarray]  # of whole numbers: those of blocks are added
+
+_SWEEPS = 8  # of coordinate descent, the same for every row: 60 lower no loss by more than 1e-6
+# bits of numbers that are rounded to whole ones, beside `_SCALE_BITS` of entries of the factor
+_SHARE_BITS = 20  # of a share
+_REST_BITS = 32  # of the rest of a number that was rounded to a whole one
+
+
+_NO_ROW = 2**63 - 1  # number of the first row of a kind, if there is none
 
 
 def clean_block(block, first: int = 0):
@@ -96,7 +117,7 @@ class TableSummary:
     n_unlabelled : int
         Number of samples that no partition saw.
     first_unlabelled : int
-        The row of the first of them, -1 if there is none.
+        The row of the first of them, `_NO_ROW` if there is none.
     least : float
         The smallest weight of the partitions that saw a sample.
     """
@@ -139,14 +160,13 @@ class TableSummary:
             clusters.append(Counted(values, labels.counts[seen]))
         coverage = np.where(rows >= 0, weights, 0.0).sum(axis=1)
         unlabelled = coverage <= 0
-        first_unlabelled = -1
-        if unlabelled.any():
-            first_unlabelled = first + int(positions[unlabelled].min())
         return cls(
             clusters=clusters,
             distinct=Counted(rows, counts),
             n_unlabelled=int(counts[unlabelled].sum()),
-            first_unlabelled=first_unlabelled,
+            first_unlabelled=int(
+                (first + positions).min(where=unlabelled, initial=_NO_ROW)
+            ),
             least=float(coverage.min(where=~unlabelled, initial=np.inf)),
         )
 
@@ -154,12 +174,11 @@ class TableSummary:
     def merged(cls, parts: Sequence[TableSummary], most: int) -> TableSummary:
         """Return the summary of the rows of several."""
         partitions = zip(*[part.clusters for part in parts], strict=True)
-        unlabelled = [p.first_unlabelled for p in parts if p.first_unlabelled >= 0]
         return cls(
             clusters=[_merge_labels(labels) for labels in partitions],
             distinct=_merge_rows([part.distinct for part in parts], most),
             n_unlabelled=sum(part.n_unlabelled for part in parts),
-            first_unlabelled=min(unlabelled, default=-1),
+            first_unlabelled=min(part.first_unlabelled for part in parts),
             least=min(part.least for part in parts),
         )
 
@@ -221,12 +240,13 @@ class BlockedTable:
         Factor of this weight in the votes of a cluster.
     votes : ndarray of shape (C,)
         What each cluster adds to every pair that it holds.
+    scale_unit : float
+        A power of two, in which the scales of samples are counted.
     """
 
     def __init__(self, clusters: list[Counted], weights, n_samples: int, least: float):
         self.weights = weights
         self.n_samples = n_samples
-        self.least = least
         self.known, sizes = zip(*clusters, strict=True)
         self.n_clusters = np.array([len(labels) for labels in self.known])
         self.is_complete = all(counts.sum() == n_samples for counts in sizes)
@@ -234,12 +254,8 @@ class BlockedTable:
         self.cluster_weights = np.repeat(weights, self.n_clusters)
         self.shares = 1 / np.maximum(self.sizes, 1)
         self.votes = self.cluster_weights * self.shares
-
-    @property
-    def scale_unit(self) -> float:
-        """A power of two, in which the scales of samples are counted."""
-        highest = 1.0 if self.is_complete else 1 / np.sqrt(self.least)
-        return float(np.exp2(np.ceil(np.log2(highest)) - SCALE_BITS))
+        highest = 1.0 if self.is_complete else 1 / np.sqrt(least)
+        self.scale_unit = float(np.exp2(np.ceil(np.log2(highest)) - _SCALE_BITS))
 
     def scale(self, rows: Ensemble):
         """Return the factors of the rows of a similarity, (m,)."""
@@ -322,8 +338,8 @@ class KnownRows:
         self._keys = keys
         self._order = order.astype(np.int32)
 
-    def positions(self, codes):
-        """Return where rows are among the distinct ones, (n_rows,), int.
+    def of_rows(self, codes, name: str):
+        """Return the values of label rows.
 
         Raises
         ------
@@ -333,11 +349,7 @@ class KnownRows:
         places = label_positions(hash_label_rows(codes, self._seed), self._keys)
         if (places < 0).any():
             raise changed("a label row is new")
-        return self._order[places]
-
-    def of_rows(self, codes, name: str):
-        """Return the values of label rows."""
-        return self._values[name][self.positions(codes)]
+        return self._values[name][self._order[places]]
 
 
 class CountedRows(LabelTable):
@@ -369,3 +381,264 @@ class CountedRows(LabelTable):
         weights = normalize_weights(weights, len(self.n_clusters))
         ensemble = Ensemble(self.codes, self.counts, weights, self.n_clusters)
         return self._problem_of(ensemble, np.arange(len(ensemble)), normalize)
+
+
+# --- passes over the blocks ------------------------------------------------------------
+
+
+def zero_loss(problem: BlockedTable, sums: Sums) -> float:
+    """Return the loss of the zero factor."""
+    inverse = sums["inverse"] + sums["rest"] * 2.0**-_REST_BITS
+    inverse = inverse * problem.scale_unit**2
+    return float(problem.cluster_weights @ (inverse * problem.shares) ** 2)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Sums over a factor of all samples, to which rows are fitted.
+
+    Attributes
+    ----------
+    links : ndarray of shape (C, k)
+        N: the sum over the members of every base cluster, rows scaled as the similarity's.
+    gram : ndarray of shape (k, k)
+        G.
+    """
+
+    links: np.ndarray
+    gram: np.ndarray
+
+    def grid(self, problem: BlockedTable):
+        """Return units of the entries of every column, powers of two, (k,)."""
+        links = self.links * problem.shares[:, None]
+        lengths = np.diagonal(self.gram)
+        # an entry is at most the largest ratio of a link and a length
+        defined = (problem.cluster_weights[:, None] > 0) & (lengths > 0)
+        ratios = np.zeros(links.shape)
+        np.divide(links, lengths, out=ratios, where=defined)
+        highest = np.maximum(ratios.max(axis=0), np.finfo(float).tiny)
+        return np.exp2(np.ceil(np.log2(highest)) - _SCALE_BITS)
+
+    def rows(self, rows: Ensemble, problem: BlockedTable):
+        """Return the rows of the factor that fit best, (m, k)."""
+        B = rows.row_sums(problem.votes[:, None] * self.links)
+        B = B * problem.scale(rows)[:, None]
+        return np.ascontiguousarray(_solve_columns(B.T, self.gram).T)
+
+
+def _solve_columns(N, G):
+    """Return the columns f >= 0 that minimise ``f'Gf - 2 n'f``, each solved independently."""
+    is_single = N.shape[1] == 1
+    if is_single:  # numpy sums a column by itself in another order
+        N = np.repeat(N, 2, axis=1)
+    diagonal = np.diagonal(G)[:, None]
+    start = np.zeros(N.shape)
+    np.divide(np.maximum(N, 0), diagonal, out=start, where=diagonal > 0)
+    F = start / len(N)
+    coordinate_descent(F[None], N[None], G[None], _SWEEPS, column_by_column=True)
+    return F[:, :1] if is_single else F
+
+
+def first_target(rows: Ensemble, H, problem: BlockedTable) -> Target:
+    """Return the target of the first pass, from the factor of a sample of the rows.
+
+    Parameters
+    ----------
+    rows : Ensemble
+        The distinct rows of the sample.
+    H : ndarray of shape (m, k)
+        Their factor, rows multiplied by the root of their number of samples.
+    problem : BlockedTable
+    """
+    ratio = problem.n_samples / rows.counts.sum()
+    # votes are 1 / size: rows of more samples are shorter
+    H = H / np.sqrt(rows.counts)[:, None] / np.sqrt(ratio)
+    weights = problem.scale(rows) * rows.counts
+    links = rows.cluster_sums(H * weights[:, None]) * ratio
+    return Target(links, H.T @ (H * rows.counts[:, None]) * ratio)
+
+
+# --- sums over blocks -----------------------------------------------------------------------------
+
+
+def sums_of_block(block, problem: BlockedTable, target: Target, grid) -> Sums:
+    """Return the sums of a block over the rows that fit best.
+
+    Parameters
+    ----------
+    block : array-like of shape (n_rows, n_partitions)
+    problem : BlockedTable
+    target : Target
+    grid : ndarray of shape (k,)
+        Steps in which entries are counted.
+
+    Returns
+    -------
+    dict
+        links, gram : of `Target`, in steps of the grid; links of scaled rows in these times
+        `BlockedTable.scale_unit`. contingency (C, k), mass (k,) : of the shares of the rows. sizes
+        (C,) : the number of the samples. inverse (C,) : of squared scales, in squares of
+        `BlockedTable.scale_unit`, and rest (C,) : what these leave, in 2^-32 of them. All int64.
+    """
+    parts = []
+    for codes, counts, _ in problem.distinct(block):
+        rows = problem.ensemble(codes, counts)
+        H = target.rows(rows, problem)
+        counts = counts[:, None]
+        # entries, scales and shares become whole numbers of their steps
+        steps = np.minimum(np.rint(H / grid), 2.0**_SCALE_BITS)
+        scale = problem.scale(rows) / problem.scale_unit
+        shares = np.rint(membership(H) * 2.0**_SHARE_BITS)
+        inverse = scale**2
+        rest = (inverse - np.rint(inverse)) * 2.0**_REST_BITS
+        # each is added up over the samples, or over those of every base cluster
+        sums = {
+            "links": rows.cluster_sums(np.rint(steps * scale[:, None]) * counts),
+            "gram": steps.T @ (steps * counts),
+            "contingency": rows.cluster_sums(shares * counts),
+            "mass": (rows.counts * (rows.coverage > 0)) @ shares,
+            "sizes": rows.sizes,
+            "inverse": rows.cluster_sums(rows.counts * np.rint(inverse)),
+            "rest": rows.cluster_sums(rows.counts * np.rint(rest)),
+        }
+        parts.append(sums)
+    return add_sums(parts)
+
+
+def counts_of_block(block, problem: BlockedTable, profiles) -> Sums:
+    """Return the counts in base clusters (n_profiles, C, k), and sizes (n_profiles, k).
+
+    They are those of the clusters of the rows of a block by each profile.
+    """
+    parts = []
+    for codes, counts, _ in problem.distinct(block):
+        rows = problem.ensemble(codes, counts)
+        labelled = counts * (rows.coverage > 0)
+        indicators = []
+        for profile in profiles:
+            labels = rows.row_sums(profile).argmax(axis=1)
+            indicators.append(one_hot(labels, profile.shape[1]))
+        parts.append(
+            {
+                "labels": np.stack([rows.contingency(E) for E in indicators]),
+                "members": np.stack([labelled @ E for E in indicators]),
+            }
+        )
+    return add_sums(parts)
+
+
+def add_sums(parts: list[Sums]) -> Sums:
+    """Return the sums over the samples of all parts, which are whole numbers."""
+    total = {}
+    for name in parts[0]:
+        total[name] = np.sum([sums[name].astype(np.int64) for sums in parts], axis=0)
+    return total
+
+
+# --- passes ---------------------------------------------------------------------------------------
+
+
+def next_target(sums: Sums, problem: BlockedTable, grid) -> tuple[Target, float]:
+    """Return the target of the next pass, and the loss of this one, its columns scaled best.
+
+    Raises
+    ------
+    RuntimeError
+        If the blocks have changed.
+    """
+    if not np.array_equal(sums["sizes"], problem.sizes):
+        raise changed("labels are more, or fewer, than before")
+    # the loss is quadratic in the squares d of what columns are multiplied by
+    links = sums["links"] * (grid * problem.scale_unit)
+    gram = sums["gram"] * np.outer(grid, grid)
+    gain = problem.votes @ links**2
+    squares = gram**2
+    d = nnls_rows(gain[None], squares)[0]
+    loss = zero_loss(problem, sums) - 2 * float(gain @ d) + float(d @ squares @ d)
+    root = np.sqrt(d)
+    return Target(links * root, gram * np.outer(root, root)), loss
+
+
+@dataclass(frozen=True)
+class BlockedConsensus:
+    """The clusters of a fit, by which any label rows are labelled.
+
+    Attributes
+    ----------
+    table : BlockedTable
+    order : ndarray of shape (k,), int
+        The clusters in decreasing order of size, the order of the columns of the next two.
+    contingency : ndarray of shape (C, k)
+        Number of samples that every base cluster shares with each.
+    profile : ndarray of shape (C, k)
+        Gives labels and memberships of samples, see `Ensemble.cluster_profile`.
+    """
+
+    table: BlockedTable
+    order: np.ndarray
+    contingency: np.ndarray
+    profile: np.ndarray
+
+    def of_rows(self, codes, name: str):
+        """Return the "labels", "membership" or "confidence" of label rows."""
+        rows = self.table.ensemble(codes, np.ones(len(codes)))
+        P = membership(rows.row_sums(self.profile))
+        if name == "membership":
+            return P
+        seen = rows.coverage > 0
+        labels = P.argmax(axis=1)
+        if name == "labels":
+            return np.where(seen, labels, -1)
+        return np.where(seen, rows.item_consensus(self.contingency, labels), 0)
+
+
+def improve(
+    sum_blocks: Callable[..., Sums],
+    problem: BlockedTable,
+    target: Target,
+    n_passes: int,
+) -> tuple[BlockedConsensus, np.ndarray]:
+    """Return the consensus after the best of some passes, and the losses of all.
+
+    Parameters
+    ----------
+    sum_blocks : callable
+        ``sum_blocks(function)`` returns the sum of ``function(block)`` over all blocks.
+    problem : BlockedTable
+    target : Target
+        Of the first pass, see `first_target`.
+    n_passes : int
+    """
+    passes = []
+    losses = np.empty(n_passes)
+    for number in range(n_passes):
+        with stage(f"pass {number + 1} over {problem.n_samples} rows") as progress:
+            grid = target.grid(problem)
+            sum_rows = partial(sums_of_block, problem=problem, target=target, grid=grid)
+            passes.append(sum_blocks(sum_rows))
+            target, losses[number] = next_target(passes[-1], problem, grid)
+            progress.outcome = f"loss {losses[number]:.6g}"
+    # the best pass is kept, the first of equal ones: losses were never seen to rise
+    best = passes[int(np.argmin(losses))]
+    # the mean co-association of a member of every base cluster with every cluster
+    mass = np.maximum(best["mass"], 1)
+    profile = problem.cluster_weights[:, None] * best["contingency"] / mass
+    # votes are divided by the power of the sizes with the smallest hard loss
+    sizes = np.maximum(problem.sizes, 1)[:, None]
+    profiles = np.stack([profile / sizes**power for power in POWERS])
+    sums = sum_blocks(partial(counts_of_block, problem=problem, profiles=profiles))
+    contingencies = sums["labels"].astype(np.float64)
+    constant = zero_loss(problem, best)
+    hard_losses = []
+    for N in contingencies:
+        volumes = problem.cluster_weights @ N
+        hard_losses.append(normalised_loss(constant, problem.votes, N, volumes))
+    chosen = int(np.argmin(hard_losses))
+    order = np.argsort(-sums["members"][chosen], kind="stable")
+    found = BlockedConsensus(
+        problem,
+        order,
+        contingency=contingencies[chosen][:, order],
+        profile=profiles[chosen][:, order],
+    )
+    return found, losses

@@ -15,18 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 
 import nmfcluster.consensus.estimator as consensus
 import nmfcluster.dask.blocks as blocks
-import nmfcluster.dask.passes as passes
 from nmfcluster._base import fitting
 from nmfcluster._compat import COUNT, fit_context
 from nmfcluster._optim.symmetric import bregman_nmf, factorize
 from nmfcluster._utils.validation import format_count, normalize_weights, warn
-from nmfcluster.dask.models import predict, transform
 from nmfcluster.dask.tables import (
     by_blocks,
     of_blocks,
+    predict,
     read_rows,
     reduced,
-    rows_at,
+    transform,
 )
 from nmfcluster.partitions.base_runs import BASE_PARAMETERS
 from nmfcluster.partitions.ensemble import NO_LABEL
@@ -207,7 +206,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             table = blocks.BlockedTable(
                 summary.clusters, weights, X.shape[0], summary.least
             )
-            rows: blocks.KnownRows | passes.BlockedConsensus
+            rows: blocks.KnownRows | blocks.BlockedConsensus
             if summary.distinct is None:
                 rows = self._fit_drawn(local, X, table, rng)
             else:  # fit all distinct rows, as in memory
@@ -248,24 +247,24 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         X: da.Array,
         table: blocks.BlockedTable,
         rng,
-    ) -> passes.BlockedConsensus:
+    ) -> blocks.BlockedConsensus:
         """Fit some rows, and improve the fit by passes over all."""
         # fit some rows, drawn without replacement whatever the blocks are
         drawn = sample_without_replacement(
             X.shape[0], self.max_distinct, random_state=rng
         )
-        codes = table.codes(rows_at(X, np.sort(drawn)))
+        codes = table.codes(np.asarray(X[np.sort(drawn)]))
         source = blocks.CountedRows(codes, np.ones(len(drawn)), table)
         problem, _ = source.problem(self.weights, True)
         config = local._solver_config(bregman_nmf)
         best = factorize(problem, config, rng, coarse_size=consensus.COARSE)
 
-        # improve the fit by passes, which need one function that sums over all blocks
+        # improve the fit by blocks, which need one function that sums over all blocks
         def sum_blocks(function):
-            return reduced(of_blocks(X, function), passes.add_sums)
+            return reduced(of_blocks(X, function), blocks.add_sums)
 
-        first = passes.first_target(problem.ensemble, best.H, table)
-        found, losses = passes.improve(sum_blocks, table, first, self.n_passes)
+        first = blocks.first_target(problem.ensemble, best.H, table)
+        found, losses = blocks.improve(sum_blocks, table, first, self.n_passes)
         n_found = int((found.contingency.sum(axis=0) > 0).sum())
         if n_found < self.n_clusters:
             warn(

@@ -120,7 +120,7 @@ def test_summaries_of_blocks_merge_into_that_of_the_table(table, ends, random):
     assert_same_rows(found.distinct, rows, counts)
     lost = np.flatnonzero((whole[:, counted] < 0).all(axis=1))
     assert found.n_unlabelled == len(lost)
-    assert found.first_unlabelled == (lost[0] if len(lost) else -1)
+    assert found.first_unlabelled == (lost[0] if len(lost) else 2**63 - 1)
 
 
 @settings(max_examples=20)
@@ -265,9 +265,8 @@ def test_a_label_that_is_new_is_said(pool):
 def test_rows_are_found_among_the_distinct_ones():
     rows = np.unique(np.random.default_rng(0).integers(-1, 5, size=(200, 4)), axis=0)
     wanted = np.random.default_rng(1).integers(len(rows), size=500)
-    assert_array_equal(
-        KnownRows(rows.astype(np.int32), {}).positions(rows[wanted]), wanted
-    )
+    known = KnownRows(rows.astype(np.int32), {"place": np.arange(len(rows))})
+    assert_array_equal(known.of_rows(rows[wanted], "place"), wanted)
 
 
 def test_rows_of_one_key_are_told_apart(monkeypatch):
@@ -280,8 +279,8 @@ def test_rows_of_one_key_are_told_apart(monkeypatch):
 
     monkeypatch.setattr(blocks, "hash_label_rows", colliding)
     rows = np.array([[3, 1], [2, 1], [0, 4]])
-    index = KnownRows(rows, {})
-    assert_array_equal(index.positions(rows[[2, 0, 1, 1]]), [2, 0, 1, 1])
+    index = KnownRows(rows, {"place": np.arange(3)})
+    assert_array_equal(index.of_rows(rows[[2, 0, 1, 1]], "place"), [2, 0, 1, 1])
     assert asked == [0, 1, 2, 2]
 
 
@@ -289,7 +288,7 @@ def test_a_row_that_is_new_is_said():
     rows = np.array([[0, 1], [1, 1], [2, 0]])
     for known in (rows, rows[:1]):
         with raises_naming(RuntimeError, "label row"):
-            KnownRows(known, {}).positions(np.array([[0, 1], [0, 0]]))
+            KnownRows(known, {}).of_rows(np.array([[0, 1], [0, 0]]), "place")
 
 
 def test_known_values_are_told_of_any_block(monkeypatch):

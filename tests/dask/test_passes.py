@@ -18,9 +18,10 @@ from nmfcluster.partitions.ensemble import EnsembleProblem
 
 pytest.importorskip("nmfcluster.dask")
 
-from nmfcluster.dask import blocks, passes
-from nmfcluster.dask.blocks import BlockedTable, TableSummary
-from nmfcluster.dask.passes import (
+from nmfcluster.dask import blocks
+from nmfcluster.dask.blocks import (
+    BlockedTable,
+    TableSummary,
     add_sums,
     first_target,
     improve,
@@ -135,7 +136,7 @@ def mean_profile(held, weights, target):
 def test_the_profile_of_a_pass_is_the_mean_co_association_with_the_clusters(
     monkeypatch,
 ):
-    monkeypatch.setattr(passes, "POWERS", (0.0,))  # read as it is
+    monkeypatch.setattr(blocks, "POWERS", (0.0,))  # read as it is
     codes, weights, _ = planted(0.3)
     held = Blocks(codes, weights)
     target = first_target(*held.sample(40), held.problem)
@@ -177,7 +178,7 @@ def told_by_turns(losses):
 
 
 def test_the_best_pass_is_kept(monkeypatch):
-    monkeypatch.setattr(passes, "POWERS", (0.0,))  # read as it is
+    monkeypatch.setattr(blocks, "POWERS", (0.0,))  # read as it is
     codes, weights, _ = planted(0.0, sizes=(20, 10), n_partitions=3)
     held = Blocks(codes, weights)
     first = target = first_target(*held.sample(15, k=2), held.problem)
@@ -190,7 +191,7 @@ def test_the_best_pass_is_kept(monkeypatch):
     assert len({profile.tobytes() for profile in profiles}) == 3
     for losses in ([3.0, 1.0, 2.0], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [2.0, 1.0, 1.0]):
         held.calls = []
-        monkeypatch.setattr(passes, "next_target", told_by_turns(losses))
+        monkeypatch.setattr(blocks, "next_target", told_by_turns(losses))
         found, told = improve(held.everywhere, held.problem, first, 3)
         assert_array_equal(told, losses)
         assert_array_equal(

@@ -11,9 +11,10 @@ from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem
 
 pytest.importorskip("nmfcluster.dask")
 
-from nmfcluster.dask import blocks, passes
-from nmfcluster.dask.blocks import BlockedTable, TableSummary
-from nmfcluster.dask.passes import (
+from nmfcluster.dask import blocks
+from nmfcluster.dask.blocks import (
+    BlockedTable,
+    TableSummary,
     Target,
     add_sums,
     counts_of_block,
@@ -85,7 +86,7 @@ def all_rows(codes, problem):
 
 @complete_or_not
 def test_rows_are_the_least_squares_fit(missing, monkeypatch):
-    monkeypatch.setattr(passes, "_SWEEPS", 100)  # to the end
+    monkeypatch.setattr(blocks, "_SWEEPS", 100)  # to the end
     codes, weights = planted(missing, sizes=(14, 10, 8))
     problem = problem_of(codes, weights)
     factor = np.random.default_rng(1).uniform(size=(len(codes), 3))

@@ -75,13 +75,6 @@ def test_blocks_that_are_sparse_are_refused():
         tables.read_rows(X)
 
 
-def test_rows_are_taken_by_their_numbers(counted):
-    for rows in ([0], [3, 4, 11], [5, 19], list(range(20))):
-        X, calls = counted(array(), 6)
-        assert_array_equal(tables.rows_at(X, np.array(rows)), array()[rows])
-        assert len(calls) == len({row // 6 for row in rows})  # of no other block
-
-
 @pytest.mark.parametrize("n_blocks", [1, 8, 20])
 def test_parts_are_put_together_a_few_at_a_time(n_blocks):
     X = da.from_array(array(140), chunks=(140 // n_blocks, -1))
