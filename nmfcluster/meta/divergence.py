@@ -209,9 +209,9 @@ class Divergence(BaseObjective):
 
     def approximate_rows(self, H):
         """Return the W >= 0 of the smallest chi-square, which is quick to find."""
-        rows, columns = self.root_means
+        rows, columns = self.root_means()
         W = self.standardised.fit_rows((H / columns).astype(H.dtype))
-        return (W * rows[:, None]).astype(W.dtype)
+        return (W * rows.T).astype(W.dtype)
 
     def positive_start(self, F):
         """Return factors to start from (..., k, n), without a 0: EM would leave it one."""

@@ -21,6 +21,7 @@ from nmfcluster._utils.validation import (
     read_matrix,
     sample_names,
 )
+from nmfcluster.meta.divergence import safe_quotients
 from nmfcluster.meta.squares import unit_rows
 
 # Presence from which a group has a program: it comes back in half of its runs.
@@ -118,8 +119,7 @@ def metacluster(
     seen = ~np.isnan(H)
     roots = unit_rows(np.sqrt(np.nan_to_num(H)))[0]
     scale = np.sqrt((roots**2 @ seen.T) * (seen @ (roots**2).T))
-    zeros = np.zeros_like(scale)
-    distances = 1 - np.divide(roots @ roots.T, scale, out=zeros, where=scale > 0)
+    distances = 1 - safe_quotients(roots @ roots.T, scale)
     # those of one table are far from each other: one such pair is more than all others
     table_of = np.repeat(np.arange(len(tables)), sizes)
     distances[table_of[:, None] == table_of] = len(H) ** 2
@@ -266,9 +266,8 @@ def fit_groups(model, X, groups, weights, fixed, seed: int) -> GroupFits:
 
 def _summary(models, names, group, components, labels) -> GroupFits:
     """Return what the runs of all groups found; `labels` are the metaclusters of programs."""
-    losses = [model.run_losses_ for model in models]
-    firsts = np.cumsum([0, *map(len, losses)])
-    partitions = np.full((len(group), firsts[-1]), -1)
+    n_runs = len(models[0].run_losses_)
+    partitions = np.full((len(group), len(models) * n_runs), -1)
     presence = []
     correspondence = []
     base_runs = []
@@ -276,15 +275,16 @@ def _summary(models, names, group, components, labels) -> GroupFits:
         E = one_hot(labels[g], len(components))
         presence.append(model.recurrence_ @ E)
         correspondence.append(model.correspondence_ @ E)
-        base_runs.append(model.base_runs_ + firsts[g])
-        partitions[group == g, firsts[g] : firsts[g + 1]] = model.partitions_
+        first = g * n_runs
+        base_runs.append(model.base_runs_ + first)
+        partitions[group == g, first : first + n_runs] = model.partitions_
     return GroupFits(
         names,
         components,
         np.array(presence),
         np.concatenate(correspondence),
         np.concatenate(base_runs),
-        np.concatenate(losses),
+        np.concatenate([model.run_losses_ for model in models]),
         partitions,
     )
 

@@ -24,15 +24,16 @@ from nmfcluster._optim.run import (
 )
 from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils.array_api import Device, asarray_like, namespace, to_device
+from nmfcluster._utils.linalg import inner_products
 from nmfcluster._utils.sampling import poisson_counts
 from nmfcluster._utils.storage import max_abs
 from nmfcluster._utils.validation import warn
 from nmfcluster.meta.device import current_device
+from nmfcluster.meta.divergence import safe_quotients
 from nmfcluster.meta.objective import Objective, fit_rows
 from nmfcluster.meta.squares import (
     MatrixObjective,
     descend,
-    half_squares,
     hals,
     least_squares_rows,
     unit_rows,
@@ -61,11 +62,7 @@ def _of_every_start(name: str) -> Callable[..., Any]:
     def method(self, *arrays, **options):
         results = []
         for s, objective in enumerate(self.objectives):
-            one = slice(s, s + 1)
-            own = [
-                array[one] if isinstance(array, list) else array[one, ...]
-                for array in arrays
-            ]
+            own = [array[s : s + 1, ...] for array in arrays]
             results.append(getattr(objective, name)(*own, **options))
         return _concatenate_starts(results)
 
@@ -94,10 +91,10 @@ class SideBySide:
     """
 
     loss = MatrixObjective.loss
+    root_means = _of_every_start("root_means")
     row_column_factors = _of_every_start("row_column_factors")
     imputed_entries = _of_every_start("imputed_entries")
-    left_products = _of_every_start("left_products")
-    right_products = _of_every_start("right_products")
+    products = _of_every_start("products")
     expected_counts = _of_every_start("expected_counts")
 
     def __init__(self, objectives) -> None:
@@ -111,12 +108,6 @@ class SideBySide:
     def constant(self):
         """Losses of the zero factors."""
         return np.array([objective.constant for objective in self.objectives])
-
-    @cached_property
-    def root_means(self):
-        """Roots of the means of rows, and of columns, of every start."""
-        roots = [objective.root_means for objective in self.objectives]
-        return [np.stack(own) for own in zip(*roots, strict=True)]
 
     @property
     def standardised(self) -> Self:
@@ -223,9 +214,7 @@ class Runs:
 def _cosines(A, B):
     """Return the cosines of all pairs of rows, 0 for rows of zeros."""
     lengths = np.linalg.norm(A, axis=1)[:, None] * np.linalg.norm(B, axis=1)
-    zeros = np.zeros_like(lengths)
-    cosines = np.divide(A @ B.T, lengths, out=zeros, where=lengths > 0)
-    return np.minimum(cosines, 1)  # it may be more by rounding
+    return np.minimum(safe_quotients(A @ B.T, lengths), 1)  # it may be more by rounding
 
 
 def draw_sizes(
@@ -287,19 +276,17 @@ class RandomStart:
         """Return both factors side by side, (size, n + p), with the rows alone that it sees."""
         F = np.random.RandomState(self.seed).uniform(size=(self.size, sum(self.shape)))
         F = (F * (self.high / np.sqrt(self.size))).astype(self.dtype)
-        rows = self.rows()
-        if rows is None:
-            return F
-        return np.concatenate([F[:, rows], F[:, self.shape[0] :]], axis=1)
+        W, H = np.split(F, [self.shape[0]], axis=1)
+        return np.concatenate([W[:, self.rows()], H], axis=1)
 
     def rows(self):
-        """Return the rows of X that it sees, in their order; None for all."""
+        """Return the rows of X that it sees, in their order."""
         n = self.shape[0]
         rng = np.random.default_rng(self.table)
         if self.resample == "bootstrap":
             return np.sort(rng.integers(n, size=n))
         if isinstance(self.resample, str) or self.resample is None:
-            return None
+            return slice(None)
         n_seen = max(round(float(self.resample) * n), self.size - self.n_fixed, 1)
         return np.sort(rng.permutation(n)[:n_seen])
 
@@ -335,25 +322,21 @@ class Resampled:
         objectives = []
         for start in starts:
             rows = start.rows()
-            weights = self.weights
-            if rows is None:
+            if start.resample == "poisson":
                 rng = np.random.default_rng(start.table)
                 counts = poisson_counts(self.objective.X, rng)
                 objective = replace(self.objective, X=counts)
             else:
                 objective = self.objective.take_rows(rows)
-                weights = None if weights is None else weights[rows]
+            weights = None if self.weights is None else self.weights[rows]
             objectives.append(objective.weighted(weights))
         return SideBySide(objectives) if len(objectives) > 1 else objectives[0]
 
     def of_all(self, start, factors: Factors) -> Factors:
         """Return the factors of a start with rows of 0 for those of X that it does not see."""
         W, H = factors
-        rows = start.rows()
-        if rows is None:
-            return W, H
         all_rows = np.zeros((start.shape[0], len(H)), dtype=H.dtype)
-        all_rows[rows] = W
+        all_rows[start.rows()] = W
         return all_rows, H
 
 
@@ -527,7 +510,9 @@ def tensor_hals(objective: RunsObjective, F) -> Steps:
         G = (B @ B.mT) * (C @ C.mT)
         A = descend(A, N, G, sweeps)
         sweeps = _TENSOR_SWEEPS
-        keep = yield (A.mT, B.mT, C), half_squares(objective.constant, N, A, G)
+        loss = objective.constant - inner_products(N, A)
+        loss += inner_products(G, A @ A.mT) / 2
+        keep = yield (A.mT, B.mT, C), np.maximum(loss, 0)
         A, B, C, in_rows, in_columns = keep_starts(keep, A, B, C, in_rows, in_columns)
         K = A @ A.mT
         B = descend(B, (A * in_columns) @ W, K * (C @ C.mT), _TENSOR_SWEEPS)

@@ -36,7 +36,6 @@ from nmfcluster._utils.storage import (
     row_sums,
     rows_of,
     scaled_rows,
-    stored_entries,
     sum_of_squares,
 )
 
@@ -104,24 +103,23 @@ class BaseObjective:
         X = as_float64(self.X)
         return row_sums(X), row_sums(X.T)
 
-    @cached_property
     def root_means(self):
-        """Roots of the means of rows, and of columns; 1 where they are 0."""
+        """Return roots of the means of rows, (1, n), and of columns, (1, p); 1 where they are 0."""
         roots = []
         for sums, axis in zip(self._sums, (1, 0), strict=True):
             n_observed = self.X.shape[axis]
             if self.missing is not None:
                 n_observed = n_observed - self.missing.sum(axis=axis)
             means = sums / np.maximum(n_observed, 1)
-            roots.append(np.sqrt(np.where(means > 0, means, 1)))
+            roots.append(np.sqrt(np.where(means > 0, means, 1))[None])
         return tuple(roots)
 
     @property  # not cached: it is as large as X, and quick to make
     def standardised(self) -> MatrixObjective:
         """Least squares of X over the roots of its means: half of chi-square."""
-        rows, columns = self.root_means
+        rows, columns = self.root_means()
         fixed = (self.fixed / columns).astype(self.X.dtype)
-        X = scale_rows_columns(self.X, 1 / rows, 1 / columns)
+        X = scale_rows_columns(self.X, 1 / rows[0], 1 / columns[0])
         return MatrixObjective(X, self.missing, fixed, device=self.device)
 
     def keep_starts(self, keep) -> Self:
@@ -214,23 +212,22 @@ def from_standardised(objective, F) -> Steps:
     F : ndarray of shape (n_starts, k, n + p)
         Positive: W transposed, and H.
 
-    Yields
-    ------
-    factors : tuple of ndarrays of shapes (n_starts, n, k) and (n_starts, k, p)
-        W and H.
-    loss : ndarray of shape (n_starts,)
+    Returns
+    -------
+    generator
+        Of the solver of the objective, `joint_em`, `hals` or `sparse_hals`.
     """
     dtype = F.dtype
-    rows, columns = objective.root_means
+    rows, columns = objective.root_means()
     if objective.degree == 2:  # the standardised matrix has no unit
-        unit = np.sqrt((rows**2).mean(axis=-1)[..., None, None])
+        unit = np.sqrt((rows**2).mean(axis=1)[:, None, None])
         F = (F / unit).astype(dtype)
     steps = hals(objective.standardised, F)
     (W, H), _ = next(islice(steps, objective.n_first_updates, None))
-    W = to_numpy(W).mT * rows.astype(dtype)[..., None, :]
-    H = to_numpy(H) * columns.astype(dtype)[..., None, :]
+    W = to_numpy(W).mT * rows.astype(dtype)[:, None]
+    H = to_numpy(H) * columns.astype(dtype)[:, None]
     start = [objective.positive_start(W), objective.positive_start(H)]
-    yield from objective.solver(objective, np.concatenate(start, axis=2))
+    return objective.solver(objective, np.concatenate(start, axis=2))
 
 
 @dataclass(frozen=True)
@@ -265,13 +262,28 @@ class MatrixObjective(BaseObjective):
             for s in range(W.shape[0])
         ]
 
-    def left_products(self, W, imputed=()):
-        """Return ``W'X`` of every start, (n_starts, k, p)."""
-        return _products(W, self.on_device[0], imputed)
+    def products(self, W, H, transposed: bool = False):
+        """Return ``W'X`` of every start, (n_starts, k, p), or ``HX'``, (n_starts, k, n).
 
-    def right_products(self, H, imputed=()):
-        """Return ``HX'`` of every start, (n_starts, k, n)."""
-        return _products(H, self.on_device[0].T, [S.T for S in imputed])
+        Also the imputed entries that were taken where X misses some. A sparse X is multiplied from
+        the left alone; numpy's products are in C order.
+        """
+        imputed = self.imputed_entries(W, H)
+        X = self.on_device[0]
+        F = W
+        if transposed:
+            X = X.T
+            F = H
+        xp = namespace(F)
+        n_starts, k, n = F.shape
+        rows = xp.reshape(F, (-1, n))
+        is_stored = isinstance(X, SparseTensor) or is_sparse(X)
+        N = contiguous_transpose(X.T @ rows.T) if is_stored else rows @ X
+        N = xp.reshape(N, (n_starts, k, X.shape[1]))
+        for s, S in enumerate(imputed):
+            entries = S if transposed else S.T
+            N[s, ...] += contiguous_transpose(entries @ F[s, ...].T)
+        return N, imputed
 
     def loss(self, N, F, G, imputed=(), current=()):
         """Return the losses, without the penalty, from the products for one of the factors.
@@ -279,16 +291,12 @@ class MatrixObjective(BaseObjective):
         Where entries are missing, `imputed` are those that the products were made with, and
         `current` those of the factors.
         """
-        more: Any = 0.0
-        if imputed:
-            corrections = [
-                inner_products(
-                    new.data[None, None], (old.data - new.data / 2)[None, None]
-                )
-                for old, new in zip(imputed, current, strict=True)
-            ]
-            more = np.concatenate(corrections)
-        return half_squares(self.constant, N, F, G, more)
+        losses = self.constant - inner_products(N, F)
+        losses += inner_products(G, F @ F.mT) / 2
+        for s, (old, new) in enumerate(zip(imputed, current, strict=True)):
+            mean = old.data - new.data / 2
+            losses[s] += inner_products(new.data[None, None], mean[None, None])[0]
+        return np.maximum(losses, 0)
 
     def for_runs(self) -> MatrixObjective:
         """Return the objective as runs of an ensemble have it."""
@@ -314,8 +322,7 @@ class MatrixObjective(BaseObjective):
             objective = replace(self.astype(np.float64), device=None)
             W = as_float64(W).T[None]
             H = as_float64(H)[None]
-            imputed = objective.imputed_entries(W, H)
-            N = objective.right_products(H, imputed)
+            N, imputed = objective.products(W, H, transposed=True)
             loss = objective.loss(N, W, H @ H.mT, imputed, imputed)
             return float(np.sqrt(2 * loss[0]))
         squares = 0.0
@@ -323,9 +330,7 @@ class MatrixObjective(BaseObjective):
         for block in row_blocks(len(W), 1024):
             residual = self.X[block] - W[block] @ H
             if self.missing is not None:
-                missing = rows_of(self.missing, block)
-                rows, columns, _ = stored_entries(missing)
-                residual[rows, columns] = 0
+                residual[as_dense(rows_of(self.missing, block)) > 0] = 0
             squares += sum_of_squares(residual)
         return float(np.sqrt(squares))
 
@@ -334,22 +339,6 @@ class MatrixObjective(BaseObjective):
         limits = np.finfo(self.X.dtype)
         lowest = _MARGIN * float(limits.tiny)
         return lowest < 2 * self.constant < float(limits.max) / _MARGIN
-
-
-def _products(F, X, imputed):
-    """Return the rows of every start times X, with imputed values where X misses entries.
-
-    A sparse X is multiplied from the left alone; numpy's products are in C order.
-    """
-    xp = namespace(F)
-    n_starts, k, n = F.shape
-    rows = xp.reshape(F, (-1, n))
-    is_stored = isinstance(X, SparseTensor) or is_sparse(X)
-    N = contiguous_transpose(X.T @ rows.T) if is_stored else rows @ X
-    N = xp.reshape(N, (n_starts, k, X.shape[1]))
-    for s, S in enumerate(imputed):
-        N[s, ...] += contiguous_transpose(S.T @ F[s, ...].T)
-    return N
 
 
 def unit_rows(H):
@@ -411,16 +400,6 @@ def pair_products(values, columns):
     return G
 
 
-def half_squares(constant: float, N, F, G, more=0.0):
-    """Return ``constant - <N, F> + <G, FF'> / 2 + more`` of every start.
-
-    Rounding may not go below 0.
-    """
-    return np.maximum(
-        constant - inner_products(N, F) + inner_products(G, F @ F.mT) / 2 + more, 0
-    )
-
-
 def descend(F, N, G, sweeps: int = _SWEEPS, n_fixed: int = 0):
     """Return the factor of every start after sweeps of coordinate descent."""
     F = namespace(F).asarray(F, copy=True)
@@ -457,8 +436,7 @@ def hals(objective, F) -> Steps:
        extrapolation. Neural Computation 31, 2019.
     """
     W, H = objective.row_column_factors(F)
-    imputed = objective.imputed_entries(W, H)
-    N = objective.left_products(W, imputed)
+    N, imputed = objective.products(W, H)
     loss = objective.loss(N, H, W @ W.mT, imputed, imputed)
     W_ahead = W  # W after extrapolation
     H_swept = H  # H before it
@@ -475,14 +453,12 @@ def hals(objective, F) -> Steps:
         )
         objective = objective.keep_starts(keep)
         # Improve H for the W ahead, and extrapolate it unless the last step was taken back.
-        imputed = objective.imputed_entries(W_ahead, H)
-        N = objective.left_products(W_ahead, imputed)
+        N, _ = objective.products(W_ahead, H)
         H_before = H_swept
         H_swept = descend(H, N, W_ahead @ W_ahead.mT, n_fixed=objective.n_fixed)
         H_new = extrapolate(H_swept, H_before, np.where(rose, 0, share))
         # Improve W for this H, which gives the loss, and extrapolate it for the next update.
-        imputed = objective.imputed_entries(W_ahead, H_new)
-        N = objective.right_products(H_new, imputed)
+        N, imputed = objective.products(W_ahead, H_new, transposed=True)
         G = H_new @ H_new.mT
         W_new = descend(W_ahead, N, G)
         current = objective.imputed_entries(W_new, H_new)
@@ -568,16 +544,16 @@ def sparse_hals(objective, F) -> Steps:
     constant = np.full_like(W, W.shape[2] ** -0.5)
     W = np.divide(W, length, out=constant, where=length > 0)
     H = H * length
-    loss = objective.loss(objective.left_products(W), H, W @ W.mT)
+    N, _ = objective.products(W, H)
+    loss = objective.loss(N, H, W @ W.mT)
     while True:
         keep = yield (W.mT, H), loss + sparsity * penalty_of(H, penalty)
         W, H = keep_starts(keep, W, H)
         H = H.copy()
-        descend_penalised(
-            H, objective.left_products(W), W @ W.mT, sparsity, penalty, _SWEEPS
-        )
+        N, _ = objective.products(W, H)
+        descend_penalised(H, N, W @ W.mT, sparsity, penalty, _SWEEPS)
         W = W.copy()
-        N = objective.right_products(H)
+        N, _ = objective.products(W, H, transposed=True)
         G = H @ H.mT
         for s in range(len(W)):
             descend_on_sphere(W[s], N[s], G[s], _SWEEPS)
