@@ -74,6 +74,19 @@ class PairwiseConstraints:
         and must-links of a sample with itself are dropped. Pairs of weight 1 or more are *hard*,
         and others *soft*; of a list with infinite weights these alone are hard.
 
+    Attributes
+    ----------
+    n_samples : int
+        Number of samples.
+    must_link, cannot_link : ndarray of shape (n_must_link, 2) and (n_cannot_link, 2), int
+        Pairs (i, j) of one cluster, and of two clusters: i < j, sorted, each once.
+    must_link_weights, cannot_link_weights : ndarray of float64
+        What it costs to violate each of these pairs, positive.
+    must_link_hard, cannot_link_hard : ndarray of bool
+        Which of these pairs are hard.
+    index : pandas Index, ndarray or None
+        Names of the samples.
+
     Raises
     ------
     TypeError
@@ -103,9 +116,15 @@ class PairwiseConstraints:
     array([[0, 2]])
     """
 
-    _n_samples: int
-    _links: Sequence[Links]  # must-links, cannot-links
-    index: Any = None  # names of the samples, an Index, an array or None
+    n_samples: int
+    must_link: np.ndarray
+    cannot_link: np.ndarray
+    must_link_weights: np.ndarray
+    cannot_link_weights: np.ndarray
+    must_link_hard: np.ndarray
+    cannot_link_hard: np.ndarray
+    index: Any = None
+    _links: Sequence[Links]  # must-links and cannot-links, of which the arrays are
 
     def __init__(
         self, n_samples: int, must_link: Any = None, cannot_link: Any = None
@@ -114,13 +133,13 @@ class PairwiseConstraints:
         samples = range(int(n_samples))
         must = read_pairs(must_link, "must_link", samples)
         cannot = read_pairs(cannot_link, "cannot_link", samples)
-        self.__setstate__({"_n_samples": len(samples), "_links": (must, cannot)})
+        self.__setstate__({"n_samples": len(samples), "_links": (must, cannot)})
 
     @classmethod
     def _of_links(cls, n_samples: int, links: Sequence[Links], names=None) -> Self:
         """Return constraints of pairs that are in their form."""
         new = cls.__new__(cls)
-        new.__setstate__({"_n_samples": n_samples, "_links": links, "index": names})
+        new.__setstate__({"n_samples": n_samples, "_links": links, "index": names})
         return new
 
     def _with_hard_must_links(self, hard: bool) -> Self:
@@ -130,10 +149,21 @@ class PairwiseConstraints:
         return self._of_links(len(self), (must, cannot), self.index)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        for links in self._links:
-            for part in links:
-                part.flags.writeable = False  # a pickle forgets
+        must, cannot = state["_links"]
+        vars(self).update(
+            state,
+            must_link=must.pairs,
+            must_link_weights=must.weights,
+            must_link_hard=must.hard,
+            cannot_link=cannot.pairs,
+            cannot_link_weights=cannot.weights,
+            cannot_link_hard=cannot.hard,
+        )
+        for part in must + cannot:
+            part.flags.writeable = False  # a pickle forgets
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"{name} of PairwiseConstraints cannot be set.")
 
     @classmethod
     def from_labels(
@@ -329,41 +359,6 @@ class PairwiseConstraints:
         return cls._of_links(len(codes), links, names)
 
     @property
-    def n_samples(self) -> int:
-        """Number of samples."""
-        return self._n_samples
-
-    @property
-    def must_link(self) -> np.ndarray:
-        """Pairs (i, j) of one cluster, (n_must_link, 2) int: i < j, sorted, each once."""
-        return self._links[0].pairs
-
-    @property
-    def cannot_link(self) -> np.ndarray:
-        """Pairs (i, j) of two clusters, (n_cannot_link, 2) int: i < j, sorted, each once."""
-        return self._links[1].pairs
-
-    @property
-    def must_link_weights(self) -> np.ndarray:
-        """What it costs to violate each of `must_link`, (n_must_link,) float64, positive."""
-        return self._links[0].weights
-
-    @property
-    def cannot_link_weights(self) -> np.ndarray:
-        """What it costs to violate each of `cannot_link`, (n_cannot_link,) float64, positive."""
-        return self._links[1].weights
-
-    @property
-    def must_link_hard(self) -> np.ndarray:
-        """Which of `must_link` are hard, (n_must_link,) bool."""
-        return self._links[0].hard
-
-    @property
-    def cannot_link_hard(self) -> np.ndarray:
-        """Which of `cannot_link` are hard, (n_cannot_link,) bool."""
-        return self._links[1].hard
-
-    @property
     def n_pairs(self) -> int:
         """Number of pairs, must-link and cannot-link."""
         return len(self.must_link) + len(self.cannot_link)
@@ -381,7 +376,7 @@ class PairwiseConstraints:
     loc = iloc  # the position of a sample is its only name
 
     def __len__(self) -> int:
-        return self._n_samples
+        return self.n_samples
 
     def __iter__(self) -> NoReturn:
         raise TypeError(
@@ -390,7 +385,8 @@ class PairwiseConstraints:
 
     def __getitem__(self, key: Any) -> Self:
         samples = axis_positions(key, len(self), "sample", "PairwiseConstraints")
-        links = [copy_links(part, samples) for part in self._links]
+        must, cannot = self._links
+        links = copy_links(must, samples), copy_links(cannot, samples)
         names = None if self.index is None else self.index[samples]
         return self._of_links(len(samples), links, names)
 
