@@ -121,7 +121,7 @@ COUNTS = np.random.RandomState(0).poisson(np.exp(FEATURES[:400] @ np.eye(8, 300)
 METACLUSTERED = {
     "counts": (
         COUNTS,
-        {"n_clusters": 5, "n_estimators": 12, "max_iter": 10, "tol": -1},
+        {"n_clusters": 5, "n_estimators": 12, "max_iter": 4, "tol": -1},
     ),
     "counts, sparse factors": (
         sp.csr_array(COUNTS),
@@ -136,7 +136,7 @@ METACLUSTERED = {
     ),
     "counts, many runs": (
         COUNTS,
-        {"n_clusters": 5, "n_estimators": 60, "meta": "nmf", "max_iter": 10},
+        {"n_clusters": 5, "n_estimators": 60, "meta": "nmf", "max_iter": 4},
     ),
 }
 PROBLEMS |= CONSTRAINED | FUSED | METACLUSTERED
@@ -146,7 +146,8 @@ ATTRIBUTES = ["labels_", "membership_", "loss_curve_"]
 def result(problem, **parameters):
     """Return the fitted attributes as bytes, and the loss."""
     X, options = PROBLEMS[problem]
-    options = {"random_state": 7, "n_init": 3} | options | parameters
+    few = {"random_state": 7, "n_init": 3, "max_iter": 20}
+    options = few | options | parameters
     if problem in CONSTRAINED:
         model = SSNMFClusterer(**options).fit(X, constraints=PAIRS)
         own = ["core_", "must_link_groups_"]

@@ -63,8 +63,9 @@ TIED = {
 }
 
 
-@pytest.mark.parametrize("name", TIED)
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    ("seed", "name"), [(i % 2, name) for i, name in enumerate(TIED)]
+)
 def test_tables_of_ties_and_copies_are_clustered_as_k_means_does(name, seed):
     X, y = TIED[name](seed)
     assert len(np.unique(X, axis=0)) < len(X)
@@ -139,7 +140,7 @@ def clumps(sizes, width, seed):
     return centres[y] + np.random.default_rng(seed).normal(size=(len(y), width)), y
 
 
-@pytest.mark.parametrize("width", [1, 2, 5])
+@pytest.mark.parametrize("width", [1, 5])
 @pytest.mark.parametrize("n", [4, 5, 7, 12, 20, 40])
 def test_few_rows_in_clumps(n, width):
     for k in sorted({2, 3, n // 4, n // 3, n // 2} & set(range(2, n // 2 + 1))):

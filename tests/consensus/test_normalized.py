@@ -150,8 +150,9 @@ def test_training_samples_are_predicted_as_they_were_clustered(table, weights):
     assert_array_equal(model.predict(table), model.labels_)
 
 
-@pytest.mark.parametrize("max_samples", [1.0, 0.6])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("max_samples", "dtype"), [(1.0, np.float32), (0.6, np.float64)]
+)
 def test_training_samples_are_predicted_from_features(max_samples, dtype):
     """A clusterer that did not see a sample predicts its label: memberships then differ."""
     X = make_blobs((50, 30, 20), centers=np.eye(3) * 4, random_state=0)[0].astype(dtype)
@@ -417,8 +418,7 @@ def test_unanimous_partitions_come_back_however_unbalanced(sizes, normalize):
     assert_array_equal(model.predict(np.column_stack([y, y.max() - y])), model.labels_)
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.4])
-@pytest.mark.parametrize("base", ["planted", "k-means"])
+@pytest.mark.parametrize(("base", "missing"), [("planted", 0.4), ("k-means", 0.0)])
 def test_starts_on_a_part_of_the_rows_end_where_those_on_all_do(
     base, missing, monkeypatch
 ):

@@ -18,8 +18,9 @@ BASES = [
 ]
 
 
-@pytest.mark.parametrize("base", BASES, ids=str)
-@pytest.mark.parametrize("max_samples", [1.0, 0.7])
+@pytest.mark.parametrize(
+    ("base", "max_samples"), [(None, 1.0), *((base, 0.7) for base in BASES)], ids=str
+)
 @pytest.mark.filterwarnings("ignore:Graph is not fully connected")
 def test_training_samples_are_predicted_as_they_were_clustered(base, max_samples):
     X, y = make_blobs(

@@ -101,8 +101,10 @@ def test_new_objects_are_placed_by_the_mixture_of_the_printed_criteria(
     )
 
 
-@pytest.mark.parametrize("kind", ["kernels", "graphs"])
-@pytest.mark.parametrize("options", [{}, {"symmetric": False, "max_samples": 80}])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("kernels", {"symmetric": False, "max_samples": 80}), ("graphs", {})],
+)
 def test_held_out_objects_are_clustered_as_the_fitted_ones_are(kind, options):
     """Within .03 of the fit, on clusters of unequal size that overlap; mean of three draws."""
     affinity = "rbf" if kind == "kernels" else "nearest_neighbors"

@@ -79,9 +79,14 @@ class Recorder:
     ],
     ids=lambda estimator: f"{type(estimator).__name__}-{estimator.n_jobs}",
 )
-def test_callbacks_are_told_of_every_stage_and_batch(estimator):
+# starting processes takes seconds
+@pytest.mark.parametrize(
+    "backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)]
+)
+def test_callbacks_are_told_of_every_stage_and_batch(estimator, backend):
     recorder = Recorder()
-    clone(estimator).set_callbacks(recorder).fit(X)
+    with parallel_config(backend):
+        clone(estimator).set_callbacks(recorder).fit(X)
     told = recorder.told
     assert (told[0], told[-1]) == ("setup", "teardown")
     assert (told[1], told[-2]) == (("begin", "fit"), ("end", "fit"))

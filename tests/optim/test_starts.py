@@ -235,8 +235,9 @@ def test_of_parts_with_equal_eigenvalues_the_largest_come_first():
     )
 
 
-@pytest.mark.parametrize("affinity", ["nearest_neighbors", "landmarks"])
-@pytest.mark.parametrize("n", [500, 4000])
+@pytest.mark.parametrize(
+    ("affinity", "n"), [("nearest_neighbors", 500), ("landmarks", 4000)]
+)
 def test_long_clusters_that_nothing_connects_are_found(affinity, n):
     X, y = make_nested_rings(n, radii=(2.0, 3.5, 5.0), noise=0.05, random_state=0)
     model = SSNMFClusterer(3, affinity=affinity, random_state=0).fit(X)

@@ -82,15 +82,15 @@ def test_walks_end_where_the_inverse_says(width, storage_of):
     assert np.linalg.norm(found - expected) < 2 * 0.05 * np.linalg.norm(expected)
 
 
-@pytest.mark.parametrize("all_up_to", [0, 150])
 @pytest.mark.parametrize(
-    ("affinity", "width", "most"),
+    ("affinity", "width", "most", "all_up_to"),
     [
-        ("nearest_neighbors", 0.3, 100),
-        ("nearest_neighbors", 0.5, 150),
-        ("landmarks", 0.9, 100),
-        ("landmarks", 0.9, 150),
-        ("rbf", 0.7, 150),
+        ("nearest_neighbors", 0.3, 100, 0),
+        ("nearest_neighbors", 0.5, 150, 150),
+        ("landmarks", 0.9, 100, 150),
+        ("landmarks", 0.9, 150, 0),
+        ("landmarks", 0.9, 150, 150),
+        ("rbf", 0.7, 150, 0),
     ],
 )
 def test_links_spread_as_the_formula_says(
