@@ -29,7 +29,6 @@ from nmfcluster._utils.storage import is_sparse
 from nmfcluster._utils.validation import format_count, warn
 from nmfcluster.anndata import write_programs
 from nmfcluster.consensus import NMFConsensus
-from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.display import (
     BiclusterDisplay,
     ConsensusMatrixDisplay,
@@ -212,7 +211,10 @@ def _cluster(options) -> Result:
     table = _read(options, options.files[0])
     fit_params = {}
     if options.constraints:
-        fit_params["constraints"] = _read_pairs(options, table)
+        # by the names of rows, or by positions without names
+        ids = table.rows or [str(i) for i in range(table.X.shape[0])]
+        max_bytes = options.max_gib * 2**30
+        fit_params["constraints"] = read_pairs(options.constraints, max_bytes, ids)
     model, chosen = _fit(options, table.X, **fit_params)
     comment = ""
     for pairs in fit_params.values():
@@ -220,16 +222,6 @@ def _cluster(options) -> Result:
         n_pairs = format_count(len(satisfied), "pair")
         comment = f"; {int(satisfied.sum())} of {n_pairs} satisfied"
     return Result(model, chosen, _tables(model, table), comment)
-
-
-def _read_pairs(options, table: FileTable) -> PairwiseConstraints:
-    """Return the pairs of a file, by the names of rows, or by positions without names."""
-    ids = table.rows or [str(i) for i in range(table.X.shape[0])]
-    try:
-        pairs = read_pairs(Path(options.constraints), options.max_gib * 2**30)
-        return PairwiseConstraints.from_table(pairs, ids=ids)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{options.constraints}: {error}") from error
 
 
 def _fuse(options) -> Result:
@@ -365,7 +357,14 @@ def _read(options, file: str) -> FileTable:
     elif options.command != "fuse" and not options.partitions:
         table.require_complete(file)
     if options.transpose:
-        table = table.transposed()
+        table = table._replace(
+            X=table.X.T,
+            rows=table.columns,
+            columns=table.rows,
+            rows_from=table.columns_from,
+            columns_from=table.rows_from,
+            title=None,
+        )
     table = table.with_distinct_columns(file)
     print(f"{file}: {table}", file=sys.stderr)
     return table

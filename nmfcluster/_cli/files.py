@@ -18,6 +18,7 @@ from scipy.io import mmread
 from nmfcluster._base import warn_of_distances
 from nmfcluster._utils.storage import is_sparse
 from nmfcluster._utils.validation import check_sparse_indices, format_count, warn
+from nmfcluster.constraints import PairwiseConstraints
 
 # What pip installs for a module.
 _CURES = {"pandas": '"nmfcluster[cli]"', "anndata": "anndata", "h5py": "anndata"}
@@ -46,17 +47,6 @@ class FileTable(NamedTuple):
         if self.rows is not None:
             names = f"names from {self.rows_from}"
         return f"{format_count(n_rows, 'row')}, {format_count(n_columns, 'column')}, {names}"
-
-    def transposed(self) -> Self:
-        """Return the table whose rows are the columns of this one."""
-        return self._replace(
-            X=self.X.T,
-            rows=self.columns,
-            columns=self.rows,
-            rows_from=self.columns_from,
-            columns_from=self.rows_from,
-            title=None,
-        )
 
     def with_distinct_columns(self, file: str) -> Self:
         """Return the table with names of columns that differ; warn if they did not."""
@@ -398,17 +388,22 @@ def _are_names(entries) -> bool:
     return not any(is_number(entry.replace(",", "")) for entry in entries)
 
 
-def read_pairs(path, max_bytes: float):
-    """Return the table of a text file of pairs, with the rows by their names."""
+def read_pairs(file: str, max_bytes: float, ids) -> PairwiseConstraints:
+    """Return the pairs of a text file, whose rows have names."""
+    path = Path(file)
     columns = ["a", "b", "kind"]
-    _check_file_size(path, max_bytes)
-    read_csv, _ = _open_text(path)
-    frame = read_csv(dtype=dict.fromkeys(columns, str), keep_default_na=False)
-    if not set(columns) <= set(frame.columns):
-        raise ValueError(
-            f"the columns must be a, b and kind, got {', '.join(frame.columns)}."
-        )
-    return frame[columns + ["weight"] * ("weight" in frame.columns)]
+    try:
+        _check_file_size(path, max_bytes)
+        read_csv, _ = _open_text(path)
+        frame = read_csv(dtype=dict.fromkeys(columns, str), keep_default_na=False)
+        if not set(columns) <= set(frame.columns):
+            raise ValueError(
+                f"the columns must be a, b and kind, got {', '.join(frame.columns)}."
+            )
+        pairs = frame[columns + ["weight"] * ("weight" in frame.columns)]
+        return PairwiseConstraints.from_table(pairs, ids=ids)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{file}: {error}") from error
 
 
 def _read_npz(path) -> FileTable:

@@ -187,8 +187,8 @@ def choose_n_clusters(
 
     def fit_with(k: int):
         _say(f"fitting {name}={k} to all samples")
-        model = refits.set_seeds(models[k], np.random.default_rng(seed))
-        return model.fit(X, **fit_params)
+        rng = np.random.default_rng(seed)
+        return refits.refit(models[k], X, None, fit_params, rng)
 
     if method == "vote":
         chosen = choose_by_vote(estimator, X, numbers, seed, fit_with)

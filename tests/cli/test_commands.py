@@ -5,7 +5,6 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,8 +18,7 @@ from nmfcluster import (
     SimilarityFusionNMF,
     SSNMFClusterer,
 )
-from nmfcluster._cli.commands import _read_pairs
-from nmfcluster._cli.files import FileTable
+from nmfcluster._cli.files import read_pairs
 from nmfcluster._cli.main import COMMANDS, main
 from nmfcluster.model_selection import choose_n_clusters
 
@@ -169,8 +167,7 @@ def test_what_pairs_are_called_and_how_many_are_satisfied(here, capsys):
 
 def test_pairs_are_read_from_lines_that_names_begin(here):
     Path("pairs.csv").write_text("a,b,kind\n1,00,01,must\n")
-    options = SimpleNamespace(constraints="pairs.csv", max_gib=1)
-    pairs = _read_pairs(options, FileTable(frame(POINTS), NAMES))
+    pairs = read_pairs("pairs.csv", 2**30, NAMES)
     assert_array_equal(pairs.must_link, [[0, 1]])
 
 

@@ -139,10 +139,12 @@ def test_no_more_of_an_archive_is_read_than_it_admits(tmp_path):
 
 def test_pairs_are_bounded_too_and_what_is_allowed_is_read(tmp_path):
     path = tmp_path / "pairs.csv.gz"
-    path.write_bytes(gzip.compress(b"a,b,kind\n" + b"1,2,ML\n" * 40_000))
+    lines = b"".join(b"%d,40000,must\n" % i for i in range(40_000))
+    path.write_bytes(gzip.compress(b"a,b,kind\n" + lines))
+    ids = [str(i) for i in range(40_001)]
     with raises_naming(ValueError, "--max-gib"):
-        read_pairs(path, 100_000)
-    assert len(read_pairs(path, 300_000)) == 40_000
+        read_pairs(str(path), 300_000, ids)
+    assert read_pairs(str(path), 700_000, ids).n_pairs == 40_000
 
 
 def test_the_bound_is_an_option_and_holds_for_what_becomes_dense(
