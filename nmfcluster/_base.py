@@ -25,7 +25,6 @@ from nmfcluster._utils import storage, validation
 from nmfcluster._utils.linalg import share_blocks
 from nmfcluster._utils.parallel import one_blas_thread
 from nmfcluster._utils.progress import reporting
-from nmfcluster._utils.sparse_products import negative_entries
 from nmfcluster._utils.validation import format_count, make_rng, warn
 
 
@@ -68,7 +67,8 @@ def read_features(estimator, X, reset: bool = True, **checks):
 
 def require_nonnegative(estimator, X, cure: str) -> None:
     """Raise if an entry is negative, which NaN is not; `cure` says what to do about it."""
-    negative = negative_entries(X)
+    values = storage.stored_values(X)
+    negative = values[values < 0]
     if len(negative):
         name = type(estimator).__name__
         n_entries = X.shape[0] * X.shape[1]

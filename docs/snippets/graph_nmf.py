@@ -17,7 +17,7 @@ from nmfcluster._base import (
 )
 from nmfcluster._compat import Interval, fit_context
 from nmfcluster._optim.run import Steps, keep_starts
-from nmfcluster._optim.symmetric import SimilarityProblem, SymmetricObjective, factorize
+from nmfcluster._optim.symmetric import Problem, SymmetricObjective, factorize
 from nmfcluster._utils.order import canonical_order
 from nmfcluster.similarity import Explicit
 
@@ -156,7 +156,7 @@ class GraphNMF(NMFClusterer):
             # build the similarity
             A = Explicit(self._graph(X))
             # factorize
-            best = factorize(SimilarityProblem(A), self._solver_config(damped_nmf), rng)
+            best = factorize(Problem(A), self._solver_config(damped_nmf), rng)
             # label, and number the clusters by size
             memberships = membership(best.H)[order.first]
             memberships, labels, clusters = number_by_size(

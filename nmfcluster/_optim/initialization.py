@@ -59,6 +59,9 @@ def random_start(mass, n_clusters: int, seed, dtype: np.dtype):
 def leading_eigenpairs(A: Similarity, n_components: int):
     """Return the largest eigenvalues of A, in decreasing order, and their eigenvectors.
 
+    They are found by connected components where A knows these. Of components with equal
+    eigenvalues the largest comes first.
+
     Parameters
     ----------
     A : Similarity of shape (n, n)
@@ -70,45 +73,45 @@ def leading_eigenpairs(A: Similarity, n_components: int):
     values : ndarray of shape (n_components,)
     vectors : ndarray of shape (n, n_components)
     """
-    if A.parts is not None and 0 < A.parts.max() < _MAX_COMPONENTS:
-        return _eigenpairs_by_component(A, A.parts, n_components)
-    return _eigenpairs(A, n_components)
-
-
-def _eigenpairs_by_component(A: Similarity, component, n_components: int):
-    """Return the leading eigenpairs from those of each connected component.
-
-    One by one, equal eigenvalues are no trouble. Of components with equal eigenvalues the largest
-    comes first.
-    """
-    # Find the largest eigenvalue of every component.
+    component = A.parts
+    if component is None or not 0 < component.max() < _MAX_COMPONENTS:
+        return _eigenpairs(A, n_components)
+    # Find the largest eigenvalue of every component. One by one, equal eigenvalues are no trouble.
     sizes = np.bincount(component)
     by_component = np.argsort(component, kind="stable")
     members = np.split(by_component, np.cumsum(sizes)[:-1])
-    blocks = [A.take(rows) for rows in members]
-    pairs = [_eigenpairs(block, 1) for block in blocks]
-    largest = np.concatenate([values for values, _ in pairs])
+    blocks = []
+    values = []
+    vectors = []
+    for rows in members:
+        block = A.take(rows)
+        value, vector = _eigenpairs(block, 1)
+        blocks.append(block)
+        values.append(value)
+        vectors.append(vector)
+    largest = np.concatenate(values)
     # Find all pairs of the components that can have more of the first eigenvalues: those whose
     # largest one is above the n_components-th.
     padded = np.pad(largest, (n_components, 0), constant_values=-np.inf)
     threshold = np.sort(padded)[-n_components]
     rounding = _EQUAL * float(max(abs(largest).max(), np.finfo(float).tiny))
     for c in np.flatnonzero(largest > threshold + rounding):
-        pairs[c] = _eigenpairs(blocks[c], min(n_components, int(sizes[c])))
+        n_wanted = min(n_components, int(sizes[c]))
+        values[c], vectors[c] = _eigenpairs(blocks[c], n_wanted)
     # List all eigenvalues, their vectors and their components.
-    values = np.concatenate([found for found, _ in pairs])
-    columns = [column for _, found in pairs for column in found.T]
-    owners = np.repeat(np.arange(len(pairs)), [len(found) for found, _ in pairs])
+    owners = np.repeat(np.arange(len(values)), list(map(len, values)))
+    all_values = np.concatenate(values)
+    columns = [column for found in vectors for column in found.T]
     # Select the first ones. They are rounded, so that the largest component's come first among
     # equal ones.
-    rounded = np.round(values / rounding)
+    rounded = np.round(all_values / rounding)
     first = np.lexsort((-sizes[owners], -rounded))[:n_components]
-    first = first[np.argsort(-values[first], kind="stable")]
+    first = first[np.argsort(-all_values[first], kind="stable")]
     # Their vectors are 0 outside of their component.
-    vectors = np.zeros((A.shape[0], n_components), dtype=pairs[0][1].dtype)
+    whole = np.zeros((A.shape[0], n_components), dtype=vectors[0].dtype)
     for place, chosen in enumerate(first):
-        vectors[members[owners[chosen]], place] = columns[chosen]
-    return values[first], vectors
+        whole[members[owners[chosen]], place] = columns[chosen]
+    return all_values[first], whole
 
 
 def _eigenpairs(A: Similarity, n_components: int):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -305,33 +304,61 @@ def symmetric_factor(solution: Solution):
     return Q * np.sqrt(np.diagonal(S))
 
 
-class Problem(ABC):
+class Problem:
     """A similarity to factorize: its objective, its starts, and a subsample of many rows.
+
+    Its rows may stand for several samples each.
+
+    Parameters
+    ----------
+    A : Similarity of shape (n, n)
+    constant : float, default=None
+        Loss of the zero factor; the squared norm of A by default.
+    mass : ndarray of shape (n,), default=None
+        Weight of every row: the number of samples that it stands for, times the number by whose
+        root it was divided if A is normalised; 1 by default.
+    init_similarity : Similarity of shape (n, n), default=None
+        Whose leading eigenvectors make the first start; A by default.
+    wanted : ndarray of shape (n,), bool, default=None
+        Rows that make up to half of a part; none by default.
+    rows : ndarray of int, default=None
+        Where the rows are in the problem that this one is a part of.
 
     Attributes
     ----------
     objective : SymmetricObjective
-    init_similarity : Similarity
-        Its leading eigenvectors make the first start.
-    mass : ndarray of shape (n,)
-        Weight of every row: the number of samples that it stands for, times the number by whose
-        root it was divided if A is normalised.
+    has_reliable_start : bool
+        Whether other starts of many rows were never seen to win.
     name : str
         What the log calls it.
     polish_tol, polish_min_iter : float, int
         Smallest decrease over ten updates, and smallest number of updates, of a factor that was
         extended from a subsample of the rows: it has all but converged.
-    has_reliable_start : bool
-        Whether other starts of many rows were never seen to win.
     """
 
-    objective: SymmetricObjective
-    init_similarity: Similarity
-    mass: np.ndarray
-    name: str
-    polish_tol: float
-    polish_min_iter: int
-    has_reliable_start: bool = False
+    polish_tol = 1e-5  # a cluster can be a small part of a similarity
+    polish_min_iter = 5  # updates: as many show whether the extension has settled
+    has_reliable_start = False
+
+    def __init__(
+        self,
+        A: Similarity,
+        *,
+        constant: float | None = None,
+        mass=None,
+        init_similarity: Similarity | None = None,
+        wanted=None,
+        rows=None,
+    ):
+        n = A.shape[0]
+        self.objective = SymmetricObjective(
+            A, A.squared_norm() if constant is None else constant
+        )
+        self.name = f"{n} rows"
+        self.init_similarity = A if init_similarity is None else init_similarity
+        self.mass = np.ones(n) if mass is None else mass
+        self.wanted = np.zeros(n, dtype=bool) if wanted is None else wanted
+        self.rows = rows
 
     def __len__(self) -> int:
         return len(self.mass)
@@ -350,13 +377,23 @@ class Problem(ABC):
         """Return the figure by which runs are compared."""
         return loss_of
 
-    @abstractmethod
     def part(self, size: int, rng: np.random.RandomState) -> Problem | None:
-        """Return the problem of some rows, drawn at random; None if they would say too little."""
+        """Return the problem of `size` rows; None for a sparse graph, which would fall apart."""
+        if not self.init_similarity.can_be_thinned:
+            return None
+        rows = np.sort(draw_preferring(self.wanted, size, rng))
+        return Problem(
+            self.objective.A.take(rows),
+            mass=self.mass[rows],
+            init_similarity=self.init_similarity.take(rows),
+            rows=rows,
+        )
 
-    @abstractmethod
     def extended(self, part: Problem, H):
         """Return the factor of all rows that fits best to the factor of a part of them."""
+        padded = np.zeros((len(self), H.shape[1]), dtype=H.dtype)
+        padded[part.rows] = H
+        return fitted_factor(self.init_similarity @ padded, H.T @ H)
 
 
 def factorize(
@@ -407,64 +444,3 @@ def fitted_factor(B, G):
     # Roughly: it is improved afterwards.
     H = approximate_nnls_rows(B, G, max_sweeps=20, resolution=1e-3)
     return np.add(H, _LIFT * H.mean(), out=H)
-
-
-class SimilarityProblem(Problem):
-    """A similarity of rows, which may stand for several samples each.
-
-    Parameters
-    ----------
-    A : Similarity of shape (n, n)
-    constant : float, default=None
-        Loss of the zero factor; the squared norm of A by default.
-    mass : ndarray of shape (n,), default=None
-        Number of samples that each row stands for; 1 by default.
-    init_similarity : Similarity of shape (n, n), default=None
-        Whose leading eigenvectors make the first start; A by default.
-    wanted : ndarray of shape (n,), bool, default=None
-        Rows that make up to half of a part; none by default.
-    rows : ndarray of int, default=None
-        Where the rows are in the problem that this one is a part of.
-    """
-
-    polish_tol = 1e-5  # a cluster can be a small part of a similarity
-    polish_min_iter = 5  # updates: as many show whether the extension has settled
-
-    def __init__(
-        self,
-        A: Similarity,
-        *,
-        constant: float | None = None,
-        mass=None,
-        init_similarity: Similarity | None = None,
-        wanted=None,
-        rows=None,
-    ):
-        n = A.shape[0]
-        self.objective = SymmetricObjective(
-            A, A.squared_norm() if constant is None else constant
-        )
-        self.name = f"{n} rows"
-        self.init_similarity = A if init_similarity is None else init_similarity
-        self.mass = np.ones(n) if mass is None else mass
-        self.wanted = np.zeros(n, dtype=bool) if wanted is None else wanted
-        self.rows = rows
-
-    def part(self, size: int, rng: np.random.RandomState) -> SimilarityProblem | None:
-        """Return the problem of `size` rows; None for a sparse graph, which would fall apart."""
-        if not self.init_similarity.can_be_thinned:
-            return None
-        rows = np.sort(draw_preferring(self.wanted, size, rng))
-        return SimilarityProblem(
-            self.objective.A.take(rows),
-            mass=self.mass[rows],
-            init_similarity=self.init_similarity.take(rows),
-            rows=rows,
-        )
-
-    def extended(self, part: Problem, H):
-        """Return the factor of all rows that fits best to the factor of a part of them."""
-        assert isinstance(part, SimilarityProblem)
-        padded = np.zeros((len(self), H.shape[1]), dtype=H.dtype)
-        padded[part.rows] = H
-        return fitted_factor(self.init_similarity @ padded, H.T @ H)

@@ -12,6 +12,7 @@ from nmfcluster._utils.storage import (
     as_float64,
     is_sparse,
     row_blocks,
+    stored_values,
     with_nonzero_data,
 )
 
@@ -90,7 +91,7 @@ def thin_counts(X, n_parts: int, rng: np.random.Generator, dispersion: float = 0
     .. [2] A. Neufeld, J. Popp, L. L. Gao, A. Battle, D. Witten. Negative binomial count splitting
        for single-cell RNA sequencing data. arXiv:2307.12985, 2023.
     """
-    values = X.data if is_sparse(X) else X.ravel()
+    values = stored_values(X).ravel()
     parts = [np.zeros_like(values) for _ in range(n_parts)]
     nonzero = np.flatnonzero(values)  # a sparse matrix may store zeros
     for block in row_blocks(len(nonzero), _DRAWN_ENTRIES):
@@ -121,7 +122,7 @@ def _split_counts(counts, n_parts: int, rng: np.random.Generator, dispersion: fl
 
 def count_non_integers(X) -> int:
     """Return how many entries of a table are no whole numbers."""
-    values = X.data if is_sparse(X) else X
+    values = stored_values(X)
     return int(np.count_nonzero(values != np.rint(values)))
 
 

@@ -7,7 +7,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._utils.array_api import SparseTensor, namespace
-from nmfcluster._utils.storage import is_sparse, row_blocks, with_nonzero_data
+from nmfcluster._utils.storage import (
+    is_sparse,
+    row_blocks,
+    stored_values,
+    with_nonzero_data,
+)
 
 # Entries of a product that are formed at a time: a cache of 2 MiB.
 _FORMED_ENTRIES = 2**18
@@ -112,19 +117,6 @@ def center_columns(X):
     return (X, mean) if sp.issparse(X) else (X - mean, np.zeros_like(mean))
 
 
-def csr_arrays(value):
-    """Return the arrays that a CSR matrix is made of, and anything else as it is."""
-    if not sp.issparse(value):
-        return value
-    return value.shape, value.indptr, value.indices, value.data
-
-
-def negative_entries(X):
-    """Return the entries of a table that are below 0, which NaN is not."""
-    values = X.data if sp.issparse(X) else X
-    return values[values < 0]
-
-
 def split_missing(X):
     """Return X with 0 for NaN, and a CSR matrix with a 1 for each; None where there is none.
 
@@ -141,7 +133,7 @@ def split_missing(X):
     """
     if not np.isnan(X.sum()):
         return X, None
-    values = X.data if sp.issparse(X) else X
+    values = stored_values(X)
     is_missing = np.isnan(values)
     known = np.where(is_missing, 0, values).astype(X.dtype, copy=False)
     if sp.issparse(X):

@@ -35,6 +35,11 @@ def as_float64(array):
     return array.astype(np.float64, copy=False)
 
 
+def stored_values(array):
+    """Return the values that a sparse matrix stores, and a dense one as it is."""
+    return array.data if is_sparse(array) else array
+
+
 def minimum(array, value: float):
     """Return the entry-wise minimum of an array and a number."""
     if is_sparse(array):  # the cast is for SciPy 1.13, which promotes float32
@@ -49,7 +54,7 @@ def total(array) -> float:
 
 def sum_of_squares(array) -> float:
     """Return the sum of the squared entries, accumulated in float64."""
-    values = np.ravel(array.data if is_sparse(array) else array, order="K")
+    values = np.ravel(stored_values(array), order="K")
     return float(np.einsum("i,i->", values, values, dtype=np.float64))
 
 
@@ -108,24 +113,20 @@ def row_inner_products(a, b):
 
 def scaled_rows(array, factors):
     """Return the array with every row times its factor; it keeps its type."""
-    return _scale(array, factors, (-1, 1))
+    return scaled_columns(array, np.asarray(factors)[:, None])
 
 
 def scaled_columns(array, factors):
     """Return the array with every column times its factor; it keeps its type."""
-    return _scale(array, factors, (1, -1))
+    factors = np.asarray(factors, dtype=array.dtype)
+    if is_sparse(array):
+        return sp.csr_array(array.multiply(factors))
+    return array * factors
 
 
 def scaled_both(array, factors):
     """Return a square matrix with every row and every column times its factor."""
     return scaled_columns(scaled_rows(array, factors), factors)
-
-
-def _scale(array, factors, shape: tuple[int, int]):
-    factors = np.asarray(factors, dtype=array.dtype).reshape(shape)
-    if is_sparse(array):
-        return sp.csr_array(array.multiply(factors))
-    return array * factors
 
 
 def without_diagonal(array):

@@ -10,6 +10,7 @@ import reprlib
 import sys
 import warnings
 from collections import Counter
+from contextlib import suppress
 from copy import copy
 from functools import partial
 from importlib import import_module
@@ -376,8 +377,10 @@ def _check_numbers(array, name: str) -> None:
     if kind in _NUMERIC_KINDS:
         return
     for value in array.ravel():
-        if kind == "O" and _is_number(value):
-            continue
+        if kind == "O":
+            with suppress(TypeError, ValueError, OverflowError):
+                float(np.nan if value is None else value)  # None is one that is missing
+                continue
         text = (
             f"{name} must hold real numbers, got {format_value(value)} "
             f"of dtype {array.dtype}"
@@ -502,15 +505,6 @@ def check_columns_differ(X, name: str) -> None:
                 f"{name} must have columns whose names differ, but {column!r} occurs more than "
                 "once: rename it, or give X.to_numpy()."
             )
-
-
-def _is_number(value) -> bool:
-    """Return whether an entry can be made a number; None is one that is missing."""
-    try:
-        float(np.nan if value is None else value)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
 
 
 def row_names(table):

@@ -557,7 +557,7 @@ class KLFusion(FittedSources):
                     f"{label} must have a sum that {reader.dtype} can hold with some room, got "
                     f"{size:.3g}; scale it."
                 )
-            values = source.data if sp.issparse(source) else source
+            values = storage.stored_values(source)
             sizes.append(size)
             entropies.append(entropy_of(values, size))
         self._sizes = np.array(sizes)

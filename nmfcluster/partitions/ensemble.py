@@ -15,7 +15,6 @@ from nmfcluster._base import hard_labels, membership
 from nmfcluster._optim.run import Solution
 from nmfcluster._optim.symmetric import (
     Problem,
-    SymmetricObjective,
     fitted_factor,
     symmetric_factor,
 )
@@ -341,7 +340,6 @@ class EnsembleProblem(Problem):
         self.ensemble = ensemble
         self.dtype = dtype
         self.normalize = normalize
-        self.name = f"{len(ensemble)} label rows"
         self.counts = ensemble.counts
         self.weights = ensemble.weights
         self.coverage = ensemble.coverage
@@ -360,9 +358,8 @@ class EnsembleProblem(Problem):
         sums = ensemble.cluster_sums(ensemble.counts / self._weight)
         constant = float(ensemble.cluster_weights @ (sums / self._sizes) ** 2)
         A = ensemble.similarity(dtype, self._votes, 1 / np.sqrt(self._weight))
-        self.init_similarity = A
-        self.mass = self.counts * self._weight
-        self.objective = SymmetricObjective(A, constant)
+        super().__init__(A, constant=constant, mass=self.counts * self._weight)
+        self.name = f"{len(ensemble)} label rows"
 
     def rank(self) -> Callable[[Solution], float]:
         """Return the hard loss of what is read off a factor."""

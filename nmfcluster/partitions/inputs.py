@@ -10,7 +10,7 @@ import numpy as np
 
 from nmfcluster._base import membership, read_features, require_nonnegative
 from nmfcluster._compat import take_samples
-from nmfcluster._optim.symmetric import SimilarityProblem
+from nmfcluster._optim.symmetric import Problem
 from nmfcluster._utils.labels import cluster_counts, encode_labels, indicator, one_hot
 from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.progress import log_line, stage
@@ -86,7 +86,7 @@ class PrecomputedSimilarity:
         return self.similarity.collapse(groups[self.order.samples]).toarray()
 
 
-class PrecomputedProblem(SimilarityProblem):
+class PrecomputedProblem(Problem):
     """A precomputed similarity, or the co-association of memberships, to be factorized.
 
     Parameters
@@ -108,7 +108,7 @@ class PrecomputedProblem(SimilarityProblem):
         self.normalize = mass is not None
         super().__init__(A, mass=mass)
 
-    def part(self, size: int, rng) -> SimilarityProblem | None:
+    def part(self, size: int, rng) -> Problem | None:
         """Return the problem of `size` samples; None for a similarity: it is fitted as it is."""
         return None if self.weights is None else super().part(size, rng)
 

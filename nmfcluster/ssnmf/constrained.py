@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from nmfcluster._base import membership
-from nmfcluster._optim.symmetric import Factorization, SimilarityProblem
+from nmfcluster._optim.symmetric import Factorization, Problem
 from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.storage import inner_product, stored_entries, with_nonzero_data
 from nmfcluster._utils.validation import (
@@ -122,7 +122,7 @@ def find_rows(X, pairs: PairwiseConstraints, is_similarity: bool):
     return order.distinct, order.distinct_inverse, counts
 
 
-class ConstrainedProblem(SimilarityProblem):
+class ConstrainedProblem(Problem):
     r"""The factorization of a similarity with rewards of must-links and penalties of cannot-links.
 
     :math:`\tilde A = W + \alpha u A - \beta u B` with W the similarity of the affinity, and the

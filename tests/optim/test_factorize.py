@@ -7,15 +7,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from optim.recorded import Recorder, noting_sizes, plan
 from scipy.optimize import nnls
 
-from nmfcluster._optim.symmetric import SimilarityProblem
+from nmfcluster._optim.symmetric import Problem
 from nmfcluster._optim.symmetric import factorize as factorize_problem
 from nmfcluster.similarity import Explicit, Factored
 
 
 def factorize(A, plan, rng, coarse_size=None, **options):
-    return factorize_problem(
-        SimilarityProblem(A, **options), plan, rng, coarse_size=coarse_size
-    )
+    return factorize_problem(Problem(A, **options), plan, rng, coarse_size=coarse_size)
 
 
 # --- a similarity ------------------------------------------------------------------------------
