@@ -150,8 +150,25 @@ class NeighborGraph:
         W = storage.identity(n, X.dtype)
         if self._K:
             W = W + self._connect_neighbors(max_parts)
-            if max_parts is not None:
-                W = self._link_parts(W, max_parts)
+        if max_parts is not None:
+            # link surplus components, very many of which are a sign of trouble
+            n_parts, part = connected_components(W, directed=False)
+            if n_parts > max(_MANY_PARTS_PER_CLUSTER * max_parts, _MANY_PARTS):
+                warn(
+                    f"The graph of the {self._K} nearest neighbours falls into {n_parts:,} parts, "
+                    f"far more than n_clusters={max_parts}, as where rows nearly coincide: round "
+                    "them, so that they coincide, or give a larger n_neighbors, or "
+                    "affinity='rbf'."
+                )
+            while n_parts > max_parts:
+                rows, columns = _find_links(
+                    self._X, part, self._search, part, max_parts
+                )
+                # as heavy as a neighbour at the local scales
+                weights = np.full(len(rows), np.exp(-1), W.dtype)
+                links = sp.csr_array((weights, (rows, columns)), W.shape)
+                W = W.maximum(links.maximum(links.T))
+                n_parts, part = connected_components(W, directed=False)
         self.array = sp.csr_array(W) if n == X.shape[0] else _repeat_rows(W, self._row)
 
     def _connect_neighbors(self, max_parts):
@@ -206,24 +223,6 @@ class NeighborGraph:
         exponents = distances**2 / (scales[:, None] * self._scales[nearest])
         weights = np.exp(-np.minimum(exponents, _MAX_EXPONENT))
         return storage.csr_of_equal_rows(weights, nearest, len(self._scales))
-
-    def _link_parts(self, W, max_parts: int):
-        """Return the graph with links between surplus components; warn if these are very many."""
-        n_parts, part = connected_components(W, directed=False)
-        if n_parts > max(_MANY_PARTS_PER_CLUSTER * max_parts, _MANY_PARTS):
-            warn(
-                f"The graph of the {self._K} nearest neighbours falls into {n_parts:,} parts, far "
-                f"more than n_clusters={max_parts}, as where rows nearly coincide: round them, so "
-                "that they coincide, or give a larger n_neighbors, or affinity='rbf'."
-            )
-        while n_parts > max_parts:
-            rows, columns = _find_links(self._X, part, self._search, part, max_parts)
-            # as heavy as a neighbour at the local scales
-            weights = np.full(len(rows), np.exp(-1), W.dtype)
-            links = sp.csr_array((weights, (rows, columns)), W.shape)
-            W = W.maximum(links.maximum(links.T))
-            n_parts, part = connected_components(W, directed=False)
-        return W
 
     def between(self, X: Any) -> sp.csr_array:
         """Return the weights of the neighbours of new samples.

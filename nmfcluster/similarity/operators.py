@@ -282,6 +282,7 @@ class Factored(Similarity):
         if U.ndim != 2:
             raise ValueError(f"U must have shape (n, r), got {U.shape}.")
         self._U = storage.as_float(U)
+        self._rows = RowBlocks(self._U)
         self.dtype = self._U.dtype
         n, self.rank = U.shape
         self.shape = (n, n)
@@ -304,10 +305,6 @@ class Factored(Similarity):
         self._scale = None
         if scale is not None:
             self._scale = np.asarray(scale, self.dtype).reshape(n, 1)
-
-    @cached_property
-    def _rows(self):
-        return RowBlocks(self._U)
 
     @property
     def factors(self) -> tuple[Any, Any]:
