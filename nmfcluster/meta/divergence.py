@@ -380,7 +380,8 @@ def poisson_rows(X, H, missing=None):
             x = x[:, columns]
             part = part[:, columns]
         rows = PoissonRows(x, part, costs, row_sums(x))
-        W[block, used] = solve_poisson_rows(rows) / sums[used]
+        shares = np.repeat(rows.totals[:, None] / len(used), len(used), axis=1)
+        W[block, used] = solve_poisson_rows(rows, shares) / sums[used]
     return W
 
 
@@ -469,19 +470,12 @@ class PoissonRows:
         return _State(U, self.losses(U, means), slope, missed.max(axis=1))
 
 
-def solve_poisson_rows(rows: PoissonRows, start=None):
-    """Return the minimum of every row, (n, k); a row without counts is 0.
-
-    `start` is where they begin, a positive (n, k): the counts are divided evenly by default.
-    """
-    n, k = rows.costs.shape
-    U = np.zeros((n, k))
+def solve_poisson_rows(rows: PoissonRows, start):
+    """Return the minimum of every row, (n, k), from a positive start; one without counts is 0."""
+    U = np.zeros(rows.costs.shape)
     active = np.flatnonzero(rows.totals > 0)
     rows = rows.take(active)
-    if start is None:
-        current = np.repeat(rows.totals[:, None] / k, k, axis=1)
-    else:
-        current = start[active]
+    current = start[active]
     # steps of EM before the first of Newton
     for _ in range(4):
         current = current * safe_quotients(rows.gains(rows.means(current)), rows.costs)

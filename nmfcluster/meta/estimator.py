@@ -239,10 +239,6 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     array([1., 1., 1., 1.])
     """
 
-    groups_: np.ndarray
-    presence_: np.ndarray
-    shared_: np.ndarray
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NMFClusterer._parameter_constraints,
         "loss": [_compat.StrOptions(set(LOSSES))],
@@ -264,8 +260,6 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         ],
         "memory": [str, _compat.HasMethods("cache"), None],
     }
-
-    components_: np.ndarray
 
     def __init__(
         self,
@@ -406,12 +400,11 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         groups if there are any.
         """
         rows = self._row_names_
-        columns = self._column_names_
         k = self.n_clusters
         X = self._read(X)
         n_samples, n_features = X.shape
         fixed = read_fixed_components(
-            self.fixed_components, columns, X.dtype, k, n_features
+            self.fixed_components, self._column_names_, X.dtype, k, n_features
         )
         if fixed is None:
             fixed = np.zeros((0, n_features), X.dtype)
@@ -637,19 +630,18 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
                 f"groups must be a list of groups, as [(1, 4)], got {format_value(groups)}."
             )
         k = len(self.components_)
-        A = np.eye(k)
-        absorbed: list[int] = []
+        place = np.arange(k)
         named: list[int] = []
         for group in groups:
-            own = np.sort(axis_positions(group, k, "cluster", "the model")).tolist()
-            A[own[:1], own] = 1
-            absorbed += own[1:]
-            named += own
+            own = axis_positions(group, k, "cluster", "the model")
+            place[own] = own.min(initial=k)
+            named += own.tolist()
         if len(set(named)) < len(named):
             raise ValueError(
                 f"groups must name a cluster once, got {format_value(groups)}."
             )
-        return self._refit_sums(np.delete(A, absorbed, axis=0), X)
+        is_part = np.unique(place)[:, None] == place
+        return self._refit_sums(is_part.astype(float), X)
 
     def _refit_sums(self, A, X) -> Self:
         """Return the model whose clusters are sums of those of this one, (n_new, k) of 0 and 1."""

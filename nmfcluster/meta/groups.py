@@ -237,18 +237,18 @@ def fit_groups(model, X, groups, weights, fixed, seed: int) -> GroupFits:
     n_programs = k if model.base_n_clusters is None else model.base_n_clusters
     check_count(n_programs, "base_n_clusters, with groups,", max(n_fixed, 1))
     # the same seed for all: a group has the same programs whatever others there are
-    settings = {
-        "n_clusters": n_programs,
-        "base_n_clusters": None,
-        "fixed_components": fixed if n_fixed else None,
-        "random_state": seed,
-    }
+    own_model = clone(model).set_params(
+        n_clusters=n_programs,
+        base_n_clusters=None,
+        fixed_components=fixed if n_fixed else None,
+        random_state=seed,
+    )
     models = []
     for g, name in enumerate(names):
         own = group == g
         own_weights = None if weights is None else weights[own]
         try:
-            fitted = clone(model).set_params(**settings).fit(X[own], None, own_weights)
+            fitted = clone(own_model).fit(X[own], None, own_weights)
         except ValueError as error:
             raise ValueError(
                 f"Group {name!r} of {own.sum()} samples: {error}"
