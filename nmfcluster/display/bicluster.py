@@ -5,13 +5,18 @@ from functools import partial
 from typing import Self
 
 import numpy as np
+from scipy.cluster.hierarchy import average, leaves_list, optimal_leaf_ordering
+from scipy.spatial.distance import pdist
 
+from nmfcluster._utils.labels import share_of_seen
+from nmfcluster._utils.sparse_products import split_missing
+from nmfcluster._utils.storage import as_dense, group_indicator
 from nmfcluster._utils.validation import format_value, read_matrix
-from nmfcluster.display.cells import arrange_table
 from nmfcluster.display.style import (
     Display,
     check_fitted,
     cluster_colour,
+    divide_into_cells,
     draw_matrix,
     points_outside,
     set_count_ticks,
@@ -138,8 +143,8 @@ class BiclusterDisplay(Display):
         )
         W = estimator.factor_
         H = estimator.components_
-        cells = arrange_table(
-            _check_table(X, (len(W), H.shape[1])),
+        cells = _arrange_table(
+            X,
             estimator.rows_,
             estimator.columns_,
             row_strength=W.T * np.linalg.norm(H, axis=1)[:, None],
@@ -193,8 +198,8 @@ class BiclusterDisplay(Display):
                 f"rows and columns must be of the same clusters, got {len(rows)} and "
                 f"{len(columns)} of them."
             )
-        X = _check_table(X, (rows.shape[1], columns.shape[1]))
-        return cls(**arrange_table(X, rows, columns, rows, columns, max_cells)).plot(ax)
+        cells = _arrange_table(X, rows, columns, rows, columns, max_cells)
+        return cls(**cells).plot(ax)
 
     def _draw(self, ax):
         ax = self._set_axes(ax, (6.8, 5.2), has_margins=True)
@@ -225,6 +230,99 @@ class BiclusterDisplay(Display):
         column_shares = self.column_shares[order]
         self.outlines_ = _draw_outlines(ax, x, y, row_shares, column_shares)
         self.strips_ = _draw_strips(ax, x, y, row_shares, column_shares, order)
+
+
+def _arrange_table(X, rows, columns, row_strength, column_strength, max_cells: int):
+    """Divide a matrix into cells, in an order that makes its biclusters blocks.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_rows, n_columns)
+        NaN where nothing was observed, which means leave out.
+    rows, columns : ndarray of shape (n_clusters, n), bool
+        Whether each row or column is in each cluster.
+    row_strength, column_strength : ndarray of shape (n_clusters, n)
+        How strongly each row or column belongs to each cluster, at least 0.
+    max_cells : int
+        Largest number of cells in a row and in a column; but every cluster has one.
+
+    Returns
+    -------
+    dict
+        Parameters of a `BiclusterDisplay`, by their names.
+    """
+    X = read_matrix(X, ensure_all_finite="allow-nan")
+    n_rows = rows.shape[1]
+    n_columns = columns.shape[1]
+    if X.shape != (n_rows, n_columns):
+        raise ValueError(
+            f"X must have the {n_rows} rows and {n_columns} columns of the biclusters, "
+            f"got shape {X.shape}."
+        )
+    # neighbours share many rows and columns
+    clusters = np.arange(len(rows))
+    if len(rows) > 2:
+        distances = pdist(rows, "jaccard") + pdist(columns, "jaccard")
+        clusters = leaves_list(optimal_leaf_ordering(average(distances), distances))
+        if clusters[0] > clusters[-1]:
+            clusters = clusters[::-1]
+    row_cells, of_rows = _arrange_side("row", rows, row_strength, clusters, max_cells)
+    column_cells, of_columns = _arrange_side(
+        "column", columns, column_strength, clusters, max_cells
+    )
+    # means over the observed entries of each cell
+    down = group_indicator(row_cells, X.dtype).T
+    across = group_indicator(column_cells, X.dtype)
+    X, missing = split_missing(X)
+    sizes = np.sqrt(np.outer(of_rows["row_sizes"], of_columns["column_sizes"]))
+    matrix = as_dense(down @ X @ across) / sizes
+    if missing is not None:
+        n_missing = np.rint(as_dense(down @ missing @ across) * sizes)
+        matrix = share_of_seen(matrix * sizes**2, sizes**2 - n_missing)
+    return {"matrix": matrix, "clusters": clusters, **of_rows, **of_columns}
+
+
+def _arrange_side(side: str, members, strength, clusters, max_cells: int):
+    """Order the rows of a matrix, or its columns, and divide them into cells.
+
+    Parameters
+    ----------
+    side : {"row", "column"}
+    members : ndarray of shape (k, n), bool
+    strength : ndarray of shape (k, n)
+        A row belongs to the block of its strongest cluster.
+    clusters : ndarray of shape (k,), int
+        The order of the blocks.
+    max_cells : int
+
+    Returns
+    -------
+    cells : ndarray of shape (n,), int
+        Cell of every row, the rows in their order in the matrix.
+    display : dict
+        Attributes of a display: the rows in the order of the picture, the size of every cell, and
+        the share of its rows that are in each cluster, (k, n_cells).
+    """
+    belongs = members[clusters]
+    strength = strength[clusters]
+    is_unassigned = ~belongs.any(axis=0)  # in no cluster: the last block
+    strongest = np.where(belongs | is_unassigned, strength, -1).argmax(axis=0)
+    block = np.where(is_unassigned, len(clusters), strongest)
+    # Within a block, rows are ordered by the mean position of their clusters. Ties are
+    # broken by the number of clusters, then by the strength.
+    n_clusters = belongs.sum(axis=0)
+    position = np.arange(len(clusters)) @ belongs / np.maximum(n_clusters, 1)
+    position = np.where(is_unassigned, strongest, position)
+    largest = strength[strongest, np.arange(len(block))].astype(np.float64)
+    rank = np.argsort(np.lexsort((-largest, -n_clusters, position, block)))
+    cells, display = divide_into_cells(block, -rank, max_cells)
+    sizes = display["cell_sizes"]
+    counts = np.stack([np.bincount(cells, cluster) for cluster in members])
+    return cells, {
+        f"{side}_order": display["order"],
+        f"{side}_sizes": sizes,
+        f"{side}_shares": counts / sizes,
+    }
 
 
 def _draw_outlines(ax, x, y, row_shares, column_shares):
@@ -294,17 +392,6 @@ def _draw_strips(ax, x, y, row_shares, column_shares, names):
             )
     ax.tick_params(length=0, pad=_GAP + pitch * len(names) + 1)
     return strips
-
-
-def _check_table(X, shape: tuple[int, int]):
-    """Return X in floats, dense or CSR; raise unless it has the shape of the biclusters."""
-    X = read_matrix(X, ensure_all_finite="allow-nan")
-    if X.shape != shape:
-        raise ValueError(
-            f"X must have the {shape[0]} rows and {shape[1]} columns of the biclusters, "
-            f"got shape {X.shape}."
-        )
-    return X
 
 
 def _check_members(value, name: str):

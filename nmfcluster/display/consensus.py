@@ -10,7 +10,6 @@ from sklearn.utils import check_consistent_length
 from nmfcluster._utils.labels import encode_labels
 from nmfcluster._utils.storage import group_indicator
 from nmfcluster._utils.validation import normalize_weights
-from nmfcluster.display.cells import divide_into_cells
 from nmfcluster.display.style import (
     FONT,
     LEGEND,
@@ -19,6 +18,7 @@ from nmfcluster.display.style import (
     Display,
     check_fitted,
     cluster_colour,
+    divide_into_cells,
     draw_matrix,
     points_outside,
     shorter_side,

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from nmfcluster._utils.array_api import with_numpy_arrays
-from nmfcluster._utils.validation import format_value, type_name
+from nmfcluster._utils.validation import check_count, format_value, type_name
 
 # Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
 # clusters never share one, and each is named beside it. After seven come the same ones darker,
@@ -280,6 +280,47 @@ def shorten(name: str) -> str:
     if len(name) <= LONGEST:
         return name
     return name[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def divide_into_cells(labels, confidence, max_cells: int):
+    """Divide samples into cells that hold one cluster each.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,), int
+    confidence : ndarray of shape (n_samples,)
+        Samples of a cluster are ordered by it, the largest first.
+    max_cells : int
+        Largest number of cells; but every cluster has one.
+
+    Returns
+    -------
+    cells : ndarray of shape (n_samples,), int
+        Cell of every sample: 0, 1, ... without gaps, in the order of the picture.
+    display : dict
+        Attributes of a display: the order of the samples, and the size and the cluster of every
+        cell.
+    """
+    check_count(max_cells, "max_cells", 1)
+    # rounded, as rounding errors must not break ties
+    order = np.lexsort((-np.round(confidence, 9), labels))
+    clusters, sizes = np.unique(labels, return_counts=True)
+    # numbers of cells in proportion to the sizes, from 1 to one for each sample
+    n_cells = np.clip(sizes * int(max_cells) // len(labels), 1, sizes)
+    # in integers: cell j of a cluster begins where j * size / n_cells is first reached
+    first = np.cumsum(n_cells) - n_cells
+    cells = np.empty(len(order), dtype=np.intp)
+    cells[order] = np.concatenate(
+        [
+            np.arange(size) * n // size + start
+            for size, n, start in zip(sizes, n_cells, first, strict=True)
+        ]
+    )
+    return cells, {
+        "order": order,
+        "cell_sizes": np.bincount(cells),
+        "cell_labels": np.repeat(clusters, n_cells),
+    }
 
 
 def draw_matrix(ax, x, y, values, label: str, extend: str, **colours):
