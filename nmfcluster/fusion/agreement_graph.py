@@ -1,6 +1,5 @@
 """Fusion of the sources that agree with others: which ones count, and the graph that they make."""
 
-from dataclasses import replace
 from math import fsum
 
 import numpy as np
@@ -116,7 +115,8 @@ class AgreementGraph(FittedSources):
         return prior, single
 
     def release(self) -> None:
-        self._residuals = [replace(R, stored=R.stored[:0]) for R in self._residuals]
+        for R in self._residuals:
+            R.stored = R.stored[:0].copy()  # a view would keep the whole
         self._read_again = None
 
     def mix(self, weights, blocks=None) -> FusedGraph:

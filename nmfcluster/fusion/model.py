@@ -182,13 +182,13 @@ class SpectralStarts:
 
         Degrees are the sums of rows without the diagonal. If all are 0, there are no eigenvalues.
         """
-        A = Explicit(storage.without_diagonal(self.matrix))
+        A = storage.without_diagonal(self.matrix)
         n = A.shape[0]
-        degrees = (A @ np.ones((n, 1), dtype=self.matrix.dtype))[:, 0]
+        degrees = (Explicit(A) @ np.ones((n, 1), dtype=A.dtype))[:, 0]
         if not degrees.any():
             return degrees, np.empty(0), np.empty((n, 0))
-        scaled = A.scaled(storage.safe_inverse(np.sqrt(degrees)))
-        values, vectors = leading_eigenpairs(scaled, min(self.n_clusters, n))
+        scaled = storage.scaled_both(A, storage.safe_inverse(np.sqrt(degrees)))
+        values, vectors = leading_eigenpairs(Explicit(scaled), min(self.n_clusters, n))
         return degrees, values, vectors
 
     def start(self, objective: FusionObjective, by_kmeans: bool):

@@ -39,7 +39,7 @@ _GRAPH_ROWS = 256  # of a dense graph that are summed at a time
 _CLUSTER_SHARE = 0.75
 
 
-@dataclass(frozen=True)
+@dataclass
 class Residual:
     r"""A source minus what is expected of independent objects that are as frequent as in it.
 
@@ -167,12 +167,11 @@ def _residual_of_scaled(N, degrees, square: bool) -> Residual:
         v = u
     else:
         v = sums_of(N, axis=0) / root
-    R = Residual(_subtract_expected(N, u, v, square), u, v, degrees, 1.0, square)
+    R = Residual(_subtract_expected(N, u, v, square), u, v, degrees, 0.0, square)
     squares = inner_product(R, R)
-    size = 0.0
     if squares > _CONSTANT**2 * storage.sum_of_squares(N):
-        size = float(np.sqrt(squares / n_pairs(R, R)))
-    return replace(R, size=size)
+        R.size = float(np.sqrt(squares / n_pairs(R, R)))
+    return R
 
 
 def _subtract_expected(N, u, v, square: bool):
