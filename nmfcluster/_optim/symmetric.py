@@ -10,7 +10,6 @@ import numpy as np
 
 from nmfcluster._optim.initialization import draw_seeds, random_start, spectral_start
 from nmfcluster._optim.run import (
-    Rank,
     Solution,
     SolverConfig,
     Start,
@@ -339,6 +338,7 @@ class Problem:
     polish_tol = 1e-5  # a cluster can be a small part of a similarity
     polish_min_iter = 5  # updates: as many show whether the extension has settled
     has_reliable_start = False
+    rank = staticmethod(loss_of)  # the figure by which runs are compared
 
     def __init__(
         self,
@@ -372,10 +372,6 @@ class Problem:
             for seed in draw_seeds(rng, config.n_init - 1)
         ]
         return [partial(spectral_start, self.init_similarity, k), *random]
-
-    def rank(self) -> Rank:
-        """Return the figure by which runs are compared."""
-        return loss_of
 
     def part(self, size: int, rng: np.random.RandomState) -> Problem | None:
         """Return the problem of `size` rows; None for a sparse graph, which would fall apart."""
@@ -418,7 +414,7 @@ def factorize(
     if part is None:
         starts = problem.starts(config, rng)
         solutions = run_starts(
-            objective, starts, config, problem.name, rank=problem.rank()
+            objective, starts, config, problem.name, rank=problem.rank
         )
         curves = [solution.history for solution in solutions]
         return Factorization(solutions[0], curves, objective.constant)

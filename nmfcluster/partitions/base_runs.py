@@ -341,11 +341,6 @@ class BasePartitions:
         predicting = all(hasattr(estimator, "predict") for estimator in self.estimators)
         return not predicting and self.pairs is None
 
-    def _read(self, X, name: str = "X", estimator=None):
-        """Return new samples, or those of the fit, as the clusterers read them."""
-        known = (self.pairs, self.dtype is None)
-        return read_base_input(X, self.estimators, estimator, name, known)[0]
-
     def predict(self, X: Any, X_train: Any = None) -> np.ndarray:
         """Label new samples by every partition.
 
@@ -368,10 +363,21 @@ class BasePartitions:
         ValueError
             If one holds infinity, or has other columns, or `X_train` other rows, than in the fit.
         """
-        X = self._read(X)
+        return self.predict_with_type(X, X_train)[0]
+
+    def predict_with_type(self, X, X_train, estimator=None):
+        """Return what `predict` does, and the type of X as it was read, see `float_type`.
+
+        The features of X are compared with those of `estimator`, if there is one.
+        """
+        known = (self.pairs, self.dtype is None)
+        X, _ = read_base_input(X, self.estimators, estimator, known=known)
         validation.check_shape(X, "X", self.n_features)
+        dtype = float_type(X)
         if self.needs_training_data:
-            X_train = self._read(X_train, "X_train")
+            X_train, _ = read_base_input(
+                X_train, self.estimators, name="X_train", known=known
+            )
             n_samples = len(self.labels)
             validation.check_shape(X_train, "X_train", self.n_features, n_samples)
             X_train = storage.divide_by_power(X_train, self.exponent)
@@ -380,11 +386,11 @@ class BasePartitions:
             X = X.astype(self.dtype, copy=False)
             X = storage.as_writable(storage.divide_by_power(X, self.exponent))
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
-        for t, estimator in enumerate(self.estimators):
+        for t, clusterer in enumerate(self.estimators):
             labels[:, t] = predict_labels(
-                estimator, X, X_train, self.pairs, self.features[t], self.labels[:, t]
+                clusterer, X, X_train, self.pairs, self.features[t], self.labels[:, t]
             )
-        return labels
+        return labels, dtype
 
 
 def base_partitions(
@@ -510,27 +516,33 @@ def draw_base_runs(
     if estimator is None and use_all and n_samples > _MANY:
         max_samples = _MANY
         predict_unseen = True
-    # numbers, or shares, of samples and of features become numbers
-    sizes = []
-    for value, total, name in (
-        (max_samples, n_samples, "max_samples"),
-        (max_features, n_features, "max_features"),
-    ):
-        if not isinstance(value, Integral):
-            value = value * total
-        elif value > total:
-            raise ValueError(f"{name} must be at most {total}, got {value}.")
-        sizes.append(max(int(value), 1))
-    n_drawn = max(sizes[0], min(2, n_samples))
+    n_drawn = max(_how_many(max_samples, n_samples, "max_samples"), min(2, n_samples))
+    n_columns = _how_many(max_features, n_features, "max_features")
     fewest, most = n_clusters
     runs = []
     for _ in range(n_estimators):
         k = int(min(rng.randint(fewest, most + 1), n_drawn))
         samples = _draw(rng, n_samples, n_drawn)
-        features = _draw(rng, n_features, sizes[1])
+        features = _draw(rng, n_features, n_columns)
         seed = int(rng.randint(np.iinfo(np.int32).max))
         runs.append(BaseRun(k, samples, features, seed, predict_unseen))
     return runs
+
+
+def _how_many(value: int | float, total: int, name: str) -> int:
+    """Return how many of all a number, or a share, of them are; one at least."""
+    if not isinstance(value, Integral):
+        value = value * total
+    elif value > total:
+        raise ValueError(f"{name} must be at most {total}, got {value}.")
+    return max(int(value), 1)
+
+
+def _draw(rng, total: int, size: int) -> Drawn:
+    if size == total:
+        return None
+    # unlike a permutation it takes no time for those that are not drawn
+    return np.sort(sample_without_replacement(total, size, random_state=rng))
 
 
 def run_base_clusterers(
@@ -712,10 +724,3 @@ def range_of_clusters(value, name: str) -> tuple[int, int]:
             f"{value!r}; {_compat.MAX_COUNT} is the largest."
         )
     return int(bounds[0]), int(bounds[1])
-
-
-def _draw(rng, total: int, size: int) -> Drawn:
-    if size == total:
-        return None
-    # unlike a permutation it takes no time for those that are not drawn
-    return np.sort(sample_without_replacement(total, size, random_state=rng))

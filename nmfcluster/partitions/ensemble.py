@@ -6,7 +6,6 @@ runs, and the consensus, spend clusters on them are named in a warning.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -361,11 +360,8 @@ class EnsembleProblem(Problem):
         super().__init__(A, constant=constant, mass=self.counts * self._weight)
         self.name = f"{len(ensemble)} label rows"
 
-    def rank(self) -> Callable[[Solution], float]:
+    def rank(self, solution: Solution) -> float:
         """Return the hard loss of what is read off a factor."""
-        return self._hard_loss_of
-
-    def _hard_loss_of(self, solution: Solution) -> float:
         H = symmetric_factor(solution)
         if self.normalize:
             return self._best_profile(membership(H))[0]

@@ -462,9 +462,8 @@ class LabelTable:
         """
         dtype = self.dtype
         if self._base is not None:
-            X = self._base._read(X, estimator=estimator)
-            dtype = base_runs.float_type(X) or dtype
-            labels = self._base.predict(X, self._X)
+            labels, own = self._base.predict_with_type(X, self._X, estimator)
+            dtype = own or dtype
             codes, _ = encode_labels(labels, "estimator's labels", self.categories)
         elif self._X is not None:
             X = read_features(estimator, X, reset=False)
