@@ -391,7 +391,7 @@ class Factored(Similarity):
             # hardly smaller: U itself serves, where it would be copied
             return Factored(E.T, self)
         if self._scale is not None:  # of E, which is smaller than U
-            E = storage.scaled_rows(E, self._scale)
+            E = storage.scaled_rows(E, self._scale[:, 0])
         return Factored(E.T @ self._U, self._core)
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -488,7 +488,6 @@ class WeightedSum(Similarity):
         return reduce(add, products)
 
     def split(self) -> tuple[Similarity, Similarity | None]:
-        # the terms of both, and their weights
         gains: list[Any] = []
         losses: list[Any] = []
         for term, weight in self.terms:
@@ -500,13 +499,12 @@ class WeightedSum(Similarity):
                 losses.append((loss, abs(weight)))
         if not gains:
             gains = [(losses[0][0], 0.0)]
-        P = WeightedSum(*zip(*gains, strict=True))
-        return P, WeightedSum(*zip(*losses, strict=True)) if losses else None
+        return _sum_of_pairs(gains), _sum_of_pairs(losses) if losses else None
 
     def _map_terms(self, method: str, argument: np.ndarray) -> Similarity:
         """Return the sum of what a method of the terms returns, with their weights."""
-        terms = [getattr(term, method)(argument) for term, _ in self.terms]
-        return WeightedSum(terms, [weight for _, weight in self.terms])
+        changed = [(getattr(term, method)(argument), w) for term, w in self.terms]
+        return _sum_of_pairs(changed)
 
     def take(self, indices: np.ndarray) -> Similarity:
         return self._map_terms("take", indices)
@@ -601,3 +599,8 @@ def _multiply_blocks(multiply, H):
     products = [multiply(block) for block in H.reshape((-1, *H.shape[-2:]))]
     stacked = products[0] if len(products) == 1 else np.stack(products)
     return stacked.reshape(H.shape)
+
+
+def _sum_of_pairs(pairs: list[tuple[Similarity, float]]) -> WeightedSum:
+    terms = [term for term, _ in pairs]
+    return WeightedSum(terms, [weight for _, weight in pairs])

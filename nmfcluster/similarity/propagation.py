@@ -1,5 +1,7 @@
 """Constraint propagation: a similarity is raised between samples close to must-linked pairs."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -79,10 +81,9 @@ def propagate_constraints(
     """
     n = W.shape[0]
     # above so many samples, links spread between the landmarks; an array is as fast below
-    landmarks = None
+    landmarks: Any = None
     if by_landmarks and n > MAX_DENSE_SAMPLES:
-        terms = W.terms if isinstance(W, WeightedSum) else [(W, 1.0)]
-        landmarks = next((t for t, _ in terms if isinstance(t, Factored)), None)
+        landmarks = W.terms[0][0] if isinstance(W, WeightedSum) else W
     is_small = n <= _MAX_EXACT_SAMPLES
     is_dense = landmarks is None and (is_small or W.stored_off_diagonal() is None)
     if is_dense and n > MAX_DENSE_SAMPLES:
