@@ -89,9 +89,10 @@ def drop_unexplained(objective: Objective, H, names=None) -> Objective:
 
 def order_of_samples(objective: Objective, weights=None) -> CanonicalOrder:
     """Return the order in which samples are fitted."""
-    if objective.missing is None:
-        return canonical_order(objective.X, weights=weights)
-    return canonical_order(objective.X, objective.missing, weights=weights)
+    tables = [objective.X]
+    if objective.missing is not None:
+        tables.append(objective.missing)
+    return canonical_order(*tables, weights=weights)
 
 
 def fit_rows(objective: Objective, H):

@@ -285,7 +285,7 @@ class RandomStart:
         rng = np.random.default_rng(self.table)
         if self.resample == "bootstrap":
             return np.sort(rng.integers(n, size=n))
-        if isinstance(self.resample, str) or self.resample is None:
+        if self.resample in ("poisson", None):
             return slice(None)
         n_seen = max(round(float(self.resample) * n), self.size - self.n_fixed, 1)
         return np.sort(rng.permutation(n)[:n_seen])
@@ -546,14 +546,11 @@ def cluster_runs(way: str, runs: Runs, config: SolverConfig) -> list[Metacluster
     from which the best optimum is found more often than from random ones.
     """
     device = current_device.get()
-    objective: Any
-    solver: Any
+    objective: Any = MatrixObjective(runs.H, device=device)
+    solver: Any = hals
     if way == "ptf":
         objective = RunsObjective(runs.W, runs.H, device)
         solver = tensor_hals
-    else:
-        objective = MatrixObjective(runs.H, device=device)
-        solver = hals
     # Start from the clusters of single runs, without zeros.
     starts = []
     for clusters in runs.starts(config.n_init, config.n_clusters):
@@ -602,11 +599,10 @@ def metacluster_runs(
     # metacluster the clusters that are not fixed, if there are any
     position_in_run = np.concatenate([np.arange(size) for size in runs.sizes])
     free = np.flatnonzero(position_in_run >= n_fixed)
+    optima = [Metaclusters(np.zeros((0, 0)), np.zeros((0, fixed.shape[1])))]
     if n_fixed < k:
         rest = replace(runs, W=runs.W[free], H=runs.H[free], sizes=runs.sizes - n_fixed)
         optima = cluster_runs(way, rest, replace(config, n_clusters=k - n_fixed))
-    else:
-        optima = [Metaclusters(np.zeros((0, 0)), np.zeros((0, fixed.shape[1])))]
     # put the fixed ones before them
     candidates = []
     for others in optima:

@@ -175,10 +175,9 @@ class BaseObjective:
         """Raise a ValueError if nothing is observed of a row, or of a column."""
         if self.missing is None:
             return
-        axes = {"row": 1, "column": 0} if check_columns else {"row": 1}
-        for kind, axis in axes.items():
+        for axis, kind in enumerate(["column", "row"]):
             is_empty = self.missing.sum(axis=axis) == self.X.shape[axis]
-            if is_empty.any():
+            if is_empty.any() and (check_columns or kind == "row"):
                 raise ValueError(
                     f"X must hold an entry in every {kind}; {kind} {is_empty.argmax()} "
                     "is NaN throughout: leave it out."
