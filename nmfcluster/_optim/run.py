@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from itertools import chain, compress
+from itertools import chain, compress, repeat
 from threading import Event
 from typing import Any
 
@@ -436,7 +436,7 @@ def keep_starts(keep, *arrays):
     """Return the arrays restricted to the starts that go on."""
     if keep is None:
         return arrays
-    return tuple(take_starts(array, keep) for array in arrays)
+    return tuple(map(take_starts, arrays, repeat(keep)))
 
 
 def per_start(values, like):

@@ -21,6 +21,7 @@ from nmfcluster._optim.run import (
 )
 from nmfcluster._utils.linalg import (
     approximate_nnls_rows,
+    block_inner_products,
     gram,
     inner_products,
     map_rows,
@@ -244,7 +245,9 @@ def _proximal_step(H, gradient, square_norm, inverse_step):
 def _products_of_step(start, end, slope):
     """Return <D, D>, <start, D> and <slope, D> of every start, (3, n_starts), D = end - start."""
     D = end - start
-    return np.stack([inner_products(A, D) for A in (D, start, slope)])
+    along = block_inner_products(start, D)
+    down = block_inner_products(slope, D)
+    return np.stack([block_inner_products(D, D), along, down])
 
 
 @dataclass(frozen=True)

@@ -95,18 +95,18 @@ class Device:
         library = library_of(array)
         return cls(library, array.device) if library else None
 
-    def moved(self, array):
-        """Return a copy of an array of numpy that is there, a CSR matrix as `SparseTensor`."""
-        if sp.issparse(array):
-            return SparseTensor.of(array, self)
-        return array_functions(self.library).asarray(
-            array, device=self.device, copy=True
-        )
-
 
 def to_device(array, there: Device | None):
-    """Return an array that is there; as it is for numpy, which has no device, and None as None."""
-    return array if there is None or array is None else there.moved(array)
+    """Return a copy of an array of numpy on a device, a CSR matrix as `SparseTensor`.
+
+    It is returned as it is for numpy, which has no device, and None as None.
+    """
+    if there is None or array is None:
+        return array
+    if sp.issparse(array):
+        return SparseTensor.of(array, there)
+    xp = array_functions(there.library)
+    return xp.asarray(array, device=there.device, copy=True)
 
 
 def asarray_like(values, F, dtype=None):
@@ -205,7 +205,7 @@ class SparseTensor:
         numbers = type(X)((np.arange(X.nnz), X.indices, X.indptr), shape=X.shape)
         by_column = numbers.tocsc()
         rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        move = device.moved
+        move = partial(to_device, there=device)
         return cls(
             shape=X.shape,
             data=move(X.data),

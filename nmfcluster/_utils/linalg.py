@@ -59,11 +59,9 @@ def map_blocks(work: Callable[[slice], T], n_rows: int) -> Iterator[T]:
     -------
     iterator
     """
-    if 0 < n_rows <= BLOCK_ROWS:  # saves a tenth of the time of fits of small factors
-        return map(work, [slice(0, n_rows)])
     blocks = row_blocks(n_rows, BLOCK_ROWS)
     pool = _pool.get()
-    if pool is None:
+    if pool is None or n_rows <= BLOCK_ROWS:
         return map(work, blocks)
     return pool.map(np.errstate(**error_state())(work), blocks)
 
@@ -121,10 +119,10 @@ def inner_products(X, Y):
     """Return <X_s, Y_s> for every start s, accumulated in float64."""
     if not isinstance(X, np.ndarray):
         return array_api.einsum_inner_products(X, Y)
-    return sum_rows(_inner_products, X, Y)
+    return sum_rows(block_inner_products, X, Y)
 
 
-def _inner_products(X, Y):
+def block_inner_products(X, Y):
     """Return what `inner_products` does, of the rows of one block."""
     if X.dtype == np.float64:
         return np.array(list(map(np.vdot, X, Y)))
@@ -250,8 +248,11 @@ def _scale_to_unit_diagonal(N, G):
 
 def _rows(F, N, G, n_fixed: int = 0):
     """Return views of the rows of all starts that a sweep sets one after the other."""
-    rows = [slice(c, c + 1) for c in range(n_fixed, F.shape[1])]
-    return [(F[:, row, :], N[:, row, :], G[:, row, :]) for row in rows]
+    rows = []
+    for c in range(n_fixed, F.shape[1]):
+        row = slice(c, c + 1)
+        rows.append((F[:, row, :], N[:, row, :], G[:, row, :]))
+    return rows
 
 
 def _sweep(F, rows, column_by_column: bool = False) -> None:

@@ -253,7 +253,7 @@ def safe_inverse(values):
 
 def identity(n: int, dtype) -> sp.csr_array:
     """Return the identity matrix, sparse."""
-    return sp.csr_array(sp.eye_array(n, dtype=dtype))
+    return sp.eye_array(n, dtype=dtype, format="csr")
 
 
 def group_indicator(groups, dtype=np.float64) -> sp.csr_array:
@@ -449,13 +449,13 @@ def nearest_similarities(rows, n_neighbors: int, among=slice(None)) -> sp.csr_ar
 def vstack(blocks):
     """Return blocks of rows as one matrix, CSR if they are sparse."""
     if is_sparse(blocks[0]):
-        return sp.csr_array(sp.vstack(blocks, format="csr"))
+        return sp.vstack(blocks, format="csr")
     return np.concatenate(blocks)
 
 
 def bipartite_graph(array: sp.csr_array) -> sp.csr_array:
     """Return ``[[0, S], [S', 0]]``: the graph of the rows and the columns of S, (n + p, n + p)."""
-    return sp.csr_array(sp.block_array([[None, array], [array.T, None]]))
+    return sp.block_array([[None, array], [array.T, None]], format="csr")
 
 
 def maximum_spanning_edges(heights, nearest):

@@ -394,23 +394,6 @@ def _check_numbers(array, name: str) -> None:
         )
 
 
-def _check_gathered(X, name: str) -> None:
-    """Warn of a Dask collection, which is gathered into memory; raise if it is a large one."""
-    cure = (
-        "nmfcluster.dask has NMFConsensus for tables of labels, base_partitions for features, and "
-        "predict and transform for models fitted to a part"
-    )
-    # a data frame does not know its size, nor some arrays theirs
-    if hasattr(X, "chunks") and X.nbytes > _MAX_DASK_BYTES:
-        allowed = f"{_MAX_DASK_BYTES / 2**20:.0f} MiB"
-        raise ValueError(
-            f"{name} must be in memory, got a Dask collection of {X.nbytes / 2**20:.3g} MiB, more "
-            f"than the {allowed} that are gathered without being asked for: "
-            f"{cure}. {name}.compute() gathers it."
-        )
-    warn(f"{name} is a Dask collection, which is gathered into memory: {cure}.")
-
-
 def canonical_csr(X):
     """Return a CSR matrix with every entry once and indices of 32 bits where these suffice.
 
@@ -442,11 +425,23 @@ def check_container(X, name: str, wanted: str) -> None:
     """
     check_sparse_indices(X, name)
     if hasattr(X, "__dask_graph__"):
-        _check_gathered(X, name)
+        cure = (
+            "nmfcluster.dask has NMFConsensus for tables of labels, base_partitions for features, "
+            "and predict and transform for models fitted to a part"
+        )
+        # a data frame does not know its size, nor some arrays theirs
+        if hasattr(X, "chunks") and X.nbytes > _MAX_DASK_BYTES:
+            allowed = f"{_MAX_DASK_BYTES / 2**20:.0f} MiB"
+            raise ValueError(
+                f"{name} must be in memory, got a Dask collection of {X.nbytes / 2**20:.3g} MiB, "
+                f"more than the {allowed} that are gathered without being asked for: "
+                f"{cure}. {name}.compute() gathers it."
+            )
+        warn(f"{name} is a Dask collection, which is gathered into memory: {cure}.")
     if isinstance(X, type | str | bytes):
         raise TypeError(f"{name} must be {wanted}, got {format_value(X)}.")
     library = type(X).__module__.partition(".")[0]
-    cure = None
+    cure = ""
     if hasattr(X, "obs") and hasattr(X, "to_df"):
         cure = "adata.X or adata.to_df(), or see nmfcluster.anndata"
     elif hasattr(X, "to_memory"):  # on a disk, as X of an AnnData that is backed

@@ -15,6 +15,7 @@ from nmfcluster._utils.array_api import (
     Device,
     library_of,
     map_fitted_arrays,
+    to_device,
     to_numpy,
     with_numpy_arrays,
 )
@@ -108,4 +109,4 @@ def _moved(result, there: Device | None):
     if isinstance(result, BaseEstimator):
         map_fitted_arrays(result, lambda array: _moved(array, there))
     numbers = isinstance(result, np.ndarray) and result.dtype.kind in "bif"
-    return there.moved(result) if numbers else result
+    return to_device(result, there) if numbers else result
