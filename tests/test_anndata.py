@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import main
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import raises_naming, warns_naming
 
 from nmfcluster import NMFConsensus, NMFMetaCluster
-from nmfcluster._cli.main import main
 from nmfcluster.anndata import consensus, programs
 from nmfcluster.datasets import make_programs
 

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from internals import main
 from sklearn.datasets import load_digits
 
 from nmfcluster import NMFConsensus
-from nmfcluster._cli.main import main
 
 PNG = b"\x89PNG\r\n\x1a\n"
 SHOWN = re.compile(

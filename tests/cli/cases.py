@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from internals import main
 from numpy.testing import assert_array_equal
 from sklearn.datasets import make_blobs
 
-from nmfcluster._cli.main import main
 from nmfcluster.datasets import make_programs
 
 pd = pytest.importorskip("pandas")

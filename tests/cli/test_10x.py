@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from cli.cases import COUNTS
+from internals import main, read_file
 from numpy.testing import assert_array_equal
 from refusals import raises_naming, warns_naming
 from scipy.io import mmwrite
-
-from nmfcluster._cli.files import read_file
-from nmfcluster._cli.main import main
 
 pd = pytest.importorskip("pandas")
 

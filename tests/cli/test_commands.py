@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli.cases import CLASSES, COUNTS, NAMES, POINTS, assert_of_rows, back, frame, says
+from internals import main, read_pairs
 from numpy.testing import assert_array_equal
 
 from nmfcluster import (
@@ -18,8 +19,7 @@ from nmfcluster import (
     SimilarityFusionNMF,
     SSNMFClusterer,
 )
-from nmfcluster._cli.files import read_pairs
-from nmfcluster._cli.main import COMMANDS, main
+from nmfcluster._cli.main import COMMANDS
 from nmfcluster.model_selection import choose_n_clusters
 
 pd = pytest.importorskip("pandas")

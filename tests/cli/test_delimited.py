@@ -7,10 +7,9 @@ import warnings
 
 import numpy as np
 import pytest
+from internals import read_file
 from numpy.testing import assert_array_equal
 from refusals import assert_in_our_words, raises_naming, warns_naming
-
-from nmfcluster._cli.files import read_file
 
 pd = pytest.importorskip("pandas")
 

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from cli.cases import COUNTS, POINTS, assert_of_rows, back, frame, refused, says
+from internals import main, read_file
 from numpy.testing import assert_array_equal
 from scipy.io import mmwrite
 
 from nmfcluster import NMFConsensus, NMFMetaCluster, SimilarityFusionNMF
-from nmfcluster._cli.files import read_file
-from nmfcluster._cli.main import main
 
 pd = pytest.importorskip("pandas")
 

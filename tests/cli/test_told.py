@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 import sklearn
 from cli.cases import COUNTS, POINTS, back, refused, says, told
+from internals import main
 from numpy.testing import assert_array_equal
 
 from nmfcluster import NMFConsensus, __version__
-from nmfcluster._cli.main import _of_options, main
+from nmfcluster._cli.main import _of_options
 
 pd = pytest.importorskip("pandas")
 

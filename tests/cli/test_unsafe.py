@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import main, read_file, read_pairs
 from refusals import raises_naming
 from scipy.io import mmwrite
-
-from nmfcluster._cli.files import read_file, read_pairs
-from nmfcluster._cli.main import main
 
 pd = pytest.importorskip("pandas")
 

@@ -9,12 +9,12 @@ from consensus.cases import factor_of, hard_loss, of_partitions, together_and_se
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from internals import canonical_order
 from partitions.cases import in_all_forms, in_both_forms
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
-from nmfcluster._utils.order import canonical_order
 from nmfcluster.datasets import make_partitions
 
 tables = st.tuples(st.integers(1, 12), st.integers(1, 5)).flatmap(

@@ -6,13 +6,12 @@ import pytest
 import scipy.sparse as sp
 from comparing import same_partition
 from consensus.cases import factor_of, of_partitions, together_and_seen
+from internals import SymmetricObjective, bregman_nmf, spectral_start
 from partitions.cases import in_all_forms, in_both_forms
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
-from nmfcluster._optim.initialization import spectral_start
-from nmfcluster._optim.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.consensus import estimator
 from nmfcluster.datasets import make_partitions
 from nmfcluster.partitions.ensemble import Ensemble

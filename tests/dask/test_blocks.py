@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from internals import encode_labels
 from numpy.testing import assert_array_equal
 from refusals import raises_naming
-
-from nmfcluster._utils.labels import encode_labels
 
 pytest.importorskip("nmfcluster.dask")
 

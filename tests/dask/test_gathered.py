@@ -9,7 +9,6 @@ from refusals import raises_naming, warns_naming
 from sklearn.datasets import make_blobs
 
 import nmfcluster
-from nmfcluster._utils import validation
 from nmfcluster.datasets import make_partitions
 
 da = pytest.importorskip("dask.array")
@@ -90,7 +89,7 @@ def test_large_partitions_beside_features_are_refused():
 
 
 def test_the_stated_size_is_the_largest_that_is_gathered(monkeypatch):
-    monkeypatch.setattr(validation, "_MAX_DASK_BYTES", X.nbytes)
+    monkeypatch.setattr("nmfcluster._utils.validation._MAX_DASK_BYTES", X.nbytes)
     model, _ = ESTIMATORS["metaclusters"]
     with warns_naming(UserWarning, "gathered"):
         model.fit(da.from_array(X))

@@ -5,14 +5,13 @@ from operator import itemgetter
 
 import numpy as np
 import pytest
+from internals import SolverConfig, bregman_nmf, factorize
 from numpy.testing import assert_allclose, assert_array_equal
 from partitions.cases import complete_or_not
 from refusals import raises_naming
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
-from nmfcluster._optim.run import SolverConfig
-from nmfcluster._optim.symmetric import bregman_nmf, factorize
 from nmfcluster.datasets import make_partitions
 from nmfcluster.partitions.ensemble import EnsembleProblem
 

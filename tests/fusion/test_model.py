@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from fusion.literal import literal_step
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from internals import SolverConfig
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.metrics import adjusted_rand_score
 
-from nmfcluster._optim.run import SolverConfig
 from nmfcluster.fusion.kl_loss import FusionObjective
 from nmfcluster.fusion.model import (
     SpectralStarts,

@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
+from internals import one_blas_thread
 from refusals import assert_in_our_words
 from sklearn.base import clone
 
 import nmfcluster
-from nmfcluster._utils.parallel import one_blas_thread
 
 REFUSED = object()
 MARKS = [pytest.mark.fuzz, pytest.mark.slow]

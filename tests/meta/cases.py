@@ -3,9 +3,9 @@
 from itertools import islice
 
 import numpy as np
+from internals import Solution, SolverConfig, iterate
 from scipy.special import kl_div
 
-from nmfcluster._optim.run import Solution, SolverConfig, iterate
 from nmfcluster.meta.runs import Runs
 from nmfcluster.meta.squares import hals
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from internals import canonical_order
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 from sklearn.base import clone
@@ -21,7 +22,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from nmfcluster import NMFConsensus, NMFMetaCluster
-from nmfcluster._utils.order import canonical_order
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta import estimator
 from nmfcluster.metrics import cophenetic_correlation, match_components

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from internals import format_count
 from meta.cases import (
     begin,
     ends,
@@ -18,7 +19,6 @@ from meta.cases import (
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 
-from nmfcluster._utils.validation import format_count
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta import runs as meta_runs
 from nmfcluster.meta.runs import (

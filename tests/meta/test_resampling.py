@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import SolverConfig, loss_of, run_starts
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from nmfcluster import NMFMetaCluster
-from nmfcluster._optim.run import SolverConfig, loss_of, run_starts
 from nmfcluster._utils.sampling import count_non_integers, poisson_counts
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.divergence import Divergence

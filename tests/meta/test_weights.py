@@ -5,12 +5,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from internals import canonical_order
 from meta.cases import begin, ends
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import warns_naming
 
 from nmfcluster import NMFMetaCluster
-from nmfcluster._utils.order import canonical_order
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta.divergence import Divergence
 from nmfcluster.meta.squares import MatrixObjective, from_standardised, hals

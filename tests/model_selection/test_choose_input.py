@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from internals import pairwise_input
 from model_selection.choices import chosen
 from model_selection.clusterers import W, X, kmeans
 from numpy.testing import assert_allclose
@@ -23,7 +24,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from nmfcluster import NMFConsensus
-from nmfcluster._utils.validation import pairwise_input
 from nmfcluster.model_selection.refits import Samples, labels_by_refit, takes_features
 
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")

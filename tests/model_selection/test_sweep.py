@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from internals import thin_counts
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import raises_naming, warns_naming
 from sklearn.base import clone
@@ -16,7 +17,6 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import get_tags
 
 from nmfcluster import NMFMetaCluster
-from nmfcluster._utils.sampling import thin_counts
 from nmfcluster.datasets import make_biclusters, make_programs, make_signatures
 from nmfcluster.metrics import cophenetic_correlation
 from nmfcluster.model_selection import sweep as sweep_module

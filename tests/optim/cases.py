@@ -3,10 +3,9 @@
 import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
+from internals import SolverConfig, SymmetricObjective, iterate
 from similarity.cases import coassociation
 
-from nmfcluster._optim.run import SolverConfig, iterate
-from nmfcluster._optim.symmetric import SymmetricObjective
 from nmfcluster.similarity import Explicit, Factored, inner
 
 seeds = st.integers(0, 10**6)

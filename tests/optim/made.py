@@ -1,13 +1,7 @@
 """A solver of made-up loss sequences, and runs of it."""
 
 import numpy as np
-
-from nmfcluster._optim.run import (
-    SolverConfig,
-    iterate,
-    loss_of,
-    run_starts,
-)
+from internals import SolverConfig, iterate, loss_of, run_starts
 
 
 class Made:

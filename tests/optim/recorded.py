@@ -1,9 +1,7 @@
 """Plans, and a solver that notes its starts."""
 
 import numpy as np
-
-from nmfcluster._optim.run import SolverConfig
-from nmfcluster._optim.symmetric import bregman_nmf
+from internals import SolverConfig, bregman_nmf
 
 
 def plan(

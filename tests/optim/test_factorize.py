@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import factorize as factorize_problem
 from numpy.testing import assert_allclose, assert_array_equal
 from optim.recorded import Recorder, noting_sizes, plan
 from scipy.optimize import nnls
 
 from nmfcluster._optim.symmetric import Problem
-from nmfcluster._optim.symmetric import factorize as factorize_problem
 from nmfcluster.similarity import Explicit, Factored
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import Solution, SolverConfig, SymmetricObjective, bregman_nmf, iterate
 from numpy.testing import assert_allclose, assert_array_equal
 from optim.made import Made, run, run_all
 from refusals import raises_naming, warns_naming
@@ -14,8 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from nmfcluster import NMFConsensus
 from nmfcluster._optim import run as running
-from nmfcluster._optim.run import Solution, SolverConfig, best_first, iterate
-from nmfcluster._optim.symmetric import Factorization, SymmetricObjective, bregman_nmf
+from nmfcluster._optim.symmetric import Factorization
 from nmfcluster.similarity import Explicit, inner
 
 
@@ -193,7 +193,7 @@ def test_rounding_does_not_choose_among_solutions():
         ([0, 0], [0, 1]),
     ]:
         solutions = [solution(loss) for loss in losses]
-        found = best_first(solutions)
+        found = running.best_first(solutions)
         assert [
             next(i for i, s in enumerate(solutions) if s is one) for one in found
         ] == order

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import SymmetricObjective, bregman_nmf, loss_of
 from numpy.testing import assert_allclose, assert_array_equal
 from optim.made import Made, run, run_all
 
-from nmfcluster._optim.run import loss_of
-from nmfcluster._optim.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster.similarity import Explicit, inner
 
 

@@ -5,14 +5,18 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import (
+    SolverConfig,
+    SymmetricObjective,
+    bregman_nmf,
+    run_starts,
+    share_blocks,
+)
 from numpy.testing import assert_array_equal
 
 import nmfcluster._optim.multiplicative as mu
 from nmfcluster import SSNMFClusterer
-from nmfcluster._optim.run import SolverConfig, run_starts
-from nmfcluster._optim.symmetric import SymmetricObjective, bregman_nmf
 from nmfcluster._utils import linalg
-from nmfcluster._utils.linalg import share_blocks
 from nmfcluster.datasets import make_nested_rings
 from nmfcluster.similarity import Explicit, Factored
 

@@ -8,17 +8,13 @@ import scipy.sparse as sp
 from comparing import same_partition
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import leading_eigenpairs, spectral_start
 from numpy.testing import assert_allclose, assert_array_equal
 from similarity.cases import coassociation
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import SSNMFClusterer
 from nmfcluster._optim import initialization
-from nmfcluster._optim.initialization import (
-    leading_eigenpairs,
-    random_start,
-    spectral_start,
-)
 from nmfcluster.datasets import make_nested_rings
 from nmfcluster.similarity import Explicit, Factored
 
@@ -181,13 +177,17 @@ def test_leading_eigenpairs_are_the_same_every_time_where_most_are_equal(A):
 
 def test_random_start_is_uniform_and_longer_where_a_row_stands_for_more():
     mass = np.array([1.0, 4.0, 100.0])
-    H = random_start(mass, 5000, np.random.RandomState(0), np.dtype(np.float32))
+    H = initialization.random_start(
+        mass, 5000, np.random.RandomState(0), np.dtype(np.float32)
+    )
     assert H.dtype == np.float32
     unit = H / np.sqrt(mass)[:, None]
     assert unit.min() > 0
     assert 0.99 < unit.max() <= 1
     assert_allclose(unit.mean(axis=1), 0.5, atol=0.02)
-    assert_array_equal(H, random_start(mass, 5000, np.random.RandomState(0), H.dtype))
+    assert_array_equal(
+        H, initialization.random_start(mass, 5000, np.random.RandomState(0), H.dtype)
+    )
 
 
 def blocks_of_rings(n_parts, n, dtype):

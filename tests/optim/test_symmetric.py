@@ -7,6 +7,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from internals import (
+    QUARTIC_BOUND,
+    bregman_nmf,
+    multiplicative_gsg,
+    multiplicative_trinmf,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from optim.cases import (
     KINDS,
@@ -19,8 +25,6 @@ from optim.cases import (
 )
 from similarity.cases import coassociation
 
-from nmfcluster._optim.multiplicative import multiplicative_gsg, multiplicative_trinmf
-from nmfcluster._optim.symmetric import QUARTIC_BOUND, bregman_nmf
 from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem
 from nmfcluster.similarity import Explicit
 

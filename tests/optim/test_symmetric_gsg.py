@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import bregman_nmf, multiplicative_gsg
 from numpy.testing import assert_allclose
 from optim.cases import kinds, of, seeds, signed, solved
 
-from nmfcluster._optim.multiplicative import multiplicative_gsg
-from nmfcluster._optim.symmetric import bregman_nmf
 from nmfcluster.similarity import Explicit
 
 GSG_KINDS = ["signed", "signed sparse", "semidefinite", "nonnegative", "constrained"]

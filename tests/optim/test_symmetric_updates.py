@@ -4,12 +4,11 @@ from itertools import islice, product
 
 import numpy as np
 import pytest
+from internals import QUARTIC_BOUND, bregman_nmf, multiplicative_trinmf
 from numpy.testing import assert_allclose, assert_array_equal
 from optim.cases import KINDS, dense_pieces, kinds, of
 from similarity.cases import coassociation
 
-from nmfcluster._optim.multiplicative import multiplicative_trinmf
-from nmfcluster._optim.symmetric import QUARTIC_BOUND, bregman_nmf
 from nmfcluster.similarity import Explicit
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from internals import factorize
 
-from nmfcluster._optim.symmetric import factorize
 from nmfcluster.datasets import make_partitions
 from nmfcluster.partitions.ensemble import EnsembleProblem
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import canonical_order
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.preprocessing import normalize
 
-from nmfcluster._utils.order import canonical_order
 from nmfcluster.partitions import GraphSpectral, base_partitions
 
 BLOBS, OF_BLOBS = make_blobs(

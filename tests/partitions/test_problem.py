@@ -6,6 +6,7 @@ import numpy as np
 from comparing import same_partition
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from internals import Solution, multiplicative_trinmf, spectral_start
 from numpy.testing import assert_allclose, assert_array_equal
 from optim.recorded import Recorder, plan
 from partitions.cases import (
@@ -17,9 +18,6 @@ from partitions.cases import (
     table,
 )
 
-from nmfcluster._optim.initialization import spectral_start
-from nmfcluster._optim.multiplicative import multiplicative_trinmf
-from nmfcluster._optim.run import Solution
 from nmfcluster._optim.symmetric import symmetric_factor
 from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem, normalised_loss
 

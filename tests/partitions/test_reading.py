@@ -15,7 +15,6 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
-from nmfcluster._utils.validation import normalize_weights
 from nmfcluster.datasets import make_partitions
 from nmfcluster.display import ConsensusMatrixDisplay
 from nmfcluster.partitions import base_partitions
@@ -37,17 +36,25 @@ def test_partitions_have_no_more_clusters_than_samples_differ(storage, scale):
 
 
 def test_weights_are_scaled_to_sum_to_1():
-    assert_allclose(normalize_weights(None, 4), 0.25)
-    assert_allclose(normalize_weights([1, 0, 3], 3), [0.25, 0, 0.75])
+    # each pair of rows is together in one partition
+    table = np.array([[0, 0, 0], [0, 1, 1], [1, 1, 0]])
+    for weights, scaled in ((None, [1 / 3] * 3), ([1, 0, 3], [0.25, 0, 0.75])):
+        model = NMFConsensus(2, affinity="partitions", weights=weights).fit(table)
+        C = model.consensus_matrix()
+        assert_allclose([C[0, 1], C[1, 2], C[0, 2]], scaled)
 
 
 def test_weights_that_do_not_fit_are_refused():
+    def fit(weights):
+        table = np.repeat([[0], [0], [1]], 3, axis=1)
+        return NMFConsensus(2, affinity="partitions", weights=weights).fit(table)
+
     for weights in ([1, 2], [[1, 2, 3]], [1, -1, 2], [0, 0, 0]):
         with raises_naming(ValueError, "weights", "3"):
-            normalize_weights(weights, 3)
+            fit(weights)
     for bad in (np.nan, np.inf):
-        with raises_naming(ValueError, "weights", "2", "finite"):
-            normalize_weights([1, bad], 2)
+        with raises_naming(ValueError, "weights", "3", "finite"):
+            fit([1, bad, 1])
 
 
 LOST = [3, 20, 21, 22, 60, 61, 99]

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import canonical_order
 from numpy.testing import assert_array_equal
 from refusals import raises_naming, warns_naming
 from sklearn.base import clone
@@ -16,7 +17,6 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import estimator_checks, get_tags
 
 from nmfcluster import NMFConsensus
-from nmfcluster._utils.order import canonical_order
 from nmfcluster.partitions import LandmarkSpectral, base_partitions
 from nmfcluster.similarity.neighbors import Landmarks
 

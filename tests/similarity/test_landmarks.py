@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from internals import leading_eigenpairs
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
@@ -14,7 +15,6 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
-from nmfcluster._optim.initialization import leading_eigenpairs
 from nmfcluster.affinity import make_affinity
 from nmfcluster.similarity import Factored
 from nmfcluster.similarity import neighbors as module

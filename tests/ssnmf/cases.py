@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import canonical_order
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
-from nmfcluster._utils.order import canonical_order
 
 # many of these fits are stopped before they have converged
 unconverged = pytest.mark.filterwarnings(

@@ -5,6 +5,7 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
+from internals import canonical_order
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import warns_naming
 from sklearn.datasets import make_blobs
@@ -13,7 +14,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from ssnmf.cases import KNOWN, SOLVERS, X, clusterer
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
-from nmfcluster._utils.order import canonical_order
 
 CENTERS = [[0, 0], [9, 0], [4, 8]]
 

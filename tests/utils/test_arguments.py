@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from internals import format_count, pairwise_input
 from numpy.testing import assert_array_equal
 from refusals import raises_naming
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
@@ -19,9 +20,7 @@ from nmfcluster._utils.validation import (
     axis_positions,
     check_count,
     check_number,
-    format_count,
     format_value,
-    pairwise_input,
 )
 
 DISTANCES = pairwise_distances(np.random.default_rng(0).normal(size=(8, 3)))

@@ -5,18 +5,12 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import share_blocks
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import raises_naming
 
 from nmfcluster._utils import linalg
-from nmfcluster._utils.linalg import (
-    RowBlocks,
-    gram,
-    map_blocks,
-    map_rows,
-    share_blocks,
-    sum_blocks,
-)
+from nmfcluster._utils.linalg import RowBlocks, gram, map_blocks, map_rows, sum_blocks
 from nmfcluster._utils.storage import rows_of
 
 

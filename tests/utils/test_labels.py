@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from internals import encode_labels
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import raises_naming
 
@@ -14,7 +15,6 @@ from nmfcluster._utils import labels as labels_module
 from nmfcluster._utils.labels import (
     cluster_counts,
     distinct_rows,
-    encode_labels,
     indicator,
     one_hot,
     partition_columns,

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import canonical_order
 from numpy.testing import assert_array_equal
 
 from nmfcluster import PairwiseConstraints
-from nmfcluster._utils.order import canonical_order, hash_rows
+from nmfcluster._utils.order import hash_rows
 
 RNG = np.random.default_rng(0)
 #: whole numbers in float32, many of them 0, and many rows more than once

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from internals import thin_counts
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster._utils import sampling
-from nmfcluster._utils.sampling import overdispersion, thin_counts
+from nmfcluster._utils.sampling import _leverage, overdispersion
 
 COUNTS = np.random.default_rng(0).poisson(3.0, size=(8, 5)).astype(float)
 COUNTS[2] = 0
@@ -131,7 +131,7 @@ def test_counts_that_vary_less_have_no_dispersion():
 def test_of_a_large_table_a_part_is_looked_at(monkeypatch):
     X, W, H = dispersed_table(0.5)
     whole = overdispersion(X, W, H, rng())
-    monkeypatch.setattr(sampling, "_MAX_SIDE", 60)
+    monkeypatch.setattr("nmfcluster._utils.sampling._MAX_SIDE", 60)
     part = overdispersion(X, W, H, rng())
     assert part != whole
     assert_allclose(part, whole, rtol=0.3)
@@ -140,7 +140,7 @@ def test_of_a_large_table_a_part_is_looked_at(monkeypatch):
 def test_leverage_is_that_of_weighted_least_squares():
     _, W, H = dispersed_table(0, n=6, p=9)
     means = W @ H
-    leverage = sampling._leverage(means, H.T, 1.0)
+    leverage = _leverage(means, H.T, 1.0)
     for i in range(6):
         A = H.T / np.sqrt(means[i])[:, None]
         hat = A @ np.linalg.pinv(A)

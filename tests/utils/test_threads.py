@@ -4,11 +4,12 @@ import multiprocessing
 import threading
 
 import pytest
+from internals import one_blas_thread
 from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from nmfcluster import SSNMFClusterer
-from nmfcluster._utils.parallel import one_blas_thread, one_thread
+from nmfcluster._utils.parallel import one_thread
 
 
 def threads(api="blas"):
