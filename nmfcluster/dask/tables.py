@@ -80,11 +80,13 @@ def of_blocks(X: da.Array, function: Callable[..., Any], with_first: bool = Fals
     """
     function = delayed(function, traverse=False)  # one node of the graph
     blocks = X.to_delayed().ravel()
-    if not with_first:
-        return [_on_block(function, block) for block in blocks]
-    firsts = np.cumsum((0, *X.chunks[0][:-1])).tolist()
-    pairs = zip(blocks, firsts, strict=True)
-    return [_on_block(function, block, first=first) for block, first in pairs]
+    first = 0
+    parts = []
+    for block, n_rows in zip(blocks, X.chunks[0], strict=True):
+        options = {"first": first} if with_first else {}
+        parts.append(_on_block(function, block, **options))
+        first += n_rows
+    return parts
 
 
 def by_blocks(

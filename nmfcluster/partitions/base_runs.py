@@ -22,18 +22,10 @@ from sklearn.utils.validation import validate_data
 
 from nmfcluster import _compat
 from nmfcluster._base import read_features
-from nmfcluster._compat import take_samples
 from nmfcluster._utils import storage, validation
 from nmfcluster._utils.labels import to_smallest_int
 from nmfcluster._utils.order import CanonicalOrder, canonical_order
 from nmfcluster._utils.parallel import ProgressCallback, run_calls, try_on_one_thread
-from nmfcluster._utils.validation import (
-    Seed,
-    last_step,
-    make_rng,
-    pairwise_input,
-    warn,
-)
 from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
 Drawn = np.ndarray | None  # positions that were drawn; None: all
@@ -94,7 +86,7 @@ def pairwise_kind(bases, X) -> str | None:
     ValueError
         If it is not the same for all of them, or X is not square.
     """
-    kinds = {pairwise_input(base, X): base for base in bases}
+    kinds = {validation.pairwise_input(base, X): base for base in bases}
     if len(kinds) > 1:
         got = " and ".join(sorted(kind or "features" for kind in kinds))
         raise ValueError(
@@ -226,10 +218,10 @@ def take_part(X, samples: Drawn, features: Drawn, pairs: str | None, clusterer):
     if samples is None and features is None and not is_builtin(clusterer):
         samples = np.arange(X.shape[0])
     if samples is not None:
-        X = take_samples(X, samples)
+        X = _compat.take_samples(X, samples)
     if pairs:
         features = samples
-    return X if features is None else take_samples(X, features, axis=1)
+    return X if features is None else _compat.take_samples(X, features, axis=1)
 
 
 # --- labels of new samples -------------------------------------------------------------
@@ -402,7 +394,7 @@ def base_partitions(
     max_samples: int | float = 1.0,
     max_features: int | float = 1.0,
     predict_unseen: bool = False,
-    random_state: Seed = None,
+    random_state: validation.Seed = None,
     n_jobs: int | None = None,
 ) -> BasePartitions:
     """Cluster the data many times, on random samples and features, with random numbers of clusters.
@@ -464,7 +456,7 @@ def base_partitions(
     (150, 10)
     """
     check_parameters(locals())
-    rng = make_rng(random_state)
+    rng = validation.make_rng(random_state)
     X, pairs = read_base_input(X, base_clusterers(estimator))
     runs = draw_base_runs(
         rng,
@@ -644,7 +636,7 @@ def _run(
     labels[samples] = part_labels
     if run.predict_unseen and part_labels.max() >= 0:
         unseen = np.setdiff1d(np.arange(len(labels)), samples, assume_unique=True)
-        new = take_samples(X, unseen)
+        new = _compat.take_samples(X, unseen)
         labels[unseen] = predict_labels(estimator, new, X, pairs, run.features, labels)
     return estimator, to_smallest_int(labels)
 
@@ -662,7 +654,7 @@ def _run_parameters(estimator, n_clusters: int, seed: int) -> dict[str, int]:
             parameters[name] = seed
     if not has_n_clusters:
         # a mixture; a step before it may have components of its own
-        prefix, clusterer = last_step(estimator)
+        prefix, clusterer = validation.last_step(estimator)
         if "n_components" in clusterer.get_params(deep=False):
             parameters[f"{prefix}n_components"] = n_clusters
     return parameters
@@ -695,13 +687,13 @@ def _kept_runs(bases, results):
             f"{base!r}: {type(error).__name__}: {error}"
             for base, error in errors.items()
         )
-        warn(
+        validation.warn(
             f"{len(failed)} of {total} failed, and are left out. {reasons}",
             FitFailedWarning,
         )
     n_noise = len(results) - len(failed) - int(kept.sum())
     if n_noise:
-        warn(f"{n_noise} of {total} found only noise, and are left out.")
+        validation.warn(f"{n_noise} of {total} found only noise, and are left out.")
     return kept
 
 

@@ -262,19 +262,7 @@ def _read_memberships(table, name: str):
 _MAX_CLUSTERS = 60
 
 
-def make_partitions(
-    X,
-    pairs: str | None,
-    rng,
-    sample_weight,
-    *,
-    n_clusters: int,
-    base_n_clusters,
-    estimator,
-    n_estimators: int,
-    n_jobs: int | None,
-    **sizes,
-) -> base_runs.BasePartitions:
+def make_partitions(X, pairs: str | None, rng, sample_weight, **options):
     """Make base partitions of samples in canonical order; label those of weight 0 as new ones.
 
     Parameters
@@ -282,10 +270,12 @@ def make_partitions(
     X, pairs : as `base_runs.read_base_input` returns them
     rng : RandomState
     sample_weight : ndarray of shape (n_samples,) or None
-    n_clusters : int
-        Number of clusters of the consensus.
-    base_n_clusters, estimator, n_estimators, n_jobs, **sizes
-        Parameters of an estimator, see `base_runs.BASE_PARAMETERS`.
+    **options
+        See `run_bases`.
+
+    Returns
+    -------
+    BasePartitions
     """
     all_samples = X
     counting = None
@@ -304,19 +294,8 @@ def make_partitions(
         group = order.distinct_inverse
         mean = np.bincount(group, sample_weight) / order.counts
         sample_weight = mean[group][order.samples]
-    # run the base clusterers
-    if base_n_clusters is None:
-        base_n_clusters = _default_range(n_clusters, X.shape[0], len(order.distinct))
-    low, high = base_runs.range_of_clusters(base_n_clusters, "base_n_clusters")
-    runs = base_runs.draw_base_runs(
-        rng, X, estimator, (low, high), n_estimators=n_estimators, **sizes
-    )
-    clusters = low if low == high else f"{low} to {high}"
-    task = f"{format_count(n_estimators, 'base partition')} of {clusters} clusters"
-    with stage(task, len(runs)) as progress:
-        found = base_runs.run_base_clusterers(
-            ordered, estimator, runs, pairs, n_jobs, sample_weight, progress.batch_done
-        )
+    n_distinct = len(order.distinct)
+    found = run_bases(ordered, pairs, rng, sample_weight, n_distinct, **options)
     # put labels into the order of X, in place if all samples count; equal samples have one
     labels = found.labels
     places = order.samples
@@ -336,11 +315,46 @@ def make_partitions(
     return found
 
 
-def _default_range(n_clusters: int, n_samples: int, n_distinct: int):
-    """Return the range of the numbers of clusters; no more clusters than distinct samples."""
-    fewest = max(2, n_clusters)
-    most = min(isqrt(n_samples), _MAX_CLUSTERS, n_distinct)
-    return fewest, max(fewest, most)
+def run_bases(
+    X,
+    pairs: str | None,
+    rng,
+    sample_weight,
+    n_distinct: int,
+    *,
+    n_clusters: int,
+    base_n_clusters,
+    estimator,
+    n_estimators: int,
+    n_jobs: int | None,
+    **sizes,
+) -> base_runs.BasePartitions:
+    """Run the base clusterers on samples in canonical order, all of which count.
+
+    Parameters
+    ----------
+    X, pairs, rng, sample_weight : as for `make_partitions`
+    n_distinct : int
+        Number of samples that differ.
+    n_clusters : int
+        Number of clusters of the consensus.
+    base_n_clusters, estimator, n_estimators, n_jobs, **sizes
+        Parameters of an estimator, see `base_runs.BASE_PARAMETERS`.
+    """
+    if base_n_clusters is None:  # no more clusters than distinct samples
+        fewest = max(2, n_clusters)
+        most = min(isqrt(X.shape[0]), _MAX_CLUSTERS, n_distinct)
+        base_n_clusters = (fewest, max(fewest, most))
+    low, high = base_runs.range_of_clusters(base_n_clusters, "base_n_clusters")
+    runs = base_runs.draw_base_runs(
+        rng, X, estimator, (low, high), n_estimators=n_estimators, **sizes
+    )
+    clusters = low if low == high else f"{low} to {high}"
+    task = f"{format_count(n_estimators, 'base partition')} of {clusters} clusters"
+    with stage(task, len(runs)) as progress:
+        return base_runs.run_base_clusterers(
+            X, estimator, runs, pairs, n_jobs, sample_weight, progress.batch_done
+        )
 
 
 class LabelTable:
