@@ -189,7 +189,7 @@ def test_base_partitions_have_the_numbers_of_clusters_asked_for():
 
     def numbers(n_clusters=3, **parameters):
         model = NMFConsensus(
-            n_clusters, n_estimators=20, random_state=0, **parameters
+            n_clusters, n_estimators=20, n_init=1, random_state=0, **parameters
         ).fit(X)
         return {len(np.unique(column)) for column in model.partitions_.T}
 
@@ -217,7 +217,7 @@ def test_base_partitions_see_the_share_of_samples_asked_for():
     X = np.unique(load_iris().data, axis=0)  # without the one copy that there is
     for max_samples, n_drawn in ((0.5, 74), (60, 60), (1.0, 149)):
         model = NMFConsensus(
-            3, n_estimators=20, max_samples=max_samples, random_state=0
+            3, n_estimators=20, n_init=1, max_samples=max_samples, random_state=0
         ).fit(X)
         np.testing.assert_array_equal((model.partitions_ >= 0).sum(axis=0), n_drawn)
 

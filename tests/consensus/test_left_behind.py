@@ -117,7 +117,7 @@ def test_fitting_again_in_another_way_leaves_nothing_behind(second):
 
     def fit(model, mode):
         affinity = "coassociation" if mode == "given" else mode
-        model.set_params(affinity=affinity, random_state=0, n_estimators=4)
+        model.set_params(affinity=affinity, random_state=0, n_estimators=2, n_init=1)
         X = (y[:, None] == y).astype(float) if mode != "partitions" else table
         return model.fit(X, partitions=table if mode == "given" else None)
 
