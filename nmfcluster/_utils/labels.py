@@ -103,7 +103,12 @@ def encode_labels(table, name: str, categories=None):
         title = f"{name}[:, {t}]"
         labels, seen = clean_labels(np.ascontiguousarray(column), title)
         if categories is None:
-            known, codes[t, seen] = _number_labels(labels)
+            if labels.dtype == object or labels.max(initial=0) > 4 * len(labels):
+                known, codes[t, seen] = np.unique(labels, return_inverse=True)
+            else:  # faster than to sort small numbers
+                is_present = np.bincount(labels) > 0
+                known = np.flatnonzero(is_present)
+                codes[t, seen] = (np.cumsum(is_present) - 1)[labels]
         else:
             known = categories[t]
             kinds = {labels.dtype == object, known.dtype == object}
@@ -114,14 +119,6 @@ def encode_labels(table, name: str, categories=None):
             codes[t, seen] = label_positions(labels, known)
         all_known.append(known)
     return np.ascontiguousarray(codes.T), all_known
-
-
-def _number_labels(labels):
-    """Return the distinct labels, in order, and the place of each label among them."""
-    if labels.dtype == object or labels.max(initial=0) > 4 * len(labels):
-        return np.unique(labels, return_inverse=True)
-    is_present = np.bincount(labels) > 0  # faster than to sort small numbers
-    return np.flatnonzero(is_present), (np.cumsum(is_present) - 1)[labels]
 
 
 def clean_labels(column, name: str):
@@ -259,7 +256,15 @@ def tuple_indicator(codes, n_clusters, rows, most: int | None):
     n_symbols = np.asarray(n_clusters, dtype=np.int64) + 1  # with "not seen"
     if most is None:
         most = int(np.clip(50 * n_rows, 500, 200_000))
-    groups = _group_partitions(n_symbols, most)
+    # Cut the partitions into groups, as long as the tuples of a group are no more than allowed.
+    cuts = []
+    n_tuples = 1
+    for t, size in enumerate(n_symbols.tolist()):
+        n_tuples *= size
+        if n_tuples > most and t:
+            cuts.append(t)
+            n_tuples = size
+    groups = np.split(np.arange(len(n_symbols)), cuts)
     # The labels of a tuple are the digits of its number; numbers of a group begin at its base.
     radix = np.zeros((codes.shape[1], len(groups)))
     bases = np.zeros(len(groups) + 1, dtype=np.intp)
@@ -301,18 +306,6 @@ def _clusters_of_tuples(occurring, groups, bases, n_symbols) -> sp.csr_array:
     column = np.concatenate(all_columns).astype(kind)
     shape = (len(occurring), int(offsets[-1]))
     return sp.csr_array((np.ones(len(row)), (row, column)), shape=shape)
-
-
-def _group_partitions(n_symbols, most: int):
-    """Return partitions in groups, as long as the tuples of a group are no more than allowed."""
-    cuts = []
-    n_tuples = 1
-    for t, size in enumerate(n_symbols.tolist()):
-        n_tuples *= size
-        if n_tuples > most and t:
-            cuts.append(t)
-            n_tuples = size
-    return np.split(np.arange(len(n_symbols)), cuts)
 
 
 def share_of_seen(together, seen, never: float = MIN_SEEN_WEIGHT):

@@ -59,12 +59,9 @@ def iter_products(pattern, W, H):
     for start, stop in pairwise(cuts):
         stored = slice(ends[start], ends[stop])
         rows = np.repeat(np.arange(start, stop), np.diff(ends[start : stop + 1]))
-        yield stored, multiply_rows(W, transposed_H, rows, pattern.indices[stored])
-
-
-def multiply_rows(W, H, rows, columns):
-    """Return entries of ``WH'``, for W and H of shape (n, k) and (p, k), by rows of both."""
-    return np.einsum("ek,ek->e", W.take(rows, axis=0), H.take(columns, axis=0))
+        of_rows = W.take(rows, axis=0)
+        of_columns = transposed_H.take(pattern.indices[stored], axis=0)
+        yield stored, np.einsum("ek,ek->e", of_rows, of_columns)
 
 
 def product_at(pattern, W, H):
