@@ -19,13 +19,13 @@ from typing import Any
 
 import joblib
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_memory
 
 from nmfcluster._utils.array_api import asarray_like, namespace, take_starts, to_numpy
 from nmfcluster._utils.linalg import error_state
 from nmfcluster._utils.parallel import one_blas_thread, run_calls, uses_cluster
 from nmfcluster._utils.progress import stage
+from nmfcluster._utils.sparse_products import csr_arrays
 from nmfcluster._utils.validation import format_count, format_value, warn
 
 Factors = tuple[np.ndarray, ...]
@@ -517,6 +517,4 @@ def _content_of(value):
         return _content_of(value.func), [_content_of(part) for part in value.args]
     if callable(value):
         return value.__module__, value.__qualname__
-    if sp.issparse(value):
-        return value.shape, value.indptr, value.indices, value.data
-    return value
+    return csr_arrays(value)

@@ -114,6 +114,13 @@ def center_columns(X):
     return (X, mean) if sp.issparse(X) else (X - mean, np.zeros_like(mean))
 
 
+def csr_arrays(value):
+    """Return the arrays that a CSR matrix is made of, and anything else as it is."""
+    if not is_sparse(value):
+        return value
+    return value.shape, value.indptr, value.indices, value.data
+
+
 def split_missing(X):
     """Return X with 0 for NaN, and a CSR matrix with a 1 for each; None where there is none.
 
