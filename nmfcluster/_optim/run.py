@@ -8,7 +8,7 @@ starts to go on with. It knows nothing of `max_iter`, `tol`, seeds, printing or 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
@@ -291,7 +291,7 @@ def run_starts(
             try:
                 found = run_calls(
                     _run_apart,
-                    (run, pruning, is_cancelled, rest, error_state()),
+                    (run, pruning, is_cancelled, on_cluster, rest, error_state()),
                     [(number,) for number in range(len(rest))],
                     config.n_jobs,
                     progress.batch_done,
@@ -328,9 +328,20 @@ def _batches(
     return [starts[i : i + size] for i in range(0, len(starts), size)]
 
 
-def _run_apart(run, pruning: Pruning | None, is_cancelled, batches, handling, number):
+def _run_apart(
+    run,
+    pruning: Pruning | None,
+    is_cancelled,
+    on_cluster: bool,
+    batches,
+    handling,
+    number,
+):
     """Run a batch in a thread, or on a machine of a cluster, with numbers handled as in a fit."""
-    with one_blas_thread(), np.errstate(**handling):
+    # The fit has limited the threads of BLAS in its own process, and lifts that limit when it is
+    # interrupted: a thread that still runs must not set it again.
+    limit = one_blas_thread() if on_cluster else nullcontext()
+    with limit, np.errstate(**handling):
         return run(copy(pruning), is_cancelled, batches[number])
 
 

@@ -177,7 +177,7 @@ class NeighborGraph:
         K = self._K
         is_small = has_small_clusters(n, max_parts)
         # search K neighbours and one more, or more where long steps count
-        n_searched = _MAX_TIE_FACTOR * _N_NEIGHBORS if is_small else K + 1
+        n_searched = max(_MAX_TIE_FACTOR * _N_NEIGHBORS, K + 1) if is_small else K + 1
         distances, nearest = self._find_neighbors(None, n_searched)
         # where the last is as far as the K-th, search more; other rows repeat their last
         most = min(_MAX_TIE_FACTOR * K, n - 1)

@@ -202,8 +202,7 @@ class Explicit(Similarity):
             stacked = np.moveaxis(H, -2, 0)
             product = self._rows.product(stacked.reshape(self.shape[0], -1))
             return np.moveaxis(product.reshape(stacked.shape), 0, -2)
-        # a sparse matrix is slower on one wide block
-        return _multiply_blocks(self._rows.product, H)
+        return _multiply_stack(self, H)  # a sparse matrix is slower on one wide block
 
     def __add__(self, other):
         if isinstance(other, Explicit) and other.shape == self.shape:
@@ -348,14 +347,13 @@ class Factored(Similarity):
         return np.unique(labels[: self.shape[0]], return_inverse=True)[1]
 
     def __matmul__(self, H):
-        def multiply(block):
-            of_columns = self._rows.transposed_product(block, self._scale)
-            product = self._rows.product(self._core @ of_columns)
-            if self._scale is not None:
-                product *= self._scale
-            return product
-
-        return _multiply_blocks(multiply, H)
+        if H.ndim > 2:
+            return _multiply_stack(self, H)
+        of_columns = self._rows.transposed_product(H, self._scale)
+        product = self._rows.product(self._core @ of_columns)
+        if self._scale is not None:
+            product *= self._scale
+        return product
 
     def split(self) -> tuple[Similarity, Similarity | None]:
         U, C = self.factors
@@ -594,9 +592,11 @@ def inner(A: Similarity, B: Similarity) -> float:
     return total
 
 
-def _multiply_blocks(multiply, H):
-    """Return the products of a block, or of every block of a stack; a single one is not copied."""
-    products = [multiply(block) for block in H.reshape((-1, *H.shape[-2:]))]
+def _multiply_stack(A: Similarity, H):
+    """Return the product with every block of a stack; a single one is not copied."""
+    products = []
+    for block in H.reshape((-1, *H.shape[-2:])):
+        products.append(A @ block)
     stacked = products[0] if len(products) == 1 else np.stack(products)
     return stacked.reshape(H.shape)
 

@@ -97,3 +97,14 @@ def test_rows_that_nearly_coincide_are_warned_of():
         warnings.simplefilter("error")
         NeighborGraph(X, max_parts=3)
         NeighborGraph(X + rng.normal(size=X.shape), max_parts=3)
+
+
+@pytest.mark.parametrize("n_neighbors", [41, 48, 59, 200])
+def test_more_neighbors_than_small_clusters_have_rows(n_neighbors):
+    """All of them are searched, however few rows a cluster has."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    linked = NeighborGraph(X, n_neighbors, max_parts=8).array.toarray() > 0
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    kth = np.sort(distances, axis=1)[:, min(n_neighbors, 59)]
+    near = distances <= kth[:, None]
+    assert_array_equal(linked, near | near.T)
