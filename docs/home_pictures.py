@@ -26,6 +26,7 @@ from nmfcluster import (
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.display import BiclusterDisplay, SourceWeightsDisplay
 from nmfcluster.display.style import COLOURS
+from nmfcluster.metrics import match_labels
 from nmfcluster.model_selection import choose_n_clusters
 
 WIDTH, HEIGHT = 7.2, 2.7  # inches
@@ -38,7 +39,7 @@ def pairs() -> plt.Figure:
     figure, axes = _axes()
     for ax, constraints in zip(axes, (None, known), strict=True):
         model = SSNMFClusterer(2, random_state=0).fit(X, constraints=constraints)
-        _points(ax, X, model.labels_)
+        _points(ax, X, match_labels(model.labels_, y))
         score = adjusted_rand_score(y, model.labels_)
         name = "no pairs" if constraints is None else "50 pairs"
         ax.set_title(f"{name}: adjusted Rand index {score:.2f}", fontsize="medium")

@@ -12,6 +12,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from nmfcluster._utils import validation
+from nmfcluster._utils.alignment import union_of_names
 from nmfcluster._utils.array_api import to_numpy
 from nmfcluster._utils.labels import (
     adjusted_rand,
@@ -29,6 +30,7 @@ __all__ = [
     "cophenetic_correlation",
     "item_consensus",
     "match_components",
+    "match_labels",
 ]
 
 # how far the entries of a mean of matrices may be outside of [0, 1] by rounding
@@ -95,6 +97,136 @@ def _read_labels(labels, name: str):
             f"{name} must not hold missing labels: leave these samples out."
         )
     return labels
+
+
+def match_labels(labels: Any, reference: Any) -> Any:
+    """Renumber clusters to agree with a reference clustering on as many samples as possible.
+
+    Cluster numbers differ from fit to fit. Use this to keep the number, and the colour, of a
+    cluster from one clustering to another: with other seeds, with more samples, or with another
+    number of clusters. Every cluster gets the label of at most one reference cluster, such that the
+    number of samples with equal labels is largest, by the Hungarian method.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_samples,) or (n_samples, n_clusterings)
+        Integers or strings. A data frame or an array can hold several clusterings, one a column,
+        and a list one an element: each is matched with the reference by itself. A negative number,
+        NaN and None stand for samples in no cluster.
+    reference : array-like of shape (n_reference_samples,)
+        Labels that are kept: integers or strings. A pandas Series or data frame of one column is
+        aligned with one in `labels` by the index, and may be of other samples, some of which
+        must be the same. Otherwise samples are taken by position, as they also are where one of
+        two indices of equal length is 0, 1, 2, ... and the names differ.
+
+    Returns
+    -------
+    ndarray, Series or DataFrame of the shape of `labels`
+        The labels of the reference; those of new clusters, which share no sample with a reference
+        cluster that is left for them, are the integers after its largest one, by decreasing size.
+        They are strings if the reference has strings. A sample in no cluster has -1, or None
+        beside strings. Ties depend neither on the labels that clusters have in `labels` nor, unless
+        two clusters are of one size and share equal numbers of samples with every cluster of the
+        reference, on the order of the samples.
+
+    Raises
+    ------
+    ValueError
+        If `reference` holds several clusterings, samples cannot be aligned, or labels are not
+        whole numbers.
+    TypeError
+        If labels are neither integers nor strings.
+
+    See Also
+    --------
+    clustering_accuracy : The share of samples with equal labels, where every sample has one.
+    match_components : Matches the components of two factorizations.
+
+    Examples
+    --------
+    >>> from nmfcluster.metrics import match_labels
+    >>> match_labels([0, 0, 1, 1, 2, -1], reference=[1, 1, 0, 0, 0, 0])
+    array([ 1,  1,  0,  0,  2, -1])
+    """
+    codes, _ = _encode_clusterings(labels, "labels")
+    reference_codes, (names,) = _encode_clusterings(reference, "reference", 1)
+    own, other = _shared_samples(labels, reference, len(codes), len(reference_codes))
+    are_texts = names.dtype == object
+    integers = [int(name) for name in names if not are_texts or name.isdecimal()]
+    first_new = max(integers, default=-1) + 1
+    matched = np.empty(codes.shape, dtype=names.dtype)
+    for t, column in enumerate(codes.T):
+        numbers = _match_clusters(column, own, reference_codes[other, 0], len(names))
+        n_new = max(int(numbers.max(initial=-1)) + 1 - len(names), 0)
+        new = range(first_new, first_new + n_new)
+        if are_texts:
+            all_names = np.array([*names, *map(str, new), None], dtype=object)
+        else:
+            all_names = np.array([*names, *new, -1], dtype=names.dtype)
+        # a sample in no cluster has code -1: the last number, and the last name
+        matched[:, t] = all_names[np.append(numbers, -1)[column]]
+    if np.ndim(labels) == 1:
+        matched = matched[:, 0]
+    if not hasattr(labels, "iloc"):
+        return matched
+    title = {"name": labels.name} if matched.ndim == 1 else {"columns": labels.columns}
+    return type(labels)(matched, index=labels.index, **title)
+
+
+def _encode_clusterings(labels, name: str, most: int | None = None):
+    """Return the codes and labels of one clustering, or of several, one a column."""
+    table = [labels] if np.ndim(labels) == 1 else labels
+    codes, known = encode_labels(table, name)
+    if codes.shape[1] > (most or codes.shape[1]):
+        raise ValueError(
+            f"{name} must hold a single clustering, got {codes.shape[1]} columns: pass one."
+        )
+    return codes, known
+
+
+def _shared_samples(labels, reference, n_samples: int, n_reference: int):
+    """Return the positions of the samples that are in both of two clusterings."""
+    own = validation.row_names(labels)
+    other = validation.row_names(reference)
+    by_index = own is not None and other is not None
+    if by_index and n_samples == n_reference and set(own) != set(other):
+        by_index = not any(
+            validation.sample_names(index) is None for index in (own, other)
+        )
+    if by_index and not own.equals(other):
+        union_of_names(
+            [own, other], ["labels", "reference"]
+        )  # raises if none is shared
+        positions = other.get_indexer(own)
+        shared = np.flatnonzero(positions >= 0)
+        return shared, positions[shared]
+    if n_samples != n_reference:
+        raise ValueError(
+            f"labels are of {n_samples} samples, reference of {n_reference}: they must be of the "
+            "same samples, or both pandas Series or data frames whose index names the samples."
+        )
+    return np.arange(n_samples), np.arange(n_samples)
+
+
+def _match_clusters(codes, shared, reference, n_reference: int):
+    """Return the number of the reference cluster of every cluster; new ones get those after."""
+    n_clusters = int(codes.max()) + 1
+    _, first, sizes = np.unique(
+        codes[codes >= 0], return_index=True, return_counts=True
+    )
+    in_both = (codes[shared] >= 0) & (reference >= 0)
+    table = np.zeros((n_clusters, n_reference), dtype=np.int64)
+    np.add.at(table, (codes[shared][in_both], reference[in_both]), 1)
+    # an order of the clusters that does not depend on their labels, for ties
+    order = np.lexsort((first, -sizes, *table.T))
+    rows, columns = linear_sum_assignment(table[order], maximize=True)
+    is_match = table[order[rows], columns] > 0
+    numbers = np.full(n_clusters, -1)
+    numbers[order[rows[is_match]]] = columns[is_match]
+    by_size = np.lexsort((first, -sizes))
+    is_new = by_size[numbers[by_size] < 0]
+    numbers[is_new] = n_reference + np.arange(len(is_new))
+    return numbers
 
 
 def cophenetic_correlation(consensus: Any) -> float:

@@ -58,6 +58,7 @@ def known():
     consensus = nmfcluster.NMFConsensus(2, affinity="partitions")
     names = {
         "np": np,
+        "pd": pd,
         "sp": sp,
         "X": X,
         "S": S,

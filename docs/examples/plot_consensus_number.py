@@ -9,13 +9,11 @@ by where samples go. None of them needs a matrix of all pairs of samples.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from sklearn.datasets import load_wine
-from sklearn.metrics.cluster import contingency_matrix
 from sklearn.preprocessing import StandardScaler
 
 from nmfcluster import NMFConsensus
-from nmfcluster.metrics import cluster_consensus, item_consensus
+from nmfcluster.metrics import cluster_consensus, item_consensus, match_labels
 
 data = load_wine()
 X = StandardScaler().fit_transform(data.data)
@@ -25,19 +23,14 @@ models = [NMFConsensus(k, base_n_clusters=k, **options).fit(X) for k in range(2,
 # %%
 # Where do samples go when there is one cluster more?
 # ---------------------------------------------------
-# A row is a clustering, a column a sample, a colour a cluster. Clusters are matched with those of
-# the row above, so that one keeps its colour where it keeps most of its samples; the one that is
-# left is new. Up to three clusters, one is split and no more, and there are three sorts of wine.
-# From there on the pieces have no right order: samples go back and forth between them.
+# A row is a clustering, a column a sample, a colour a cluster. `match_labels` matches clusters with
+# those of the row above, so that one keeps its colour where it keeps most of its samples; the one
+# that is left is new. Up to three clusters, one is split and no more, and there are three sorts of
+# wine. From there on the pieces have no right order: samples go back and forth between them.
 
 rows = [models[0].labels_]
 for model in models[1:]:
-    old, new = linear_sum_assignment(
-        contingency_matrix(rows[-1], model.labels_), maximize=True
-    )
-    name = np.full(model.n_clusters, len(old))
-    name[new] = old
-    rows.append(name[model.labels_])
+    rows.append(match_labels(model.labels_, rows[-1]))
 fig, ax = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
 ax.imshow(
     np.array(rows)[:, np.lexsort(rows[::-1])],

@@ -15,6 +15,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import NMFConsensus
+from nmfcluster.metrics import match_labels
 
 sizes = (600, 200, 100, 60, 40)
 centers = [(0, 0), (7, 0), (0, 7), (7, 7), (3.5, 13)]
@@ -28,14 +29,20 @@ default = NMFConsensus(5, base_n_clusters=(5, 14), random_state=0).fit(X)
 partitions = default.partitions_
 paper = NMFConsensus(5, normalize=False, random_state=0).fit(X, partitions=partitions)
 
-five = ListedColormap(["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"])
-models = {"a base partition": None, "pairs count": paper, "clusters count": default}
+# Clusters are matched with the true ones: a colour stands for the same cluster in each picture.
+five = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"]
+colours = ListedColormap([*five, *plt.cm.tab20b.colors])
+shown = {
+    "a base partition": partitions[:, -1],
+    "pairs count": paper.labels_,
+    "clusters count": default.labels_,
+}
 fig, axes = plt.subplots(
     1, 3, figsize=(8, 3), sharex=True, sharey=True, layout="constrained"
 )
-for ax, (title, model) in zip(axes, models.items(), strict=True):
-    labels = partitions[:, -1] if model is None else model.labels_
-    ax.scatter(*X.T, c=labels, s=4, cmap="tab20" if model is None else five)
+for ax, (title, labels) in zip(axes, shown.items(), strict=True):
+    matched = match_labels(labels, y)
+    ax.scatter(*X.T, c=matched, s=4, cmap=colours, vmin=0, vmax=24)
     score = adjusted_rand_score(y, labels)
     ax.set(title=f"{title}\nadjusted Rand index {score:.2f}", xticks=[], yticks=[])
 

@@ -15,19 +15,17 @@ from functools import partial
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
-from scipy.optimize import linear_sum_assignment
 from scipy.signal import fftconvolve
 from scipy.special import xlogy
 from sklearn.base import clone
 from sklearn.cluster import SpectralClustering
 from sklearn.datasets import load_sample_image
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import GridSearchCV
 
 from nmfcluster import KernelStack, SimilarityFusionNMF
 from nmfcluster.display import SourceWeightsDisplay, StabilityDisplay
-from nmfcluster.metrics import clustering_accuracy
+from nmfcluster.metrics import clustering_accuracy, match_labels
 from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 
 # %%
@@ -171,9 +169,8 @@ COLOURS = np.array([[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167]
 
 def tinted(photo, labels, like, grid):
     """Return the photograph in grey, with a colour for each cluster, matched to another's."""
-    counts = confusion_matrix(labels, like)
-    partner = linear_sum_assignment(-counts)[1]
-    large = partner[labels].reshape(grid).repeat(STEP, axis=0).repeat(STEP, axis=1)
+    matched = match_labels(labels, like).reshape(grid)
+    large = matched.repeat(STEP, axis=0).repeat(STEP, axis=1)
     grey = photo[: large.shape[0]].mean(axis=2, keepdims=True)
     return 0.4 * grey + 0.6 * COLOURS[large]
 

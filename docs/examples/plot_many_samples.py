@@ -18,6 +18,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import PairwiseConstraints, SSNMFClusterer
 from nmfcluster.datasets import make_nested_rings
+from nmfcluster.metrics import match_labels
 
 X, rings = make_nested_rings(100_000, radii=(2.0, 3.5, 5.0), random_state=0)
 X = X.astype(np.float32)
@@ -66,7 +67,8 @@ print(
 # %%
 # The same samples, three times
 # -----------------------------
-# A picture shows some of them.
+# A picture shows some of them. Clusters are matched with the rings, so that they have one colour in
+# all three pictures.
 
 some = part[:4000]
 colours = ListedColormap(["#0072B2", "#E69F00", "#009E73"])
@@ -75,6 +77,7 @@ fig, axes = plt.subplots(
     1, 3, figsize=(7.2, 2.7), sharex=True, sharey=True, layout="constrained"
 )
 for ax, (title, labels) in zip(axes, shown.items(), strict=True):
-    ax.scatter(*X[some].T, c=labels[some], s=2, cmap=colours, vmin=0, vmax=2)
+    matched = match_labels(labels, rings)[some]
+    ax.scatter(*X[some].T, c=matched, s=2, cmap=colours, vmin=0, vmax=2)
     ax.set(title=title, xticks=[], yticks=[], aspect="equal")
 plt.show()
