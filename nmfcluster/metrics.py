@@ -1,6 +1,7 @@
 """Scores of clusterings and of consensus matrices, co-occurrence, and agreement of labellings."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import combinations
 from typing import Any
 
@@ -175,8 +176,10 @@ def match_labels(labels: Any, reference: Any) -> Any:
 
 def _encode_clusterings(labels, name: str, most: int | None = None):
     """Return the codes and labels of one clustering, or of several, one a column."""
-    table = [labels] if np.ndim(labels) == 1 else labels
-    codes, known = encode_labels(table, name)
+    with suppress(ValueError):  # lists of several lengths are refused below
+        if np.ndim(labels) == 1:
+            labels = [labels]
+    codes, known = encode_labels(labels, name)
     if codes.shape[1] > (most or codes.shape[1]):
         raise ValueError(
             f"{name} must hold a single clustering, got {codes.shape[1]} columns: pass one."
