@@ -280,6 +280,11 @@ _SEVERAL_TABLES = (
     "Several tables of the same samples are put side by side with numpy.hstack, or are views of "
     "SimilarityFusionNMF"
 )
+_SEQUENCES = (
+    "Time series and other sequences are clustered by their distances: compute a distance matrix "
+    "D, such as that of dynamic time warping, and pass numpy.exp(-(D / numpy.median(D)) ** 2) "
+    "to SSNMFClusterer or NMFConsensus with affinity='precomputed'."
+)
 
 
 def read_matrix(X, name: str = "X", check=None, **options):
@@ -302,12 +307,17 @@ def read_matrix(X, name: str = "X", check=None, **options):
     try:
         matrix = check(X, **options)
     except ValueError as error:
-        if "contains NaN" not in str(error):
+        message = str(error)
+        if "contains NaN" in message:
+            message = (
+                f"Input {name} contains NaN: drop or impute missing values (e.g. SimpleImputer "
+                "in a pipeline)."
+            )
+        elif "with dim" in message:
+            message += f" {_SEQUENCES}"
+        else:
             raise
-        raise ValueError(
-            f"Input {name} contains NaN: leave out what holds it, or put in numbers, as "
-            "SimpleImputer does in a pipeline."
-        ) from None
+        raise ValueError(message) from None
     return canonical_csr(matrix)
 
 
@@ -347,7 +357,7 @@ def check_readable(X, name: str = "X"):
         if all(len(getattr(x, "shape", ())) == 2 for x in X):
             raise TypeError(
                 f"{name} must be one table of numbers, got a {type(X).__name__} of {len(X)} "
-                f"tables. {_SEVERAL_TABLES}."
+                f"tables. {_SEVERAL_TABLES}. {_SEQUENCES}"
             )
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         check_columns_differ(X, name)
@@ -356,12 +366,7 @@ def check_readable(X, name: str = "X"):
             if getattr(dtype, "kind", "O") not in _NUMERIC_KINDS:
                 _check_numbers(np.asarray(X[column]), f"column {column!r} of {name}")
         return X
-    try:
-        array = X if hasattr(X, "shape") else np.asarray(X)
-    except ValueError:
-        raise ValueError(
-            f"{name} must be a table whose rows are of one length."
-        ) from None
+    array = as_array(X, name)
     if sp.issparse(array) and array.ndim != 2:
         raise ValueError(
             f"{name} must be a table of rows and columns, got shape {array.shape}."
@@ -369,6 +374,16 @@ def check_readable(X, name: str = "X"):
     if isinstance(array, np.ndarray):
         _check_numbers(array, name)
     return array
+
+
+def as_array(X, name: str):
+    """Return X as an array, unless it has a shape; raise if its rows differ in length."""
+    try:
+        return X if hasattr(X, "shape") else np.asarray(X)
+    except ValueError:
+        raise ValueError(
+            f"{name} must be a table whose rows are of one length. {_SEQUENCES}"
+        ) from None
 
 
 def _check_numbers(array, name: str) -> None:
@@ -385,7 +400,9 @@ def _check_numbers(array, name: str) -> None:
             f"{name} must hold real numbers, got {format_value(value)} "
             f"of dtype {array.dtype}"
         )
-        if isinstance(value, dict | list | tuple | set):
+        if isinstance(value, list | tuple | np.ndarray) or hasattr(value, "iloc"):
+            raise TypeError(f"{text}. {_SEQUENCES}")
+        if isinstance(value, dict | set):
             raise TypeError(
                 f"{text}: an argument must be a string of a number, or a number."
             )

@@ -155,7 +155,7 @@ def read_unconverted(
         validation.check_columns_differ(X, name)
     else:
         X = check_array(
-            X,
+            validation.as_array(X, name),
             dtype=None,
             ensure_all_finite=False,
             ensure_2d=are_labels,
