@@ -664,6 +664,18 @@ def mean_of_pairs(D) -> float:
     return float(D.sum() / (len(D) * (len(D) - 1)))
 
 
+def mean_agreement(codes, most: int = 30) -> float:
+    """Return the mean adjusted Rand index of labellings, (B, n), or of some, evenly spaced.
+
+    A labelling with one cluster is left out, as it says nothing; it is 0 if no two are left.
+    """
+    several = codes[codes.min(axis=1) < codes.max(axis=1)]
+    if len(several) < 2:
+        return 0.0
+    some = several[:: -(-len(several) // most)]
+    return mean_of_pairs(table_of_pairs(rand_index, some))
+
+
 def jackknife(statistic: Callable[[np.ndarray], float], tables) -> tuple[float, float]:
     """Return a statistic of tables of pairs, and its standard error.
 

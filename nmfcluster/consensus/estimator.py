@@ -28,6 +28,7 @@ from nmfcluster._utils.validation import (
     warn,
 )
 from nmfcluster.affinity import warn_of_split
+from nmfcluster.metrics import mean_agreement
 from nmfcluster.partitions.base_runs import (
     BASE_PARAMETERS,
     base_clusterers,
@@ -327,7 +328,7 @@ class NMFConsensus(NMFClusterer):
             elif self.affinity == "partitions":
                 X = read_unconverted(X, estimator=self, are_labels=True)
                 source = LabelTable(X, "X", names)
-                self._check_orientation(len(source), len(source.n_clusters))
+                self._check_orientation(source.codes)
             elif partitions is not None:
                 partitions = reorder_samples(names, partitions, "partitions")
                 X = read_features(self, X)
@@ -382,9 +383,15 @@ class NMFConsensus(NMFClusterer):
                 "affinity='precomputed'."
             )
 
-    def _check_orientation(self, n_samples: int, n_partitions: int):
-        """Warn of a label table with more columns than rows; raise if rows are too few."""
+    def _check_orientation(self, codes):
+        """Warn of a label table whose rows look like partitions; raise if rows are too few."""
+        n_samples, n_partitions = codes.shape
         if n_samples >= n_partitions:
+            return
+        # Partitions agree with each other, whatever their clusters are called; samples of different
+        # clusters do not. With two clusters nothing tells them apart but the shape.
+        margin = 0.8 if n_partitions <= 10 * n_samples else 1.25
+        if mean_agreement(codes.T) > margin * mean_agreement(codes):
             return
         hint = (
             f"X holds {n_partitions} partitions of {n_samples} samples: a row is a sample. "

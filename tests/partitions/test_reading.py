@@ -185,3 +185,25 @@ def test_runs_as_rows_are_asked_about_whatever_the_number_of_clusters():
             NMFConsensus(n_clusters, affinity="partitions").fit(runs)
     with raises_naming(ValueError, "n_clusters=4", "n_samples=3", "X.T"):
         NMFConsensus(4, affinity="partitions").fit(runs)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_clusters", [2, 3, (2, 5), 6])
+def test_more_runs_than_samples_are_not_asked_about_but_runs_as_rows_are(n_clusters):
+    rng = np.random.default_rng(0)
+    model = NMFConsensus(2, affinity="partitions", n_init=1, max_iter=1)
+    given = {"n_clusters": n_clusters, "estimator": KMeans(n_init=1)}
+    for n, n_runs, X in (
+        (12, 60, 9 * np.eye(3)[np.arange(12) % 3]),
+        (20, 50, np.zeros((20, 3))),
+    ):
+        X = X + rng.normal(size=(n, 3))
+        for max_samples in (1.0, 0.8):
+            given |= {"max_samples": max_samples, "random_state": n}
+            runs = base_partitions(X, n_estimators=n_runs, **given).labels
+            with warnings.catch_warnings():
+                warnings.filterwarnings("error", ".*give X.T")
+                model.fit(runs)
+    found = base_partitions(np.tile(X, (20, 1)), n_estimators=10, **given).labels
+    with warns_naming(UserWarning, "400 partitions", "X.T"):
+        model.fit(found.T)
