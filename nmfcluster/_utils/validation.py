@@ -407,7 +407,8 @@ def _check_numbers(array, name: str) -> None:
                 f"{text}: an argument must be a string of a number, or a number."
             )
         raise ValueError(
-            f"{text}: leave it out, or encode it. Complex data not supported."
+            f"{text}: leave it out, or encode it; columns of categories are clustered by "
+            "NMFConsensus with affinity='partitions'. Complex data not supported."
         )
 
 

@@ -74,8 +74,9 @@ class NMFConsensus(NMFClusterer):
         - "coassociation": features, or whatever `estimator` can read; it makes base partitions of
           them, unless `fit` gets `partitions`;
         - "partitions": a table of labels, (n_samples, n_partitions): integers or strings;
-          a negative number, NaN or None means that the partition did not see the sample. Or a list
-          with tables of memberships, see `partitions` of `fit`;
+          a negative number, NaN or None means that the partition did not see the sample. Columns
+          of categories are such a table. Or a list with tables of memberships, see `partitions` of
+          `fit`;
         - "precomputed": a symmetric nonnegative similarity (n_samples, n_samples), dense or
           sparse, a co-association for example.
     estimator : estimator with `fit_predict`, or list of such, default=None
