@@ -1,7 +1,6 @@
 """Scores of clusterings and of consensus matrices, co-occurrence, and agreement of labellings."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import combinations
 from typing import Any
 
@@ -84,12 +83,23 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     return count_matched(table) / len(labels_true)
 
 
+def _shape(labels) -> tuple[int | None, ...]:
+    """Return the shape of labels; None stands for lists of several lengths."""
+    try:
+        return np.shape(labels)
+    except ValueError:
+        return len(labels), None
+
+
+def _require_vector(labels, name: str):
+    shape = _shape(labels)
+    if len(shape) != 1:
+        raise ValueError(f"{name} must have shape (n_samples,), got shape {shape}.")
+
+
 def _read_labels(labels, name: str):
     """Return labels as a vector, none of them missing."""
-    if np.ndim(labels) != 1:
-        raise ValueError(
-            f"{name} must have shape (n_samples,), got shape {np.shape(labels)}."
-        )
+    _require_vector(labels, name)
     labels = column_or_1d(to_numpy(labels))
     if not len(labels):
         raise ValueError(f"{name} holds 0 samples; at least one is needed.")
@@ -115,20 +125,20 @@ def match_labels(labels: Any, reference: Any) -> Any:
         and a list one an element: each is matched with the reference by itself. A negative number,
         NaN and None stand for samples in no cluster.
     reference : array-like of shape (n_reference_samples,)
-        Labels that are kept: integers or strings. A pandas Series or data frame of one column is
-        aligned with one in `labels` by the index, and may be of other samples, some of which
-        must be the same. Otherwise samples are taken by position, as they also are where one of
-        two indices of equal length is 0, 1, 2, ... and the names differ.
+        Labels that are kept: integers or strings. If it and `labels` are pandas Series or data
+        frames, samples are aligned by the index, and only some of them need to be in both.
+        Otherwise samples are taken by position. So are samples under two indices of one length
+        that hold different names, if one of them is 0, 1, 2, ...
 
     Returns
     -------
-    ndarray, Series or DataFrame of the shape of `labels`
-        The labels of the reference; those of new clusters, which share no sample with a reference
-        cluster that is left for them, are the integers after its largest one, by decreasing size.
-        They are strings if the reference has strings. A sample in no cluster has -1, or None
-        beside strings. Ties depend neither on the labels that clusters have in `labels` nor, unless
-        two clusters are of one size and share equal numbers of samples with every cluster of the
-        reference, on the order of the samples.
+    ndarray, Series or DataFrame of shape (n_samples,) or (n_samples, n_clusterings)
+        Labels of the reference, in pandas if `labels` are. A new cluster, for which no reference
+        cluster with common samples is left, gets an integer above all in the reference; larger
+        clusters get smaller ones. A sample in no cluster has -1. If the reference holds strings,
+        new labels are strings, too, and None takes the place of -1. Ties do not depend on the
+        values in `labels`. They depend on the order of samples only between clusters of one size
+        that have as many samples in common with every reference cluster.
 
     Raises
     ------
@@ -176,10 +186,8 @@ def match_labels(labels: Any, reference: Any) -> Any:
 
 def _encode_clusterings(labels, name: str, most: int | None = None):
     """Return the codes and labels of one clustering, or of several, one a column."""
-    with suppress(ValueError):  # lists of several lengths are refused below
-        if np.ndim(labels) == 1:
-            labels = [labels]
-    codes, known = encode_labels(labels, name)
+    table = [labels] if len(_shape(labels)) == 1 else labels
+    codes, known = encode_labels(table, name)
     if codes.shape[1] > (most or codes.shape[1]):
         raise ValueError(
             f"{name} must hold a single clustering, got {codes.shape[1]} columns: pass one."
@@ -465,10 +473,7 @@ def _mean_of_seen(together, seen):
 def _read_pairs(partitions, labels, weights):
     """Return the sums of `_sum_pairs` for the arguments of a metric."""
     codes, _ = encode_labels(partitions, "partitions")
-    if np.ndim(labels) != 1:
-        raise ValueError(
-            f"labels must have shape (n_samples,), got shape {np.shape(labels)}."
-        )
+    _require_vector(labels, "labels")
     clusters = encode_labels([labels], "labels")[0][:, 0]
     if len(clusters) != len(codes):
         raise ValueError(
