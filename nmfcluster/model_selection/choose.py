@@ -15,7 +15,7 @@ from nmfcluster._compat import N_JOBS, StrOptions, validate_parameter_constraint
 from nmfcluster._optim.initialization import leading_eigenpairs
 from nmfcluster._utils.progress import log_line
 from nmfcluster._utils.sampling import draw_positions
-from nmfcluster._utils.validation import Seed, make_rng
+from nmfcluster._utils.validation import Seed, make_rng, warn
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.metrics import jackknife, mean_of_pairs, rand_index, table_of_pairs
 from nmfcluster.model_selection.sweep import sweep_n_clusters
@@ -30,8 +30,23 @@ _PARAMETER_CONSTRAINTS = {
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
 }
+
+# eigengap
 # distance below 1 of an eigenvalue whose cluster counts as one that nothing mixes
 _UNMIXED = 0.05
+# second eigenvalue below which partitions are noisy: those that are only finer than the
+# clusters keep it near 1
+_NOISY = 0.9
+# distance above what one partition alone has of an eigenvalue that counts as chance
+_CHANCE = 0.02
+_GAP_AS_GOOD = 0.8  # share of the largest gap of a number that is about as good
+# Partitions are nearly the same from this adjusted Rand index on. Runs of k-means with more
+# clusters than the data have are not, and runs with as many are.
+_SAME = 0.95
+_SHARE_DECIDES = 0.25  # share of nearly the same partitions whose number is chosen
+_SHARE_AS_GOOD = 0.1  # share whose number is about as good as the chosen one
+_MIN_REPEATS = 4  # fewer partitions are the same by chance
+_MAX_REPEATS = 150  # partitions at most that are compared
 
 # stability
 _SAMPLES_PER_CLUSTER = 20  # samples of a part for each cluster, if a half has as many
@@ -61,11 +76,11 @@ def choose_n_clusters(
     r"""Choose the number of clusters, and fit an estimator with it.
 
     For features, four different criteria vote. They may also vote for 1, which means that there are
-    no clusters. For labels of partitions, the eigenvalues of their mean projector decide. For
-    similarities, distances, constraints and other input that criteria cannot use, stability
-    decides: the estimator is fitted to parts of the samples, and the largest number is chosen whose
-    fits find as many clusters and agree about as well as those of any number. For runs of NMF,
-    `sweep_n_clusters` decides.
+    no clusters. For labels of partitions, a clustering that a quarter of them repeats decides, else
+    the eigenvalues of their mean projector. For similarities, distances, constraints and other
+    input that criteria cannot use, stability decides: the estimator is fitted to parts of the
+    samples, and the largest number is chosen whose fits find as many clusters and agree about as
+    well as those of any number. For runs of NMF, `sweep_n_clusters` decides.
 
     Parameters
     ----------
@@ -110,7 +125,8 @@ def choose_n_clusters(
         If fits with a number of clusters fail, so that it is not chosen.
     UserWarning
         If the largest candidate is chosen; if too few criteria agree, or they agree on a number
-        that is not a candidate; if there are too few samples for a vote.
+        that is not a candidate; if there are too few samples for a vote; if partitions support
+        other numbers about as well, as those of several resolutions may.
 
     See Also
     --------
@@ -246,6 +262,11 @@ def measure_gaps(estimator, X, numbers, seed: int):
     is large. It compares how much clusters are mixed, and not eigenvalues: if partitions have at
     least m clusters, eigenvalues fall most after m, whatever the clusters are.
 
+    If even :math:`\lambda_2` is below 0.9, partitions are noisy copies rather than finer ones.
+    What is left of small clusters is then little, but more than chance: the fraction is multiplied
+    by that of what :math:`\lambda_{k+1}` and :math:`\lambda_k` have beyond the eigenvalue of a
+    cluster of one partition alone.
+
     Parameters
     ----------
     estimator : NMFConsensus
@@ -259,27 +280,58 @@ def measure_gaps(estimator, X, numbers, seed: int):
     Returns
     -------
     figures : dict of str to ndarray of shape (n_candidates,)
-        Attributes of `NumberOfClusters`, by their names: gaps from 0 to 1, and no clusters found.
+        Attributes of `NumberOfClusters`, by their names: gaps from 0 to 1, shares of the partitions
+        that repeat each other, and no clusters found.
     failures : list of None
         As `measure_stability` returns them.
     """
+    rng = np.random.default_rng(seed)
     table: Memberships | LabelTable
     if is_soft(X):
         table = Memberships(X, "X")
     else:
-        labels = draw_samples(X, np.random.default_rng(seed))
+        labels = draw_samples(X, rng)
         labels = labels if hasattr(labels, "columns") else np.asarray(labels)
         table = LabelTable(labels, "X")
     problem, _ = table.problem(getattr(estimator, "weights", None), True)
     A = problem.objective.A
     n_values = int(numbers[-1]) + 1
     values, _ = leading_eigenpairs(A, min(n_values, A.shape[0]))
-    mixed = 1 + _UNMIXED - np.pad(values, (0, n_values - len(values)))
+    values = np.pad(values, (0, max(n_values - len(values), 0)))
+    mixed = 1 + _UNMIXED - values
+    ratios = mixed[numbers - 1] / mixed[numbers]
+    if values[1] < _NOISY:
+        alone = (problem.weights**2).sum()  # 1 / T of T partitions of equal weight
+        shared = np.maximum(values - alone, 0) / (1 - alone) + _CHANCE
+        ratios *= shared[numbers] / shared[numbers - 1]
     figures = {
-        "eigengap": 1 - mixed[numbers - 1] / mixed[numbers],
+        "eigengap": 1 - ratios,
+        "repeated": np.zeros(len(numbers)),
         "n_found": np.zeros(len(numbers), dtype=int),
     }
+    if isinstance(table, LabelTable):
+        figures["repeated"] = _shares_repeated(table, numbers, problem.weights, rng)
     return figures, [None] * len(numbers)
+
+
+def _shares_repeated(table: LabelTable, numbers, weights, rng):
+    """Return the largest share of partitions, all nearly the same, of each number of clusters.
+
+    A clustering that several resolutions or seeds repeat stands for its number of clusters,
+    however many coarser partitions mix its clusters.
+    """
+    columns = draw_positions(table.codes.shape[1], _MAX_REPEATS, rng)
+    shares = np.zeros(len(numbers))
+    for i, k in enumerate(numbers):
+        own = columns[table.n_clusters[columns] == k]
+        if len(own) < _MIN_REPEATS:
+            continue
+        indices = table_of_pairs(rand_index, list(table.codes[:, own].T))
+        is_same = indices >= _SAME
+        np.fill_diagonal(is_same, True)
+        is_many = is_same.sum(axis=1) >= _MIN_REPEATS
+        shares[i] = (is_same @ weights[own] * is_many).max() / weights[columns].sum()
+    return shares
 
 
 # --- stability -----------------------------------------------------------------------
@@ -387,7 +439,7 @@ def _agreement(fits, n_clusters: int):
 def select_best(
     method: str, numbers, figures, failures, fit_with: Callable[[int], Any], X
 ) -> results.NumberOfClusters:
-    """Return the largest number of clusters whose figure is about as good as the best.
+    """Return the chosen number of clusters: by `_rank`, the first whose fit finds as many.
 
     If the fit to all samples fails or finds fewer clusters, the next best number is
     chosen. Constraints of parts, for example, may allow a number of clusters that all
@@ -396,7 +448,7 @@ def select_best(
     Parameters
     ----------
     method : {"stability", "eigengap"}
-        The figure that decides. A number with a gap below the largest is not as good.
+        The figure that decides.
     numbers : ndarray of shape (n_candidates,), int
     figures : dict of str to ndarray of shape (n_candidates,)
         Attributes of `NumberOfClusters`, changed by the outcome of fits to all samples.
@@ -413,10 +465,8 @@ def select_best(
     """
     means = figures[method]
     n_found = figures["n_found"]
-    margin = _STABILITY_MARGIN if method == "stability" else 0
     while not np.isnan(means).all():
-        as_good = means >= np.nanmax(means) - margin  # False for NaN
-        best = np.flatnonzero(as_good)[-1]
+        best, as_good = _rank(means, figures.get("repeated"))
         k = int(numbers[best])
         try:
             model = fit_with(k)
@@ -435,6 +485,31 @@ def select_best(
         )
     if method == "stability":
         figures["stability_se"][np.isnan(means)] = np.nan
+    elif as_good.sum() > 1:
+        others = ", ".join(map(str, numbers[as_good & (numbers != k)]))
+        warn(
+            f"The partitions support {k} clusters, which was chosen, and {others} about as "
+            "well: compare the clusters with these numbers, or give fewer candidates."
+        )
     return results.NumberOfClusters(
         numbers, k, as_good, method, **figures, best_estimator_=model
     )
+
+
+def _rank(means, repeated):
+    """Return the position of the number to choose, and which are about as good; NaN: neither.
+
+    By stability it is the largest number that is about as good as the best. By eigenvalues it is
+    the number of the largest gap, unless many partitions `repeated` one clustering.
+    """
+    if repeated is None:
+        as_good = means >= np.nanmax(means) - _STABILITY_MARGIN
+        return np.flatnonzero(as_good)[-1], as_good
+    shares = np.where(np.isnan(means), 0, repeated)
+    as_good = means >= _GAP_AS_GOOD * np.nanmax(means)
+    as_good |= shares >= _SHARE_AS_GOOD
+    best = np.nanargmax(means)
+    if shares.max() >= _SHARE_DECIDES:
+        best = np.flatnonzero(shares == shares.max())[-1]
+        as_good[best] = True
+    return best, as_good

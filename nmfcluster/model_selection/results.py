@@ -118,6 +118,8 @@ class _Choice:
             by = f"{n_votes} of {len(self.votes)} votes"
             if not self.agreed:
                 by += ": no agreement"
+        elif self.method in ("stability", "eigengap"):
+            by += ", which cannot answer 1"
         among = format_candidates(self.candidates)
         return f"{type(self).__name__}({self.n_clusters_} of {among}, by {by})"
 
@@ -167,12 +169,13 @@ class NumberOfClusters(_Choice):
     candidates : ndarray of shape (n_candidates,), int
         Numbers of clusters that were compared, in increasing order.
     n_clusters_ : int
-        The chosen one.
+        The chosen one. By stability and eigenvalues it is never 1, so that samples without clusters
+        get some number, too: a vote of features can answer that there are none.
     as_good : ndarray of shape (n_candidates,), bool
         Whether a candidate is about as good as the chosen one, which is itself among them. By a
         vote, these have at most one vote fewer, or if no two criteria agree, they are all numbers
         between their votes. By stability, their fits agree about as well as those of any number. By
-        eigenvalues, it is the chosen one only.
+        eigenvalues, their gap is at least 0.8 of the largest, or `repeated` is 0.1 or more.
     method : {"vote", "stability", "eigengap"}
         The rule that decided.
     agreed : bool
@@ -193,6 +196,10 @@ class NumberOfClusters(_Choice):
     eigengap : ndarray of shape (n_candidates,) or None
         How far eigenvalues of partitions fall after each number, from 0 to 1; NaN if the fit failed
         or found fewer clusters; None for other methods.
+    repeated : ndarray of shape (n_candidates,) or None
+        Largest share of the partitions that have this number of clusters and are nearly the same:
+        an adjusted Rand index of 0.95; 0 for fewer than four, and for memberships. The number with
+        the largest share is chosen if this is 0.25 or more. None for other methods.
     best_estimator_ : estimator
         Fitted to all samples with the chosen number.
 
@@ -211,7 +218,7 @@ class NumberOfClusters(_Choice):
     ...     KMeans(n_init=3), X, range(2, 6), method="stability", random_state=0
     ... )
     >>> chosen
-    NumberOfClusters(4 of 2 to 5, by stability)
+    NumberOfClusters(4 of 2 to 5, by stability, which cannot answer 1)
     >>> list(chosen.table)  # pandas.DataFrame(chosen.table) shows it
     ['n_clusters', 'stability', 'stability_se', 'n_fits', 'n_found', 'as_good', 'chosen']
     """
@@ -221,12 +228,20 @@ class NumberOfClusters(_Choice):
     n_fits: np.ndarray | None = None
     n_found: np.ndarray | None = None
     eigengap: np.ndarray | None = None
+    repeated: np.ndarray | None = None
     best_estimator_: Any = None
 
     @property
     def table(self) -> dict[str, np.ndarray]:
         """What is known of every candidate, by the names of columns."""
-        names = ("eigengap", "stability", "stability_se", "n_fits", "n_found")
+        names = (
+            "eigengap",
+            "repeated",
+            "stability",
+            "stability_se",
+            "n_fits",
+            "n_found",
+        )
         n_votes = None
         if self.votes:
             votes = list(self.votes.values())

@@ -132,7 +132,10 @@ def test_constraints_count_where_the_number_is_chosen(here, capsys):
     pd.DataFrame(linked, columns=["a", "b", "kind"]).to_csv("pairs.csv", index=False)
     options = ["--clusters", "2-4", "--random-state", "1"]
     main(["cluster", "points.csv", "--constraints", "pairs.csv", *options])
-    assert "(choose_n_clusters: 3 of 2 to 4, by stability)" in says(capsys)
+    assert (
+        "(choose_n_clusters: 3 of 2 to 4, by stability, which cannot answer 1)"
+        in says(capsys)
+    )
     assert back("points-cluster-labels.csv")["label"].nunique() == 3
 
 

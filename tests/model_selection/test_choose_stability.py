@@ -43,7 +43,10 @@ def test_fits_to_halves_decide(stability):
         stability.as_good, stability.stability >= stability.stability[1] - 0.025
     )
     assert (stability.stability_se >= 0).all()
-    assert repr(stability) == "NumberOfClusters(3 of 2 to 6, by stability)"
+    assert (
+        repr(stability)
+        == "NumberOfClusters(3 of 2 to 6, by stability, which cannot answer 1)"
+    )
 
 
 def test_agreement_is_the_mean_of_all_pairs_of_fits():
