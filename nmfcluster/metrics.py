@@ -160,7 +160,11 @@ def match_labels(labels: Any, reference: Any) -> Any:
     array([ 1,  1,  0,  0,  2, -1])
     """
     codes, _ = _encode_clusterings(labels, "labels")
-    reference_codes, (names,) = _encode_clusterings(reference, "reference", 1)
+    reference_codes, (names, *others) = _encode_clusterings(reference, "reference")
+    if others:
+        raise ValueError(
+            f"reference must hold a single clustering, got {len(others) + 1} columns: pass one."
+        )
     own, other = _shared_samples(labels, reference, len(codes), len(reference_codes))
     are_texts = names.dtype == object
     integers = [int(name) for name in names if not are_texts or name.isdecimal()]
@@ -184,15 +188,10 @@ def match_labels(labels: Any, reference: Any) -> Any:
     return type(labels)(matched, index=labels.index, **title)
 
 
-def _encode_clusterings(labels, name: str, most: int | None = None):
+def _encode_clusterings(labels, name: str):
     """Return the codes and labels of one clustering, or of several, one a column."""
     table = [labels] if len(_shape(labels)) == 1 else labels
-    codes, known = encode_labels(table, name)
-    if codes.shape[1] > (most or codes.shape[1]):
-        raise ValueError(
-            f"{name} must hold a single clustering, got {codes.shape[1]} columns: pass one."
-        )
-    return codes, known
+    return encode_labels(table, name)
 
 
 def _shared_samples(labels, reference, n_samples: int, n_reference: int):
@@ -201,13 +200,12 @@ def _shared_samples(labels, reference, n_samples: int, n_reference: int):
     other = validation.row_names(reference)
     by_index = own is not None and other is not None
     if by_index and n_samples == n_reference and set(own) != set(other):
-        by_index = not any(
-            validation.sample_names(index) is None for index in (own, other)
-        )
+        # names beside positions, 0, 1, 2, ...
+        named = map(validation.sample_names, (own, other))
+        by_index = all(names is not None for names in named)
     if by_index and not own.equals(other):
-        union_of_names(
-            [own, other], ["labels", "reference"]
-        )  # raises if none is shared
+        # raises if no name is in both, or one occurs twice
+        union_of_names([own, other], ["labels", "reference"])
         positions = other.get_indexer(own)
         shared = np.flatnonzero(positions >= 0)
         return shared, positions[shared]
