@@ -6,7 +6,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.cluster import DBSCAN
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import get_tags
@@ -145,8 +144,15 @@ CASES |= {
     "partitions beside features": lambda rows, seed: made(NMFConsensus, seed).fit(
         BLOBS[rows], partitions=LABELS[rows]
     ),
-    # which numbers clusters as they come
-    "density": of_features(NMFConsensus, BLOBS, estimator=DBSCAN(7.0, min_samples=1)),
+    # clusterers of this package that the user gives
+    "given": of_features(
+        NMFConsensus,
+        TABLES["rounded"],
+        estimator=[GraphSpectral(), LandmarkSpectral(), SSNMFClusterer(2)],
+        max_samples=0.8,
+        predict_unseen=True,
+        n_estimators=6,
+    ),
     "similarity": of_similarity(NMFConsensus, KERNELS["measured"]),
     "similarity, copies": of_similarity(NMFConsensus, sp.csr_array(KERNELS["answers"])),
     "W": of_similarity(SSNMFClusterer, KERNELS["answers"]),

@@ -30,6 +30,9 @@ from nmfcluster._utils import storage
 from nmfcluster._utils.array_api import to_numpy
 from nmfcluster._utils.storage import FLOATS
 
+# modules of clusterers that declare whether they take features or pairs of samples
+_DECLARING = ("sklearn.cluster", "sklearn.mixture", "nmfcluster", "sklearn.pipeline")
+
 # Folders whose frames are no user's: the package, and what calls its methods for the user.
 _FOLDERS = (
     Path(__file__).parents[1],
@@ -65,6 +68,15 @@ def type_name(value) -> str:
         if isinstance(value, type)
         else type(value).__name__
     )
+
+
+def require_instance(estimator, name: str) -> None:
+    """Raise if an estimator, or the last step of a pipeline, is a class."""
+    step = last_step(estimator)[1]
+    if isinstance(step, type):
+        raise TypeError(
+            f"{name} must be an instance, such as {step.__name__}(...), not the class."
+        )
 
 
 def format_count(n: int, noun: str) -> str:
@@ -162,22 +174,80 @@ def pairwise_input(estimator, X=None) -> str | None:
         return kind
     if kind is None and _pairwise_kind(last_step(estimator)[1]) is None:
         return None
+    X = _square_matrix(X)
+    if kind is None and not _is_symmetric(X):
+        return None
+    are_distances = X is not None and storage.looks_like_distances(X)
+    return "distances" if are_distances else "similarities"
+
+
+def _square_matrix(X):
+    """Return X as an array or a sparse matrix; None if it is not a square one of numbers."""
     if isinstance(X, list | tuple) or hasattr(X, "columns"):
-        X = np.asarray(X)
+        try:
+            X = np.asarray(X)
+        except ValueError:  # rows of several lengths
+            return None
     is_square = (
         (isinstance(X, np.ndarray) or storage.is_sparse(X))  # not several of them
         and X.ndim == 2
         and X.shape[0] == X.shape[1]
         and X.dtype.kind in _NUMERIC_KINDS
     )
-    if kind is None:
-        if not is_square:
-            return None
-        is_symmetric = storage.asymmetry(X * 1.0) <= 1e-6 * storage.max_abs(X)
-        if not is_symmetric:  # NaN is not
-            return None
-    are_distances = is_square and storage.looks_like_distances(X)
-    return "distances" if are_distances else "similarities"
+    return X if is_square else None
+
+
+def _is_symmetric(X) -> bool:
+    """Return whether X, as `_square_matrix` returns it, is symmetric; with NaN it is not."""
+    if X is None:
+        return False
+    return storage.asymmetry(X * 1.0) <= 1e-6 * storage.max_abs(X)
+
+
+def may_take_pairs(estimator, X) -> bool:
+    """Return whether X is symmetric, and a clusterer does not declare that it takes features.
+
+    Clusterers of scikit-learn and of this package do, and so do those with a metric or the like.
+    """
+    steps = [last_step(estimator)[1], *estimator.get_params().values()]
+    for step in steps:
+        if not hasattr(step, "fit_predict"):
+            continue
+        modules = [each.__module__ for each in type(step).__mro__]
+        is_declared = any(name.startswith(_DECLARING) for name in modules)
+        is_declared |= any(hasattr(step, name) for name in _PAIRWISE_PARAMETERS)
+        if not is_declared and pairwise_input(estimator, X) is None:
+            return _is_symmetric(_square_matrix(X))
+    return False
+
+
+def check_accepts_parts(estimator, X, rule: str) -> None:
+    """Raise if an estimator cannot be fitted to some of the samples in X.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : object
+        All samples.
+    rule : str
+        What is allowed for it, as the error message says first.
+    """
+    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    for name, value in estimator.get_params().items():
+        shape = getattr(value, "shape", ())
+        if isinstance(value, list) and isinstance((*value, None)[0], Real | str | list):
+            shape = (len(value),)
+        if isinstance(shape, tuple) and shape[:1] == (n_samples,):
+            raise ValueError(
+                f"{rule}: its parameter {name!r} has an entry for each of the {n_samples} "
+                "samples, and is not cut with them."
+            )
+    if may_take_pairs(estimator, X):
+        raise ValueError(
+            f"{rule}: X is symmetric, as pairs of samples are, and {estimator!r} does not declare "
+            "whether it takes pairs, which are cut in rows and columns. If it does, let its "
+            "__sklearn_tags__ set input_tags.pairwise to True."
+        )
 
 
 def _pairwise_kind(step) -> str | None:

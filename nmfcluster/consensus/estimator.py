@@ -86,7 +86,8 @@ class NMFConsensus(NMFClusterer):
         `n_clusters` and `random_state` of a clusterer, where it has them, are set for every run.
         The clusterers of a list take turns. A clusterer that you pass gets distances or
         similarities of all pairs of samples if it has ``metric="precomputed"`` or the like; it gets
-        data frames, text and NaN unconverted.
+        data frames, text and NaN unconverted. It gets the rows of `X` in their order, so that it
+        may hold something for each row, such as ``connectivity=``.
     n_estimators : int, default=50
         Number of base partitions.
     base_n_clusters : int or tuple (low, high), default=None
@@ -95,7 +96,7 @@ class NMFConsensus(NMFClusterer):
     max_samples : int or float, default=1.0
         Number (int) or share (float) of samples drawn, without replacement, for each base
         partition. The others, except copies of these, count as not seen by it, unless
-        `predict_unseen`.
+        `predict_unseen`. It must be 1.0 for a clusterer that holds something for each row.
     max_features : int or float, default=1.0
         Number or share of features drawn for each base partition.
     predict_unseen : bool, default=False
@@ -127,7 +128,8 @@ class NMFConsensus(NMFClusterer):
         H = 0. A negative value runs all updates.
     random_state : int, RandomState, Generator or None, default=None
         Determines the base partitions and the random starts. The result depends on it alone, not
-        on `n_jobs`, the number of threads or the order of the samples.
+        on `n_jobs`, the number of threads or, unless it does for a clusterer that you pass, the
+        order of the samples.
     n_jobs : int, default=None
         Number of base clusterings, and of starts, run at a time.
 
@@ -167,8 +169,8 @@ class NMFConsensus(NMFClusterer):
     n_iter_ : int
         Number of updates of the kept run.
     estimators_ : list of estimator
-        Fitted base clusterers, if `fit` made partitions. Their samples are in an order of their
-        own.
+        Fitted base clusterers, if `fit` made partitions. The samples of the default ones are in an
+        order of their own, those of clusterers that you pass in the order of `X`.
     n_features_in_ : int
         Number of columns of `X`.
     feature_names_in_ : ndarray of shape (n_features_in_,)

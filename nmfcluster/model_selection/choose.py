@@ -15,7 +15,13 @@ from nmfcluster._compat import N_JOBS, StrOptions, validate_parameter_constraint
 from nmfcluster._optim.initialization import leading_eigenpairs
 from nmfcluster._utils.progress import log_line
 from nmfcluster._utils.sampling import draw_positions
-from nmfcluster._utils.validation import Seed, make_rng, warn
+from nmfcluster._utils.validation import (
+    Seed,
+    check_accepts_parts,
+    make_rng,
+    may_take_pairs,
+    warn,
+)
 from nmfcluster.meta import NMFMetaCluster
 from nmfcluster.metrics import jackknife, mean_of_pairs, rand_index, table_of_pairs
 from nmfcluster.model_selection.sweep import sweep_n_clusters
@@ -147,8 +153,11 @@ def choose_n_clusters(
     suppressed.
 
     Similarities or distances of pairs are recognized by scikit-learn's tag, or by a parameter that
-    is "precomputed", and are cut in rows and columns. If an estimator has no `predict`, a sample is
-    assigned to the cluster of the nearest, or most similar, sample that was fitted.
+    is "precomputed", and are cut in rows and columns. If an estimator has no `predict`, or it fails
+    for pairs, a sample is assigned to the cluster of the nearest, or most similar, sample that was
+    fitted. Parts of the samples keep the order of `X`. An estimator with a parameter that has an
+    entry for each sample, such as ``connectivity=``, cannot be fitted to parts, and stability
+    refuses it.
 
     Examples
     --------
@@ -220,6 +229,8 @@ def choose_n_clusters(
                 fit_params,
                 "choose_n_clusters needs all samples",
             )
+            rule = "estimator must accept parts of the samples unless method='vote'"
+            check_accepts_parts(estimator, samples.X, rule)
             figures, failures = measure_stability(models, samples, seed, n_jobs)
         chosen = select_best(method, numbers, figures, failures, fit_with, table)
     results.warn_if_largest(numbers, chosen.n_clusters_)
@@ -232,7 +243,8 @@ def _resolve_method(method: str, estimator, X, fit_params) -> str:
     takes_labels = refits.takes_labels(estimator)
     if method == "auto":
         # criteria of the vote do not know constraints
-        if takes_features and fit_params.keys() <= {"sample_weight"}:
+        only_weights = fit_params.keys() <= {"sample_weight"}
+        if takes_features and only_weights and not may_take_pairs(estimator, X):
             return "vote"
         return "eigengap" if takes_labels and not fit_params else "stability"
     if method == "vote" and not takes_features:

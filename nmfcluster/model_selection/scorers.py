@@ -13,7 +13,13 @@ from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from nmfcluster._compat import FRACTION, N_JOBS, Interval, StrOptions
-from nmfcluster._utils.validation import last_step, reorder_samples, row_names, warn
+from nmfcluster._utils.validation import (
+    check_accepts_parts,
+    last_step,
+    reorder_samples,
+    row_names,
+    warn,
+)
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import split_pairs
 from nmfcluster.metrics import (
@@ -388,8 +394,9 @@ class StabilityScorer(RefitScorer):
 
     The score is at most 0, that of chance, if the largest cluster holds more than 95 % of the
     samples on average, as a single cluster is perfectly stable and useless. With an estimator
-    without `predict`, a sample is assigned to the cluster of the nearest, or most similar, sample
-    of the subsample.
+    without `predict`, or whose `predict` fails for pairs, a sample is assigned to the cluster of
+    the nearest, or most similar, sample of the subsample. An estimator with a parameter that has an
+    entry for each sample cannot be fitted to subsamples, and is refused.
 
     A candidate costs B fits of a subsample, B predictions of all samples, the fit of the search
     itself to all samples, and B (B - 1) matchings in O(n + k^3).
@@ -478,6 +485,9 @@ class StabilityScorer(RefitScorer):
                 "estimator was fitted under: give them as "
                 "fit_params={'constraints': pairs}, or enable metadata routing."
             )
+        check_accepts_parts(
+            estimator, samples.X, "estimator must accept parts of the samples"
+        )
         n_samples = count_entries(samples.X)
         size = self.subsample_size
         count = int(size) if isinstance(size, Integral) else round(size * n_samples)

@@ -62,7 +62,8 @@ def base_clusterers(estimator):
         return [KMeans(n_init=1), landmarks, GraphSpectral()]
     bases = list(estimator) if isinstance(estimator, list | tuple) else [estimator]
     for base in bases or [bases]:  # an empty list is none
-        if not hasattr(base, "fit_predict") or isinstance(base, type):
+        validation.require_instance(base, "estimator")
+        if not hasattr(base, "fit_predict"):
             raise TypeError(
                 "estimator must be a clusterer with `fit_predict`, or a list of such, got "
                 f"{base!r}."
@@ -100,6 +101,12 @@ def pairwise_kind(bases, X) -> str | None:
             f"shape {shape}."
         )
     return kind
+
+
+def check_accept_parts(estimator, X, rule: str):
+    """Raise if base clusterers cannot be fitted to some of the samples alone."""
+    for base in base_clusterers(estimator):
+        validation.check_accepts_parts(base, X, f"{rule} for this estimator")
 
 
 def read_base_input(
@@ -414,7 +421,8 @@ def base_partitions(
     n_clusters : int or tuple (low, high), default=8
         Number of clusters of every run, or the range (both ends included) that it is drawn from.
     max_samples : int or float, default=1.0
-        Number, or share, of the samples drawn without replacement for a run.
+        Number, or share, of the samples drawn without replacement for a run. It must be 1.0 for a
+        clusterer that holds something for each row, such as ``connectivity=``.
     max_features : int or float, default=1.0
         Number, or share, of the features drawn without replacement for a run; not of pairs.
     predict_unseen : bool, default=False
@@ -510,6 +518,8 @@ def draw_base_runs(
         predict_unseen = True
     n_drawn = max(_how_many(max_samples, n_samples, "max_samples"), min(2, n_samples))
     n_columns = _how_many(max_features, n_features, "max_features")
+    if n_drawn < n_samples:
+        check_accept_parts(estimator, X, "max_samples must be 1.0")
     fewest, most = n_clusters
     runs = []
     for _ in range(n_estimators):
@@ -574,7 +584,8 @@ def run_base_clusterers(
     calls = list(zip(runs, map(clone, cycle(bases)), strict=False))
     common = (_run, X, pairs, is_default, order, sample_weight)
     results = run_calls(try_on_one_thread, common, calls, n_jobs, after_each)
-    kept = _kept_runs(bases, results)
+    n_fitted = X.shape[0] if first.samples is None else len(first.samples)
+    kept = _kept_runs(bases, results, f"{n_fitted} of {X.shape[0]} samples")
     runs = list(compress(runs, kept))
     estimators, columns = zip(*compress(results, kept), strict=True)
     labels = np.column_stack(columns).astype(np.int64)
@@ -660,8 +671,11 @@ def _run_parameters(estimator, n_clusters: int, seed: int) -> dict[str, int]:
     return parameters
 
 
-def _kept_runs(bases, results):
-    """Return whether each run found clusters; warn of the others, raise where these are all."""
+def _kept_runs(bases, results, fitted: str):
+    """Return whether each run found clusters; warn of the others, raise where these are all.
+
+    `fitted` says how many samples each run was fitted to.
+    """
     total = f"{len(results)} base runs"
     failed = {}
     kept = np.zeros(len(results), dtype=bool)
@@ -673,7 +687,7 @@ def _kept_runs(bases, results):
     if not kept.any():
         for error in failed.values():
             error.add_note(
-                f"{len(failed)} of {total} failed, this was the first; none is left."
+                f"{len(failed)} of {total} failed, each with {fitted}; this was the first."
             )
             raise error
         clusterer = ", ".join(map(repr, bases))

@@ -12,7 +12,7 @@ from nmfcluster._base import membership, read_features, require_nonnegative
 from nmfcluster._compat import take_samples
 from nmfcluster._optim.symmetric import Problem
 from nmfcluster._utils.labels import cluster_counts, encode_labels, indicator, one_hot
-from nmfcluster._utils.order import canonical_order
+from nmfcluster._utils.order import CanonicalOrder, canonical_order
 from nmfcluster._utils.progress import log_line, stage
 from nmfcluster._utils.validation import (
     format_count,
@@ -262,14 +262,18 @@ def _read_memberships(table, name: str):
 _MAX_CLUSTERS = 60
 
 
-def make_partitions(X, pairs: str | None, rng, sample_weight, **options):
-    """Make base partitions of samples in canonical order; label those of weight 0 as new ones.
+def make_partitions(X, pairs: str | None, rng, sample_weight, estimator, **options):
+    """Make base partitions of samples; label those of weight 0 as new ones.
+
+    The default clusterers are fitted to samples in canonical order. Clusterers of the user are
+    fitted to samples in the order of X, as they may hold something for each row.
 
     Parameters
     ----------
     X, pairs : as `base_runs.read_base_input` returns them
     rng : RandomState
     sample_weight : ndarray of shape (n_samples,) or None
+    estimator : estimator, list of estimator or None
     **options
         See `run_bases`.
 
@@ -278,41 +282,57 @@ def make_partitions(X, pairs: str | None, rng, sample_weight, **options):
     BasePartitions
     """
     all_samples = X
-    counting = None
-    if sample_weight is not None and not sample_weight.all():
+    counting = np.arange(X.shape[0])
+    some_count = sample_weight is not None and not sample_weight.all()
+    if some_count:
+        base_runs.check_accept_parts(estimator, X, "sample_weight must be above 0")
         counting = np.flatnonzero(sample_weight)
         others = np.flatnonzero(sample_weight == 0)
         X = base_runs.take_part(X, counting, None, pairs, None)
         sample_weight = sample_weight[counting]
     if pairs:
         order = canonical_order(similarities=[X])
-        ordered = order.permute(X)
     else:
         order = canonical_order(base_runs.sortable_numbers(X))
-        ordered = take_samples(X, order.samples)
-    if sample_weight is not None:  # equal samples share theirs, whatever their order
-        group = order.distinct_inverse
-        mean = np.bincount(group, sample_weight) / order.counts
-        sample_weight = mean[group][order.samples]
-    n_distinct = len(order.distinct)
-    found = run_bases(ordered, pairs, rng, sample_weight, n_distinct, **options)
-    # put labels into the order of X, in place if all samples count; equal samples have one
+    fitted = counting  # samples in the order in which clusterers get them
+    if estimator is None:
+        fitted = counting[order.samples]
+        X = take_samples(X, order.samples)
+        # equal samples share their weight, whatever their order
+        if sample_weight is not None:
+            group = order.distinct_inverse
+            mean = np.bincount(group, sample_weight) / order.counts
+            sample_weight = mean[group][order.samples]
+    found = run_bases(X, pairs, rng, sample_weight, order, estimator, **options)
+    # put labels into the order of X, in place if all samples count
     labels = found.labels
-    places = order.samples
-    if counting is not None:
+    if some_count:
         labels = np.full((all_samples.shape[0], labels.shape[1]), -1)
-        places = counting[places]
-    for t, column in enumerate(found.labels.T):
-        labels[places, t] = order.largest(column)
+    for t, drawn in enumerate(found.samples):
+        column = found.labels[:, t]
+        if estimator is None:
+            column = order.largest(column)
+        elif drawn is not None:
+            column = _label_copies(column, drawn, order)
+        labels[fitted, t] = column
     found = replace(
         found,
         labels=labels,
-        samples=[s if s is None else np.sort(places[s]) for s in found.samples],
+        samples=[s if s is None else np.sort(fitted[s]) for s in found.samples],
         n_features=base_runs.n_features_of(all_samples),
     )
-    if counting is not None:
+    if some_count:
         labels[others] = found.predict(take_samples(all_samples, others), all_samples)
     return found
+
+
+def _label_copies(labels, drawn, order: CanonicalOrder):
+    """Return labels of a run in which samples equal to drawn ones have the labels of these."""
+    is_drawn = np.zeros(len(labels), dtype=bool)
+    is_drawn[drawn] = True
+    of_drawn = np.where(is_drawn, labels, -1)[order.samples]
+    of_equal = order.largest(of_drawn)[order.ranks]
+    return np.where(~is_drawn & (of_equal >= 0), of_equal, labels)
 
 
 def run_bases(
@@ -320,35 +340,41 @@ def run_bases(
     pairs: str | None,
     rng,
     sample_weight,
-    n_distinct: int,
+    order: CanonicalOrder,
+    estimator,
     *,
     n_clusters: int,
     base_n_clusters,
-    estimator,
     n_estimators: int,
     n_jobs: int | None,
     **sizes,
 ) -> base_runs.BasePartitions:
-    """Run the base clusterers on samples in canonical order, all of which count.
+    """Run the base clusterers on samples all of which count.
 
     Parameters
     ----------
-    X, pairs, rng, sample_weight : as for `make_partitions`
-    n_distinct : int
-        Number of samples that differ.
+    X, pairs, rng, sample_weight, estimator : as for `make_partitions`
+        X is in canonical order for the default clusterers.
+    order : CanonicalOrder
+        Of the samples.
     n_clusters : int
         Number of clusters of the consensus.
-    base_n_clusters, estimator, n_estimators, n_jobs, **sizes
+    base_n_clusters, n_estimators, n_jobs, **sizes
         Parameters of an estimator, see `base_runs.BASE_PARAMETERS`.
     """
     if base_n_clusters is None:  # no more clusters than distinct samples
         fewest = max(2, n_clusters)
-        most = min(isqrt(X.shape[0]), _MAX_CLUSTERS, n_distinct)
+        most = min(isqrt(X.shape[0]), _MAX_CLUSTERS, len(order.distinct))
         base_n_clusters = (fewest, max(fewest, most))
     low, high = base_runs.range_of_clusters(base_n_clusters, "base_n_clusters")
     runs = base_runs.draw_base_runs(
         rng, X, estimator, (low, high), n_estimators=n_estimators, **sizes
     )
+    if estimator is not None and runs[0].samples is not None:
+        # runs draw places in canonical order, so that the order of rows does not matter
+        runs = [
+            run._replace(samples=np.sort(order.samples[run.samples])) for run in runs
+        ]
     clusters = low if low == high else f"{low} to {high}"
     task = f"{format_count(n_estimators, 'base partition')} of {clusters} clusters"
     with stage(task, len(runs)) as progress:

@@ -155,7 +155,7 @@ CASES = [
     ),
     features(
         "a class",
-        ("estimator", "fit_predict", "KMeans"),
+        ("estimator", "instance", "KMeans"),
         estimator=KMeans,
         error=TypeError,
     ),

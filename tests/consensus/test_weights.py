@@ -230,11 +230,7 @@ def test_equal_samples_share_their_weights():
         np.vstack([X, X]),
         np.exp(np.random.default_rng(2).normal(0, 2, 180)),
     )
-    options = {
-        "estimator": KMeans(n_init=1),
-        "max_samples": 0.5,
-        "predict_unseen": True,
-    }
+    options = {"max_samples": 0.5, "predict_unseen": True}
     found, swapped = (
         made(some, rows, **options) for some in (weights, np.roll(weights, 90))
     )

@@ -68,16 +68,16 @@ class Stack:
 
 
 class Told(ClusterMixin, BaseEstimator):
-    """Predicts a column of a table, another one for other samples."""
+    """Predicts a row of a table, another one for other samples."""
 
     def __init__(self, table, n_clusters=2):
         self.table = table
         self.n_clusters = n_clusters
 
     def fit(self, X, y=None):
-        self.column_ = int(X[:, 0].sum())
+        self.row_ = int(X[:, 0].sum())
         self.labels_ = np.zeros(len(X), dtype=int)
         return self
 
     def predict(self, X):
-        return np.asarray(self.table)[:, self.column_ % np.shape(self.table)[1]]
+        return np.asarray(self.table)[self.row_ % len(self.table)]

@@ -140,8 +140,8 @@ def test_the_estimator_is_left_alone():
 
 def test_predictions_other_than_labels_are_refused():
     for table, says in (
-        (np.full((120, 1), 0.5), ("labels[:, 0]", "0.5")),
-        (np.ones((60, 1)), ("120", "labels", "shape", "(60,)")),
+        (np.full((1, 120), 0.5), ("labels[:, 0]", "0.5")),
+        (np.ones((1, 60)), ("120", "labels", "shape", "(60,)")),
     ):
         with warns_naming(FitFailedWarning, says):
             assert np.isnan(StabilityScorer(3)(Told(table), NAMED))

@@ -152,19 +152,19 @@ def test_one_cluster_is_no_better_than_chance():
         labels = np.zeros(120, dtype=int)
         labels[:apart] = 1  # always the same samples: no disagreement
         details = StabilityScorer(5, adjust=adjust, details=True)(
-            Told(labels[:, None]), NAMED
+            Told(labels[None]), NAMED
         )
         assert details["disagreement"] == 0
         assert details["stability"] == 0
 
 
 def test_nearly_all_samples_in_one_cluster_are_no_better_than_chance(monkeypatch):
-    table = (np.random.default_rng(0).uniform(size=(120, 7)) < 0.03).astype(int)
+    table = (np.random.default_rng(0).uniform(size=(7, 120)) < 0.03).astype(int)
     scorer = StabilityScorer(5, details=True)
     scored = scorer(Told(table), NAMED)
     assert scored["stability"] <= 0
     assert scored["stability_se"] == 0
-    two = np.repeat([0, 1], [118, 2])[:, None]
+    two = np.repeat([0, 1], [118, 2])[None]
     ratio = StabilityScorer(5, adjust="ratio")
     assert ratio(Told(two), NAMED) == 0
     monkeypatch.setattr(scorers, "_MAX_LARGEST_SHARE", 1.0)
@@ -174,7 +174,7 @@ def test_nearly_all_samples_in_one_cluster_are_no_better_than_chance(monkeypatch
 
 
 def test_random_clusters_are_no_better_than_chance():
-    table = np.random.default_rng(0).integers(3, size=(120, 120))
+    table = np.random.default_rng(0).integers(3, size=(119, 120))
     for adjust in ("difference", "ratio"):
         scorer = StabilityScorer(20, adjust=adjust, details=True)
         details = scorer(Told(table), NAMED)
@@ -183,11 +183,11 @@ def test_random_clusters_are_no_better_than_chance():
 
 
 def test_samples_in_no_cluster_are_placed_differently():
-    half = np.where(np.arange(120) < 60, -1, np.arange(120) % 2)[:, None]
+    half = np.where(np.arange(120) < 60, -1, np.arange(120) % 2)[None]
     details = StabilityScorer(4, details=True)(Told(half), NAMED)
     assert details["disagreement"] == 0.5
     assert details["largest_share"] == details["smallest_share"] == 0.25
-    nothing = StabilityScorer(4, details=True)(Told(np.full((120, 1), -1)), NAMED)
+    nothing = StabilityScorer(4, details=True)(Told(np.full((1, 120), -1)), NAMED)
     assert nothing["stability"] == 0
     assert nothing["disagreement"] == nothing["chance"] == 1
     assert nothing["n_clusters"] == 0
@@ -195,9 +195,9 @@ def test_samples_in_no_cluster_are_placed_differently():
 
 def test_collapse_loses_a_search():
     """All samples in one cluster are perfectly stable."""
-    collapsed = np.zeros((120, 1), dtype=int)
+    collapsed = np.zeros((1, 120), dtype=int)
     noisy = np.stack([np.where(np.random.default_rng(s).uniform(size=120) < 0.1, s % 3, Y)
-                      for s in range(7)], axis=1)  # fmt: skip
+                      for s in range(7)])  # fmt: skip
     search = GridSearchCV(
         Told(noisy), {"table": [collapsed, noisy]}, scoring=StabilityScorer(8), cv=ALL,
         error_score="raise",

@@ -402,12 +402,12 @@ def test_the_first_error_is_raised_where_all_runs_fail():
     with raises_naming(np.linalg.LinAlgError, "no SVD of seed") as caught:
         base_partitions(X, Failing(every=1), n_estimators=4, random_state=0)
     assert caught.value.__notes__ == [
-        "4 of 4 base runs failed, this was the first; none is left."
+        "4 of 4 base runs failed, each with 60 of 60 samples; this was the first."
     ]
     with pytest.raises(np.linalg.LinAlgError) as caught:
         base_partitions(X, [Failing(every=1), DBSCAN(eps=1e-6)], n_estimators=4)
     assert caught.value.__notes__ == [
-        "2 of 4 base runs failed, this was the first; none is left."
+        "2 of 4 base runs failed, each with 60 of 60 samples; this was the first."
     ]
 
 
