@@ -26,6 +26,7 @@ from nmfcluster._utils.validation import (
     last_step,
     pairwise_input,
     read_matrix,
+    require_instance,
     type_name,
 )
 from nmfcluster.partitions.base_runs import labels_of_pairs
@@ -77,6 +78,7 @@ def read_samples(estimator, X, y, metadata, fit_params, advice: str) -> Samples:
         Which function or scorer needs all samples, and how to pass them.
     """
     n_samples = get_n_samples(X)
+    require_instance(estimator, "estimator")
     if not all(hasattr(type(estimator), name) for name in ("fit", "get_params")):
         raise TypeError(
             "estimator must have fit and get_params, as scikit-learn's do, got "
@@ -269,9 +271,15 @@ def labels_by_refit(samples: Samples, size: int, targets, estimator, rng):
     step = last_step(model)[1]
     # whether a pipeline computes pairs from features
     computes_pairs = samples.pairwise is None and pairwise_input(step)
+    predicted = None
     if hasattr(model, "predict") and not computes_pairs:
-        predicted = model.predict(unseen)
-    else:
+        # some clusterers predict from features alone
+        try:
+            predicted = model.predict(unseen)
+        except Exception:
+            if samples.pairwise is None:
+                raise
+    if predicted is None:
         # labels of the nearest samples that the clone was fitted to
         labels = _encode(step.labels_, size)
         if samples.pairwise is not None:

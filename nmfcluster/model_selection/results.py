@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
-from nmfcluster._utils.validation import check_count, format_value, last_step, warn
+from nmfcluster._utils.validation import (
+    check_count,
+    format_value,
+    last_step,
+    require_instance,
+    warn,
+)
 from nmfcluster.display import NumberDisplay
 
 # samples at most of computations whose time grows with their square
@@ -17,6 +23,7 @@ MAX_SAMPLES = 500
 
 def n_clusters_parameter(estimator) -> str:
     """Return the name of the parameter that is the number of clusters."""
+    require_instance(estimator, "estimator")
     prefix, step = last_step(estimator)
     if hasattr(step, "fit") and hasattr(type(step), "get_params"):
         parameters = step.get_params(deep=False)

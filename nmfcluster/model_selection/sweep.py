@@ -25,6 +25,7 @@ from nmfcluster._utils.validation import (
     format_count,
     format_value,
     make_rng,
+    require_instance,
     warn,
 )
 from nmfcluster.meta import NMFMetaCluster
@@ -182,6 +183,7 @@ def sweep_n_clusters(
     _compat.validate_parameter_constraints(
         _PARAMETER_CONSTRAINTS, locals(), caller_name="sweep_n_clusters"
     )
+    require_instance(estimator, "estimator")
     if not isinstance(estimator, NMFMetaCluster):
         raise TypeError(
             f"estimator must be an NMFMetaCluster, got {format_value(estimator)}."

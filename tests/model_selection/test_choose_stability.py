@@ -7,10 +7,10 @@ from model_selection.clusterers import STACK, Stack, StackClusterer, X, Y, kmean
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import raises_naming, warns_naming
 from sklearn.base import BaseEstimator, clone
-from sklearn.cluster import AgglomerativeClustering, KMeans
-from sklearn.datasets import load_iris
+from sklearn.cluster import AffinityPropagation, AgglomerativeClustering, KMeans
+from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import FitFailedWarning
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -22,6 +22,7 @@ from nmfcluster import (
     SimilarityStack,
     SSNMFClusterer,
 )
+from nmfcluster.model_selection import StabilityScorer, choose_n_clusters
 from nmfcluster.model_selection.choose import (
     _agreement,
     _undecided,
@@ -322,3 +323,27 @@ def test_if_all_fail_the_first_error_is_raised():
     with raises_naming(ValueError, "too many") as caught:
         chosen(Fails(), X[:80], method="stability")
     assert "choose_n_clusters: all 5 candidates failed." in caught.value.__notes__
+
+
+class Medoids(AgglomerativeClustering):
+    """A clusterer of distances whose `predict` is for features alone."""
+
+    def __init__(self, n_clusters=2, metric="precomputed", linkage="complete"):
+        super().__init__(n_clusters, metric=metric, linkage=linkage)
+
+    def predict(self, X):
+        raise NotImplementedError("distances")
+
+
+def test_new_samples_are_near_fitted_ones_where_predict_fails():
+    points, _ = make_blobs(120, centers=10 * np.eye(4), random_state=0)
+    D = pairwise_distances(points)
+    tree = AgglomerativeClustering(metric="precomputed", linkage="complete")
+    found = choose_n_clusters(Medoids(), D, range(2, 9), random_state=0)
+    same = choose_n_clusters(tree, D, range(2, 9), random_state=0)
+    assert found.n_clusters_ == 4
+    assert_allclose(found.stability, same.stability)
+    exemplars = AffinityPropagation(affinity="precomputed", damping=0.9)
+    assert StabilityScorer(3, subsample_size=0.5)(exemplars, -(D**2)) > 0.3
+    with raises_naming(TypeError, "estimator", "instance", "KMeans(...)"):
+        choose_n_clusters(KMeans, points)
