@@ -1,6 +1,7 @@
 """Choose the number of clusters, by one function for all kinds of input."""
 
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import partial
 from statistics import median_high
@@ -29,10 +30,10 @@ from nmfcluster.model_selection.vote import choose_by_vote, draw_samples
 from nmfcluster.partitions.inputs import LabelTable, Memberships, is_soft
 
 _say = partial(log_line, speaker="choose_n_clusters")
-_DEFAULT_CANDIDATES = range(1, 16)
 _SWEEP_METHODS = {"held-out", "recurrence"}  # of `sweep_n_clusters`
 _PARAMETER_CONSTRAINTS = {
     "method": [StrOptions({"auto", "vote", "stability", "eigengap", *_SWEEP_METHODS})],
+    "param_name": [str, None],
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
 }
@@ -67,13 +68,18 @@ _STABILITY_MARGIN = 0.025
 # numbers tried in a round, the smallest first, as fits may never find larger ones
 _NUMBERS_PER_ROUND = 4
 
+# values of any parameter
+_HALVES = 4  # halves of the samples that every value is fitted to
+_MIN_HALVES = 3  # halves in which a number of clusters must be found
+
 
 @np.errstate(under="ignore")  # what underflows in criteria and fits is 0
 def choose_n_clusters(
     estimator: Any,
     X: Any,
-    candidates: Iterable[int] = _DEFAULT_CANDIDATES,
+    candidates: Iterable[Any] = results.DEFAULT_CANDIDATES,
     *,
+    param_name: str | None = None,
     method: str = "auto",
     fit_params: dict[str, Any] | None = None,
     n_jobs: int | None = None,
@@ -86,18 +92,25 @@ def choose_n_clusters(
     the eigenvalues of their mean projector. For similarities, distances, constraints and other
     input that criteria cannot use, stability decides: the estimator is fitted to parts of the
     samples, and the largest number is chosen whose fits find as many clusters and agree about as
-    well as those of any number. For runs of NMF, `sweep_n_clusters` decides.
+    well as those of any number. For runs of NMF, `sweep_n_clusters` decides. For a clusterer that
+    has another parameter instead of a number of clusters, such as `eps`, `distance_threshold` or a
+    resolution, give its name and values: the most stable of the numbers that they lead to is
+    chosen.
 
     Parameters
     ----------
     estimator : estimator
         A clusterer with a parameter `n_clusters`, a mixture with `n_components`, or a pipeline that
-        ends in one. It is cloned.
+        ends in one; with `param_name`, any clusterer. It is cloned.
     X : array-like, sparse matrix, or other input of the estimator
         All samples.
     candidates : iterable of int or tuple (low, high), default=range(1, 16)
         Numbers of clusters, at most the number of samples, where the default ends. A tuple of two
-        is the range from low to high. Stability and recurrence leave out 1.
+        is the range from low to high. Stability and recurrence leave out 1. With `param_name`, the
+        values of that parameter, ten or more.
+    param_name : str, default=None
+        The parameter whose values are the candidates, such as "eps" or "hdbscan__min_cluster_size";
+        the number of clusters by default. Stability decides then.
     method : {"auto", "vote", "eigengap", "stability", "held-out", "recurrence"}, default="auto"
         The rule that decides. "eigengap" is for labels of partitions only, "held-out" and
         "recurrence" for NMFMetaCluster only. "auto": "vote" for features; "eigengap" for labels;
@@ -115,15 +128,18 @@ def choose_n_clusters(
     -------
     NumberOfClusters or ClusterSweep
         With `n_clusters_`, the number; `as_good`, the candidates that are about as good; `table`;
-        `best_estimator_`, fitted to all samples; and `plot`.
+        `best_estimator_`, fitted to all samples; `values`, of the parameter `param_name` by the
+        numbers of clusters that they lead to; and `plot`.
 
     Raises
     ------
     TypeError
-        If `estimator` has no number of clusters, or a candidate is not an int.
+        If `estimator` has no number of clusters and no `param_name` is given, or a candidate for
+        the number is not an int.
     ValueError
         If `X` or a parameter is not as described; if fits find fewer clusters than every candidate;
-        if all fits fail, the error of the first one.
+        if all fits fail, the error of the first one; if no number of clusters that values of a
+        parameter lead to is found in three halves of the samples.
 
     Warns
     -----
@@ -146,6 +162,13 @@ def choose_n_clusters(
     candidate, to four with those that can still be chosen, and to six with the two that decide. A
     part is half of the samples, but at most 500 samples, or 20 times the largest candidate if that
     is more.
+
+    With `param_name`, the estimator is fitted to all samples and to four halves of them with every
+    value. The same value may lead to fewer clusters in a half, as a resolution or a distance
+    depends on how dense samples are. So fits are not compared by values but by the number of
+    clusters that they found: the stability of a number is the mean adjusted Rand index of fits
+    that found it in different halves. The largest is chosen, and of the values that lead to this
+    number for all samples, the middle one.
 
     A number is not chosen if most fits to parts, or the fit to all samples, find fewer clusters, as
     fits of partitions or of repeated rows may do. A few fits may miss a small cluster. If two
@@ -174,35 +197,25 @@ def choose_n_clusters(
     validate_parameter_constraints(
         _PARAMETER_CONSTRAINTS, locals(), caller_name="choose_n_clusters"
     )
-    name = results.n_clusters_parameter(estimator)
     rng = make_rng(random_state)
+    fit_params = fit_params or {}
+    if param_name is not None:
+        return choose_by_values(
+            estimator, X, candidates, param_name, fit_params, method, n_jobs, rng
+        )
+    name = results.n_clusters_parameter(estimator)
     # a list of memberships has as many samples as its first matrix
     table = X[0] if is_soft(X) and refits.takes_labels(estimator) else X
     n_samples = refits.get_n_samples(table)
-    if isinstance(candidates, range) and candidates == _DEFAULT_CANDIDATES:
+    if isinstance(candidates, range) and candidates == results.DEFAULT_CANDIDATES:
         candidates = candidates[: max(n_samples, 1)]
 
     # runs of NMF
     is_sweep = method == "auto" and isinstance(estimator, NMFMetaCluster)
     if is_sweep or method in _SWEEP_METHODS:
-        if fit_params:
-            raise ValueError(
-                "fit_params must be None for NMFMetaCluster, whose runs are decided by "
-                "sweep_n_clusters; method='stability' takes them."
-            )
-        _say("fitting runs with every number of clusters")
-        return sweep_n_clusters(
-            estimator,
-            X,
-            candidates,
-            method=method,
-            n_estimators="auto",
-            n_jobs=n_jobs,
-            random_state=rng,
-        )
+        return _sweep(estimator, X, candidates, method, fit_params, n_jobs, rng)
 
     numbers = results.read_candidates(candidates, n_samples)
-    fit_params = fit_params or {}
     refits.check_fit_params(estimator, fit_params)
     seed = int(rng.randint(refits.SEEDS))
     method = _resolve_method(method, estimator, X, fit_params)
@@ -210,7 +223,7 @@ def choose_n_clusters(
         numbers = results.drop_single_cluster(numbers, method)
     models = {k: clone(estimator).set_params(**{name: k}) for k in numbers.tolist()}
 
-    def fit_with(k: int):
+    def fit_with(k):
         _say(f"fitting {name}={k} to all samples")
         rng = np.random.default_rng(seed)
         return refits.refit(models[k], X, None, fit_params, rng)
@@ -221,20 +234,39 @@ def choose_n_clusters(
         if method == "eigengap":
             figures, failures = measure_gaps(estimator, X, numbers, seed)
         else:
-            samples = refits.read_samples(
-                estimator,
-                X,
-                None,
-                {},
-                fit_params,
-                "choose_n_clusters needs all samples",
-            )
-            rule = "estimator must accept parts of the samples unless method='vote'"
-            check_accepts_parts(estimator, samples.X, rule)
+            samples = _read_parts(estimator, X, fit_params, "unless method='vote'")
             figures, failures = measure_stability(models, samples, seed, n_jobs)
         chosen = select_best(method, numbers, figures, failures, fit_with, table)
     results.warn_if_largest(numbers, chosen.n_clusters_)
     return chosen
+
+
+def _sweep(estimator, X, candidates, method: str, fit_params, n_jobs, rng):
+    """Return the choice by `sweep_n_clusters`, which decides for runs of NMF."""
+    if fit_params:
+        raise ValueError(
+            "fit_params must be None for NMFMetaCluster, whose runs are decided by "
+            "sweep_n_clusters; method='stability' takes them."
+        )
+    _say("fitting runs with every number of clusters")
+    return sweep_n_clusters(
+        estimator,
+        X,
+        candidates,
+        method=method,
+        n_estimators="auto",
+        n_jobs=n_jobs,
+        random_state=rng,
+    )
+
+
+def _read_parts(estimator, X, fit_params, where: str) -> refits.Samples:
+    """Return all samples for fits to parts of them."""
+    advice = "choose_n_clusters needs all samples"
+    samples = refits.read_samples(estimator, X, None, {}, fit_params, advice)
+    rule = f"estimator must accept parts of the samples {where}"
+    check_accepts_parts(estimator, samples.X, rule)
+    return samples
 
 
 def _resolve_method(method: str, estimator, X, fit_params) -> str:
@@ -525,3 +557,122 @@ def _rank(means, repeated):
         best = np.flatnonzero(shares == shares.max())[-1]
         as_good[best] = True
     return best, as_good
+
+
+# --- values of any parameter -----------------------------------------------------------
+
+
+def choose_by_values(
+    estimator, X, values, param_name: str, fit_params, method: str, n_jobs, rng
+) -> results.NumberOfClusters:
+    """Choose among the numbers of clusters that values of a parameter lead to, by stability.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : object
+        All samples.
+    values : iterable
+        Values of the parameter.
+    param_name : str
+    fit_params : dict
+        Arguments of `fit` besides X.
+    method : str
+        "auto" or "stability".
+    n_jobs : int or None
+    rng : RandomState
+
+    Returns
+    -------
+    NumberOfClusters
+        Its candidates are the numbers that values lead to for all samples, without 1.
+    """
+    if method not in ("auto", "stability"):
+        raise ValueError(
+            f"method must be 'stability' or 'auto' with param_name, got {method!r}."
+        )
+    samples = _read_parts(estimator, X, fit_params, f"for values of {param_name}")
+    refits.check_fit_params(estimator, fit_params)
+    values = results.read_values(values, param_name, estimator)
+    seed = int(rng.randint(refits.SEEDS))
+    models = [clone(estimator).set_params(**{param_name: value}) for value in values]
+    _say(f"fitting {len(values)} values of {param_name} to all samples and to halves")
+
+    calls = [
+        (each, X, None, fit_params, np.random.default_rng(seed)) for each in models
+    ]
+    fitted = refits.try_calls(refits.refit, (), calls, n_jobs)
+    results.report_failures(values, fitted, "choose_n_clusters", param_name)
+    positions = _positions_by_number(fitted, X)
+    numbers = np.array([k for k in positions if k > 1], dtype=np.int64)
+
+    halves = _labels_by_number(models, samples, seed, n_jobs)
+    measured = [
+        _agreement_of_halves(list(halves[k].values())) for k in numbers.tolist()
+    ]
+    means, errors, n_fits = np.array(measured).reshape(-1, 3).T
+    if np.isnan(means).all():
+        found = ", ".join(map(str, positions))
+        raise ValueError(
+            f"candidates must hold values of {param_name} that lead to several clusters, and "
+            f"as many in halves of the samples; these lead to {found}. Give more values, or "
+            "others."
+        )
+    best = np.flatnonzero(means == np.nanmax(means))[-1]
+    own = positions[numbers[best]]
+    return results.NumberOfClusters(
+        numbers,
+        int(numbers[best]),
+        means >= np.nanmax(means) - _STABILITY_MARGIN,
+        "stability",
+        stability=means,
+        stability_se=errors,
+        n_fits=n_fits.astype(int),
+        values={k: [values[i] for i in own] for k, own in positions.items()},
+        best_estimator_=fitted[own[len(own) // 2]],
+    )
+
+
+def _positions_by_number(models, X) -> dict[int, list[int]]:
+    """Return the positions of fitted models by the numbers of clusters that they found."""
+    positions = defaultdict(list)
+    for i, model in enumerate(models):
+        if not isinstance(model, Exception):
+            positions[refits.count_clusters(model, X)].append(i)
+    return dict(sorted(positions.items()))
+
+
+def _labels_by_number(models, samples: refits.Samples, seed: int, n_jobs: int | None):
+    """Return the labels by fits of all models, by the number that they found and the half."""
+    n_samples = refits.count_entries(samples.X)
+    compared = draw_positions(n_samples, _MAX_COMPARED, np.random.default_rng(seed))
+    calls = [
+        (model, np.random.default_rng((seed, half)))
+        for model in models
+        for half in range(_HALVES)
+    ]
+    common = (samples, n_samples // 2, compared)
+    with warnings.catch_warnings(action="ignore"):
+        outcomes = refits.try_calls(refits.labels_by_refit, common, calls, n_jobs)
+    found: dict[int, dict[int, list[Any]]] = defaultdict(partial(defaultdict, list))
+    for i, outcome in enumerate(outcomes):
+        if not isinstance(outcome, Exception):
+            labels, n_found = outcome
+            found[n_found][i % _HALVES].append(labels)
+    return found
+
+
+def _agreement_of_halves(halves):
+    """Return the mean adjusted Rand index of fits to different halves, its error, and their number.
+
+    The index is NaN if too few halves have fits.
+    """
+    n_fits = sum(map(len, halves))
+    if len(halves) < _MIN_HALVES:
+        return np.nan, np.nan, n_fits
+
+    def agreement(a, b):
+        return np.mean([rand_index(i, j) for i in a for j in b])
+
+    mean, error = jackknife(mean_of_pairs, table_of_pairs(agreement, halves))
+    return mean, error, n_fits

@@ -17,6 +17,7 @@ from nmfcluster._utils.validation import (
 )
 from nmfcluster.display import NumberDisplay
 
+DEFAULT_CANDIDATES = range(1, 16)
 # samples at most of computations whose time grows with their square
 MAX_SAMPLES = 500
 
@@ -32,6 +33,7 @@ def n_clusters_parameter(estimator) -> str:
                 return prefix + name
     raise TypeError(
         "estimator must have a parameter n_clusters, or n_components as mixtures have, "
+        "unless param_name of choose_n_clusters is another one, such as 'eps'; "
         f"got {format_value(estimator)}."
     )
 
@@ -65,9 +67,28 @@ def read_candidates(candidates: Iterable[int], n_samples: int, n_fixed: int = 0)
     return np.sort(np.array(numbers, dtype=np.int64))
 
 
+def read_values(candidates: Iterable[Any], param_name: str, estimator) -> list[Any]:
+    """Return the values of a parameter that the estimator has."""
+    names = estimator.get_params()
+    if param_name not in names:
+        raise ValueError(
+            f"param_name must be a parameter of {format_value(estimator)}, such as "
+            f"{sorted(names)}, got {param_name!r}."
+        )
+    values = []
+    if hasattr(candidates, "__iter__") and not isinstance(candidates, str | bytes):
+        values = list(islice(candidates, MAX_SAMPLES))
+    if len(values) < 2 or candidates is DEFAULT_CANDIDATES:
+        raise ValueError(
+            f"candidates must be several values of {param_name}, got "
+            f"{format_value(candidates)}."
+        )
+    return values
+
+
 def format_candidates(numbers) -> str:
     """Return candidates as text: "2 to 9" if none is left out, or "2, 5, 9"."""
-    if numbers[-1] - numbers[0] < len(numbers):
+    if 0 < numbers[-1] - numbers[0] < len(numbers):
         return f"{numbers[0]} to {numbers[-1]}"
     return ", ".join(map(str, numbers))
 
@@ -89,7 +110,7 @@ def warn_if_largest(numbers, chosen: int) -> None:
         )
 
 
-def report_failures(numbers, outcomes, caller: str) -> None:
+def report_failures(numbers, outcomes, caller: str, name: str = "n_clusters") -> None:
     """Warn of candidates whose outcome is an error; raise the first error if all are."""
     failed = [
         (k, outcome)
@@ -102,7 +123,7 @@ def report_failures(numbers, outcomes, caller: str) -> None:
         raise error
     for k, error in failed:
         warn(
-            f"n_clusters={k} failed, and is not chosen. {type(error).__name__}: {error}",
+            f"{name}={k} failed, and is not chosen. {type(error).__name__}: {error}",
             FitFailedWarning,
         )
 
@@ -207,6 +228,10 @@ class NumberOfClusters(_Choice):
         Largest share of the partitions that have this number of clusters and are nearly the same:
         an adjusted Rand index of 0.95; 0 for fewer than four, and for memberships. The number with
         the largest share is chosen if this is 0.25 or more. None for other methods.
+    values : dict of int to list
+        With `param_name`, the values that lead to each number of clusters for all samples, also to
+        0 and 1; the other numbers are the candidates. `n_fits` is then the number of fits to
+        halves that found a number, with any value, and `n_found` is None. Else empty.
     best_estimator_ : estimator
         Fitted to all samples with the chosen number.
 
@@ -236,6 +261,7 @@ class NumberOfClusters(_Choice):
     n_found: np.ndarray | None = None
     eigengap: np.ndarray | None = None
     repeated: np.ndarray | None = None
+    values: dict[int, list[Any]] = field(default_factory=dict)
     best_estimator_: Any = None
 
     @property
