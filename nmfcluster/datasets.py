@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from nmfcluster._utils.labels import NOT_SEEN
 from nmfcluster._utils.validation import (
     Seed,
     check_count,
@@ -110,7 +111,7 @@ def make_partitions(
     noise : float, default=0.2
         Share of the labels of each copy that are replaced by a cluster drawn at random.
     missing : float, default=0.0
-        Share of the labels that are then replaced by -1, "not seen". Every sample keeps one label.
+        Share of the labels that are then replaced by -2, "not seen". Every sample keeps one label.
     random_state : int, RandomState, Generator or None, default=None
         Determines the result.
 
@@ -156,7 +157,7 @@ def make_partitions(
     # remove labels, but keep one of every sample
     is_missing = rng.uniform(size=partitions.shape) < missing
     is_missing[np.arange(len(y)), rng.randint(n_partitions, size=len(y))] = False
-    partitions[is_missing] = -1
+    partitions[is_missing] = NOT_SEEN
     return partitions, y
 
 

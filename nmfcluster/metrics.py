@@ -15,11 +15,15 @@ from nmfcluster._utils import validation
 from nmfcluster._utils.alignment import union_of_names
 from nmfcluster._utils.array_api import to_numpy
 from nmfcluster._utils.labels import (
+    NOISE,
     adjusted_rand,
     cluster_counts,
+    cluster_votes,
+    confidence_of_votes,
     encode_labels,
     indicator,
     is_missing,
+    noise_weights,
     one_hot,
     share_of_seen,
 )
@@ -191,7 +195,8 @@ def match_labels(labels: Any, reference: Any) -> Any:
 def _encode_clusterings(labels, name: str):
     """Return the codes and labels of one clustering, or of several, one a column."""
     table = [labels] if len(_shape(labels)) == 1 else labels
-    return encode_labels(table, name)
+    codes, known = encode_labels(table, name)
+    return np.maximum(codes, NOISE), known
 
 
 def _shared_samples(labels, reference, n_samples: int, n_reference: int):
@@ -350,16 +355,18 @@ def consensus_matrix(codes, weights, groups: np.ndarray | None = None):
 
 
 def confidence(codes, labels, weights: np.ndarray | None = None):
-    """Return how often partitions join a sample with the others of its cluster, (n,).
+    """Return the confidence of samples in their clusters by partitions, see `NMFConsensus`, (n,).
 
-    It is 1 for a sample that is alone, and 0 for one in no cluster, whose label is -1.
+    It is 0 for a sample in no cluster, whose label is -1.
     """
     if weights is None:
         weights = np.full(codes.shape[1], 1 / codes.shape[1])
-    together, seen, E = _sum_pairs(codes, labels, weights)
-    shares = _mean_of_seen((together * E).sum(axis=1), (seen * E).sum(axis=1))
-    shares[np.isnan(shares)] = 1
-    return np.where(labels >= 0, shares, 0)
+    E = _indicator_of(labels)
+    n_base = cluster_counts(codes)
+    Z = indicator(codes, n_base)
+    coverage = np.where(codes >= 0, weights, 0.0).sum(axis=1)
+    votes = Z @ cluster_votes(Z.T @ E, n_base, weights)
+    return confidence_of_votes(votes, coverage, noise_weights(codes, weights), labels)
 
 
 def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.ndarray:
@@ -372,7 +379,7 @@ def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.n
     Parameters
     ----------
     partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
-        As `NMFConsensus.fit` takes them; a negative number, NaN or None means not seen.
+        As `NMFConsensus.fit` takes them.
     labels : array-like of shape (n_samples,)
         Cluster of every sample, integers or strings; a negative number means in no cluster.
     weights : array-like of shape (n_partitions,), default=None
@@ -393,7 +400,7 @@ def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.n
 
     See Also
     --------
-    cluster_consensus : The mean over the pairs of a cluster.
+    cluster_consensus : How surely the samples of every cluster belong to it.
 
     References
     ----------
@@ -410,22 +417,33 @@ def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.n
            [0.25, 1.  ],
            [0.25, 1.  ]])
     """
-    together, seen, _ = _read_pairs(partitions, labels, weights)
-    return _mean_of_seen(together, seen)
+    codes, clusters, weights = _read_clusters(partitions, labels, weights)
+    E = _indicator_of(clusters)
+    n_base = cluster_counts(codes)
+    Z = indicator(codes, n_base)
+    observed = codes >= 0
+    together = Z @ (np.repeat(weights, n_base)[:, None] * (Z.T @ E))
+    seen = (observed * weights) @ (observed.T @ E)
+    itself = E * (observed @ weights)[:, None]
+    shares = share_of_seen(together - itself, seen - itself, 1e-9)
+    return np.clip(shares, 0, 1)
 
 
 def cluster_consensus(
     partitions: Any, labels: Any, *, weights: Any = None
 ) -> np.ndarray:
-    """Return how often partitions join two members of a cluster, for every cluster.
+    """Return the mean confidence of the samples of every cluster.
 
-    It is the mean co-association of the pairs of different samples in a cluster [1]_, over the
-    pairs that a partition saw. It is low for clusters that the partitions do not agree on.
+    It is the mean over the samples of `confidence_` of `NMFConsensus`, which compares the votes for
+    their own cluster with those for the others: 1 for a cluster that the partitions keep apart from
+    all others, and about 1 / n_clusters for one that has nothing to do with them, whatever their
+    sizes. The mean co-association of the pairs in a cluster [1]_, the mean of `item_consensus`,
+    instead is low for large clusters where partitions have more clusters than `labels`.
 
     Parameters
     ----------
     partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
-        As `NMFConsensus.fit` takes them; a negative number, NaN or None means not seen.
+        As `NMFConsensus.fit` takes them.
     labels : array-like of shape (n_samples,)
         Cluster of every sample, integers or strings; a negative number means in no cluster.
     weights : array-like of shape (n_partitions,), default=None
@@ -434,7 +452,7 @@ def cluster_consensus(
     Returns
     -------
     ndarray of shape (n_clusters,)
-        In [0, 1], in the order of the sorted labels; NaN for a cluster of one sample.
+        In [0, 1], in the order of the sorted labels.
 
     Raises
     ------
@@ -445,7 +463,7 @@ def cluster_consensus(
 
     See Also
     --------
-    item_consensus : The same of every sample with every cluster.
+    item_consensus : How often partitions join a sample with the members of every cluster.
 
     References
     ----------
@@ -456,20 +474,17 @@ def cluster_consensus(
     Examples
     --------
     >>> from nmfcluster.metrics import cluster_consensus
-    >>> cluster_consensus([[0, 0, 1, 1], [0, 1, 1, 1]], labels=["a", "a", "b", "b"])
-    array([0.5, 1. ])
+    >>> cluster_consensus([[0, 0, 1, 1], [0, 1, 1, 1]], labels=["a", "a", "b", "b"]).round(2)
+    array([0.91, 0.91])
     """
-    together, seen, E = _read_pairs(partitions, labels, weights)
-    return _mean_of_seen((together * E).sum(axis=0), (seen * E).sum(axis=0))
+    codes, clusters, weights = _read_clusters(partitions, labels, weights)
+    shares = confidence(codes, clusters, weights)
+    inside = clusters >= 0
+    return np.bincount(clusters[inside], shares[inside]) / np.bincount(clusters[inside])
 
 
-def _mean_of_seen(together, seen):
-    """Return the shares, in [0, 1]; NaN where nothing was seen, up to rounding of sums."""
-    return np.clip(share_of_seen(together, seen, 1e-9), 0, 1)
-
-
-def _read_pairs(partitions, labels, weights):
-    """Return the sums of `_sum_pairs` for the arguments of a metric."""
+def _read_clusters(partitions, labels, weights):
+    """Return codes of partitions, clusters numbered from 0 and the weights, all checked."""
     codes, _ = encode_labels(partitions, "partitions")
     _require_vector(labels, "labels")
     clusters = encode_labels([labels], "labels")[0][:, 0]
@@ -479,27 +494,14 @@ def _read_pairs(partitions, labels, weights):
         )
     if clusters.max() < 0:
         raise ValueError("labels must hold a cluster, got none.")
-    return _sum_pairs(
-        codes, clusters, validation.normalize_weights(weights, codes.shape[1])
-    )
+    weights = validation.normalize_weights(weights, codes.shape[1])
+    return codes, clusters, weights
 
 
-def _sum_pairs(codes, clusters, weights):
-    """Sum weights of partitions over the pairs of a sample and the other members of a cluster.
-
-    Returned are the weights of the partitions that join the pairs, and of those that saw them,
-    both (n_samples, n_clusters), and the indicator of the clusters, whose rows are 0 for samples
-    in none.
-    """
+def _indicator_of(clusters):
+    """Return the indicator of clusters, whose rows are 0 for samples in none."""
     n_clusters = max(int(clusters.max()), 0) + 1
-    E = one_hot(np.maximum(clusters, 0), n_clusters) * (clusters >= 0)[:, None]
-    n_base = cluster_counts(codes)
-    Z = indicator(codes, n_base)
-    observed = codes >= 0
-    together = Z @ (np.repeat(weights, n_base)[:, None] * (Z.T @ E))
-    seen = (observed * weights) @ (observed.T @ E)
-    itself = E * (observed @ weights)[:, None]
-    return together - itself, seen - itself, E
+    return one_hot(np.maximum(clusters, 0), n_clusters) * (clusters >= 0)[:, None]
 
 
 # --- components of factorizations ------------------------------------------------------
@@ -635,9 +637,9 @@ def rand_index(a, b) -> float:
     Parameters
     ----------
     a, b : ndarray of shape (n_samples,), int
-        Labels from -1; samples with -1 count as one cluster.
+        Labels from 0; samples with a negative label count as one cluster.
     """
-    table = contingency_table(a + 1, b + 1)
+    table = contingency_table(np.maximum(a, -1) + 1, np.maximum(b, -1) + 1)
     # pairs of samples that both labellings join, that each of them joins, and all pairs
     pairs = []
     for sizes in (table, table.sum(axis=1), table.sum(axis=0), np.array([len(a)])):

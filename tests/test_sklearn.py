@@ -303,7 +303,7 @@ def test_a_label_table_made_inside_a_pipeline(blobs_and_table):
     )
     assert adjusted_rand_score(y, model.fit_predict(X)) == 1
     assert adjusted_rand_score(y, model.predict(X)) == 1
-    grid = {"nmfconsensus__n_clusters": [2, 3]}
+    grid = {"nmfconsensus__n_clusters": [3, 4]}
     search = GridSearchCV(
         model, grid, scoring=smallest_confidence, cv=3, error_score="raise"
     )

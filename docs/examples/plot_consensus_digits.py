@@ -123,8 +123,8 @@ for cluster in range(model.labels_.max() + 1):
 # %%
 # Which digits to look at
 # -----------------------
-# `confidence_` is the mean co-association of a digit with the other digits of its cluster. Call a
-# digit misplaced if it is not the commonest of its cluster. The least confident tenths hold most
+# `confidence_` tells how clearly the partitions vote for the cluster of a digit. Call a digit
+# misplaced if it is not the commonest of its cluster. The least confident tenths hold most
 # of the misplaced digits, the more confident half few.
 
 commonest = np.array([np.bincount(y[model.labels_ == c]).argmax() for c in range(10)])

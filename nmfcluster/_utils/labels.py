@@ -12,6 +12,10 @@ from nmfcluster._utils.validation import check_container, format_count
 
 # Weight of partitions below which a pair was seen by none: rounding.
 MIN_SEEN_WEIGHT = 1e-12
+# codes, and labels in a table, of a sample that a partition calls noise, as DBSCAN does, and
+# of one that it did not see
+NOISE = -1
+NOT_SEEN = -2
 _DECODE_ERRORS = "backslashreplace"  # what becomes of bytes that are not UTF-8
 LABEL_BLOCK_ROWS = 16_384  # rows of a block: a block of a wide table stays in cache
 
@@ -71,9 +75,10 @@ def as_label_vector(vector):
 
 
 def encode_labels(table, name: str, categories=None):
-    """Return the labels of every partition as numbers from 0; -1 stands for "not seen".
+    """Return the labels of every partition as numbers from 0, `NOISE` or `NOT_SEEN`.
 
-    A negative number, NaN and None mean that the partition did not see the sample.
+    -1 is noise; another negative number, NaN and None mean that the partition did not see the
+    sample.
 
     Parameters
     ----------
@@ -97,11 +102,12 @@ def encode_labels(table, name: str, categories=None):
             f"{name} has {format_count(len(columns), 'partition')}, "
             f"in fit it had {len(categories)}."
         )
-    codes = np.full((len(columns), len(columns[0])), -1, dtype=np.int32)
+    codes = np.empty((len(columns), len(columns[0])), dtype=np.int32)
     all_known = []
     for t, column in enumerate(columns):
         title = f"{name}[:, {t}]"
-        labels, seen = clean_labels(np.ascontiguousarray(column), title)
+        labels, codes[t] = clean_labels(np.ascontiguousarray(column), title)
+        seen = codes[t] >= 0
         if categories is None:
             if labels.dtype == object or labels.max(initial=0) > 4 * len(labels):
                 known, codes[t, seen] = np.unique(labels, return_inverse=True)
@@ -116,30 +122,35 @@ def encode_labels(table, name: str, categories=None):
                 raise TypeError(
                     f"{title} holds labels of another kind than those of fit."
                 )
-            codes[t, seen] = label_positions(labels, known)
+            positions = label_positions(labels, known)
+            codes[t, seen] = np.where(positions < 0, NOT_SEEN, positions)
         all_known.append(known)
     return np.ascontiguousarray(codes.T), all_known
 
 
 def clean_labels(column, name: str):
-    """Return the labels that are there, comparable with each other, and where they are."""
+    """Return the labels that are there, comparable with each other, and where they are.
+
+    The second has an entry a sample: 0 for a label, else `NOISE` or `NOT_SEEN`.
+    """
     kind = column.dtype.kind
     if kind == "S":
         column = np.char.decode(column, errors=_DECODE_ERRORS)
     elif kind == "T":  # NumPy's strings of any length
         column = column.astype(object)
     if column.dtype.kind == "U":
-        return column.astype(object), np.ones(len(column), dtype=bool)
+        return column.astype(object), np.zeros(len(column), dtype=np.int32)
     # objects are texts, or numbers beside missing values
     if column.dtype.kind == "O":
         seen = np.array([not is_missing(value) for value in column])
         values = [v.item() if isinstance(v, np.generic) else v for v in column[seen]]
         kinds = {str if isinstance(v, str) else type(v) for v in values}
         if kinds == {str}:
-            return np.array([str(v) for v in values], dtype=object), seen
+            texts = [str(v) for v in values]
+            return np.array(texts, dtype=object), np.where(seen, 0, NOT_SEEN)
         if kinds == {bytes}:
             texts = [v.decode(errors=_DECODE_ERRORS) for v in values]
-            return np.array(texts, dtype=object), seen
+            return np.array(texts, dtype=object), np.where(seen, 0, NOT_SEEN)
         if not kinds <= {bool, int, float}:
             raise TypeError(
                 f"{name} must hold labels of one kind, integers or strings; "
@@ -160,8 +171,8 @@ def clean_labels(column, name: str):
             wrong = column[is_wrong]
             raise ValueError(
                 f"{name} must hold labels (integers or strings), got the number "
-                f"{wrong[0] if len(wrong) else np.inf!s}; NaN or -1 marks a sample that was not "
-                "seen."
+                f"{wrong[0] if len(wrong) else np.inf!s}; -1 marks noise, NaN a sample that was "
+                "not seen."
             )
     seen = column >= 0  # NaN is not
     labels = column[seen]
@@ -169,7 +180,8 @@ def clean_labels(column, name: str):
         raise ValueError(
             f"{name} must hold labels up to {largest}, got {labels.max()}."
         )
-    return labels.astype(np.int64), seen
+    unlabelled = np.where(column == NOISE, NOISE, NOT_SEEN)
+    return labels.astype(np.int64), np.where(seen, 0, unlabelled)
 
 
 def is_missing(value) -> bool:
@@ -198,9 +210,79 @@ def to_smallest_int(labels):
     return labels.astype(np.min_scalar_type(lowest), copy=False)
 
 
+def noise_weights(codes, weights):
+    """Return the weight of the partitions that call each sample noise, (n_samples,)."""
+    noise = np.zeros(len(codes))
+    for rows in row_blocks(len(codes), LABEL_BLOCK_ROWS):
+        is_noise = codes[rows] == NOISE
+        if is_noise.any():
+            noise[rows] = np.where(is_noise, weights, 0.0).sum(axis=1)
+    return noise
+
+
+def set_noise_apart(codes, weights):
+    """Return codes in which no partition has seen the samples that are noise.
+
+    Noise is what most of the partitions that saw it call noise, by their weights.
+    """
+    noise = noise_weights(codes, weights)
+    suspects = np.flatnonzero(noise)
+    clustered = np.where(codes[suspects] >= 0, weights, 0.0).sum(axis=1)
+    is_noise = noise[suspects] > clustered + MIN_SEEN_WEIGHT
+    if is_noise.any():
+        codes = codes.copy()
+        codes[suspects[is_noise]] = NOT_SEEN
+    return codes
+
+
+# share of a consensus cluster at which the vote of a base cluster begins to level off; with 0.01
+# to 0.1, confidence finds misplaced samples equally well
+_SMALL_SHARE = 0.03
+
+
+def cluster_votes(contingency, n_clusters, weights):
+    r"""Return the votes of base clusters, (C, k), of which `confidence_of_votes` takes sums.
+
+    With v the share of a consensus cluster, among the samples that a partition saw, that a base
+    cluster holds, its vote is :math:`w_t \log(1 + v / 0.03)`.
+
+    Parameters
+    ----------
+    contingency : ndarray of shape (C, k)
+        Number of samples that every base cluster shares with each consensus cluster.
+    n_clusters : ndarray of shape (n_partitions,), int
+    weights : ndarray of shape (n_partitions,)
+    """
+    partition = np.repeat(np.arange(len(n_clusters)), n_clusters)
+    sizes = np.zeros((len(n_clusters), contingency.shape[1]))
+    np.add.at(sizes, partition, contingency)
+    shares = contingency / np.maximum(sizes, np.finfo(float).tiny)[partition]
+    return weights[partition, None] * np.log1p(shares / _SMALL_SHARE)
+
+
+def confidence_of_votes(votes, coverage, noise, labels):
+    """Return the confidence of samples in their clusters, see `NMFConsensus`.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n, k)
+        Sums of `cluster_votes` over the base clusters of every sample.
+    coverage, noise : ndarray of shape (n,)
+        Weights of the partitions that put the sample into a cluster, and that call it noise.
+    labels : ndarray of shape (n,), int
+        Negative: in no cluster.
+    """
+    evidence = np.expm1(votes / np.maximum(coverage, MIN_SEEN_WEIGHT)[:, None])
+    own = evidence[np.arange(len(labels)), np.maximum(labels, 0)]
+    total = evidence.sum(axis=1)
+    shares = np.where(total > 0, own / np.where(total > 0, total, 1), 0)
+    shares *= coverage / np.maximum(coverage + noise, MIN_SEEN_WEIGHT)
+    return np.where(labels < 0, 0, shares)
+
+
 def cluster_counts(codes):
     """Return the number of clusters of every partition of an encoded table, (n_partitions,)."""
-    return codes.max(axis=0, initial=-1) + 1
+    return codes.max(axis=0, initial=NOISE) + 1
 
 
 def indicator(codes, n_clusters) -> sp.csr_array:
@@ -209,7 +291,7 @@ def indicator(codes, n_clusters) -> sp.csr_array:
     Parameters
     ----------
     codes : ndarray of shape (n_samples, n_partitions), int
-        Encoded labels; -1 leaves its row empty for that partition.
+        Encoded labels; a negative one leaves its row empty for that partition.
     n_clusters : ndarray of shape (n_partitions,), int
         Number of columns to give each partition.
     """
@@ -238,7 +320,7 @@ def tuple_indicator(codes, n_clusters, rows, most: int | None):
     Parameters
     ----------
     codes : ndarray of shape (n_samples, n_partitions), int
-        Encoded labels; -1: not seen.
+        Encoded labels; negative: noise, or not seen, which are one symbol here.
     n_clusters : ndarray of shape (n_partitions,), int
         Number of clusters of every partition.
     rows : ndarray of shape (n_rows,), int, or None
@@ -276,7 +358,7 @@ def tuple_indicator(codes, n_clusters, rows, most: int | None):
     number_type = index_dtype(int(bases[-1]))
     tuples = np.empty((n_rows, len(groups)), dtype=number_type)
     for block in row_blocks(n_rows, LABEL_BLOCK_ROWS):
-        digits = codes[block if rows is None else rows[block]] + 1.0
+        digits = np.maximum(codes[block if rows is None else rows[block]], -1) + 1.0
         tuples[block] = digits @ radix + bases[:-1]  # exact: far below 2^53
         occurs[tuples[block]] = True
     number = np.cumsum(occurs, dtype=number_type) - 1

@@ -74,9 +74,9 @@ class NMFConsensus(NMFClusterer):
         - "coassociation": features, or whatever `estimator` can read; it makes base partitions of
           them, unless `fit` gets `partitions`;
         - "partitions": a table of labels, (n_samples, n_partitions): integers or strings;
-          a negative number, NaN or None means that the partition did not see the sample. Columns
-          of categories are such a table. Or a list with tables of memberships, see `partitions` of
-          `fit`;
+          -1 is noise; another negative number, NaN or None means that the partition did not see the
+          sample. Columns of categories are such a table. Or a list with tables of memberships, see
+          `partitions` of `fit`;
         - "precomputed": a symmetric nonnegative similarity (n_samples, n_samples), dense or
           sparse, a co-association for example.
     estimator : estimator with `fit_predict`, or list of such, default=None
@@ -136,22 +136,23 @@ class NMFConsensus(NMFClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int
-        Cluster of every sample; -1 where no partition has a label. Clusters are numbered by
+        Cluster of every sample; -1 for noise, a sample that most of the partitions which saw it
+        call noise (by their weights), and where no partition has a label. Clusters are numbered by
         decreasing size.
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Mean co-association with every cluster, scaled to sum to 1, as `transform` returns it for
-        new samples; the rows of H, scaled, with ``normalize=False``. Uniform where no partition has
-        a label.
+        new samples; the rows of H, scaled, with ``normalize=False``. Uniform where the label is -1.
     core_ : ndarray of shape (n_clusters, n_clusters)
         S in :math:`QSQ'`, where Q has unit columns: the weight of every cluster; diagonal.
     weights_ : ndarray of shape (n_partitions,)
         Weights of the partitions, scaled to sum to 1. None with ``affinity="precomputed"``.
     partitions_ : ndarray of shape (n_samples, n_partitions), int
-        Base partitions, clusters numbered from 0, -1 where not seen. None with
+        Base partitions, clusters numbered from 0; -1: noise; -2: not seen. None with
         ``affinity="precomputed"`` or memberships.
     confidence_ : ndarray of shape (n_samples,)
-        Mean co-association of a sample with the other samples of its cluster, over the pairs that
-        were seen; 1 in a cluster of one sample, 0 in none.
+        How clearly the partitions vote for the cluster of a sample and against the others: 1 is
+        certain, about 1 / n_clusters is chance, 0.5 is between two clusters, and 0 is in none.
+        See the notes.
     agreement_ : ndarray of shape (n_partitions,)
         Adjusted Rand index of every base partition with the consensus, over the samples that
         it saw. None with ``affinity="precomputed"`` or memberships.
@@ -189,6 +190,17 @@ class NMFConsensus(NMFClusterer):
     that division a large cluster draws every uncertain sample. `labels_` are read in the same way.
     In this mean, the vote of a base cluster is divided by its size, by the root of its size, or
     not at all, whichever gives the smallest hard loss.
+
+    `confidence_` compares clusters of any size. With :math:`v_{tc}` the share of cluster c that is
+    in the sample's base cluster of partition t, the votes for c are the geometric mean over the
+    partitions that put the sample into a cluster,
+
+    .. math:: e_c = \prod_t (1 + v_{tc} / 0.03)^{w_t} - 1,
+
+    and the confidence is :math:`e_c / \sum_{c'} e_{c'}` for its own cluster, times the share of the
+    partitions which saw the sample that do not call it noise. With a similarity, or memberships,
+    :math:`e_c` is the mean similarity to cluster c. The factor 0.03 makes small votes count, so
+    that few partitions do not decide; misplaced samples are found equally well with 0.01 to 0.1.
 
     Above 10,000 distinct label rows, the starts are run on 10,000 samples drawn at
     random; the best is extended to all samples and improved on all. An update costs
@@ -283,7 +295,8 @@ class NMFConsensus(NMFClusterer):
                 default=None
             Base partitions, with ``affinity="coassociation"``, instead of those that `estimator`
             would make. An array or a data frame holds one a column, a list one an
-            element. Labels are integers or strings; a negative number, NaN or None: not seen.
+            element. Labels are integers or strings; -1: noise, as DBSCAN and HDBSCAN return it;
+            another negative number, NaN or None: not seen.
             An element of a list can also be a table of memberships, (n_samples, n_clusters_t), as
             `predict_proba` of a mixture returns: nonnegative, and scaled to sum to 1 by rows; a
             row of NaN or of zeros: not seen.
@@ -312,7 +325,7 @@ class NMFConsensus(NMFClusterer):
         Warns
         -----
         UserWarning
-            Of samples without a label in any partition, and of base runs that found only noise.
+            Of samples in no cluster, and of base runs that found only noise.
         FitFailedWarning
             If some base runs failed.
         """

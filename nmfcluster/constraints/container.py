@@ -943,7 +943,7 @@ def read_labels(labels):
     if column.ndim != 1:
         got = f"shape {column.shape}" if column.ndim else format_value(labels)
         raise ValueError(f"labels must have shape (n_samples,), got {got}.")
-    values, seen = clean_labels(column, "labels")
+    values, marks = clean_labels(column, "labels")
     codes = np.full(len(column), -1, dtype=np.intp)
-    codes[seen] = np.unique(values, return_inverse=True)[1]
+    codes[marks >= 0] = np.unique(values, return_inverse=True)[1]
     return codes

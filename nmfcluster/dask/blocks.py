@@ -24,10 +24,12 @@ import numpy as np
 from nmfcluster._base import membership
 from nmfcluster._utils.labels import (
     LABEL_BLOCK_ROWS,
+    NOT_SEEN,
     distinct_rows,
     hash_label_rows,
     label_positions,
     one_hot,
+    set_noise_apart,
     to_smallest_int,
 )
 from nmfcluster._utils.linalg import coordinate_descent, nnls_rows
@@ -54,13 +56,13 @@ _NO_ROW = 2**63 - 1  # number of the first row of a kind, if there is none
 
 
 def clean_block(block, first: int = 0):
-    """Return the labels of a block as integers, -1 where a sample was not seen.
+    """Return the labels of a block as integers; -1: noise; -2: the sample was not seen.
 
     Parameters
     ----------
     block : array-like of shape (n_rows, n_partitions)
-        Integers, truth values, or floats that are whole numbers; a negative number or NaN: not
-        seen.
+        Integers, truth values, or floats that are whole numbers; -1: noise; another negative
+        number, or NaN: not seen.
     first : int, default=0
         Number of its first row in the whole table, for an error message.
 
@@ -81,18 +83,18 @@ def clean_block(block, first: int = 0):
     wrong = np.zeros(block.shape, dtype=bool)
     if kind == "f":
         block = block.astype(np.float64, copy=False)  # float16 cannot hold 2**53
-        block = np.where(np.isnan(block), -1, block)
+        block = np.where(np.isnan(block), NOT_SEEN, block)
         wrong = (block != np.floor(block)) | (np.abs(block) > 2**53)
     elif block.dtype == np.uint64:
         wrong = block > np.uint64(2**63 - 1)
     if wrong.any():
         row, t = np.argwhere(wrong)[0].tolist()
         raise ValueError(
-            "X must hold integers as labels, NaN or -1 where not seen, up to 2**63 - 1, got "
+            "X must hold integers as labels, NaN where not seen, up to 2**63 - 1, got "
             f"{format_value(block[row, t].item())} in row {first + row}, partition {t}."
         )
-    if kind in "if" and block.min(initial=0) < -1:
-        block = np.maximum(block, -1)
+    if kind in "if" and block.min(initial=0) < NOT_SEEN:
+        block = np.maximum(block, NOT_SEEN)
     integers = {"bool": np.int8, "uint64": np.int64, "float64": np.int64}
     return block.astype(integers.get(block.dtype.name, block.dtype), copy=False)
 
@@ -142,7 +144,7 @@ class TableSummary:
         most : int
             Largest number of distinct rows that are kept.
         """
-        block = clean_block(block, first)
+        block = set_noise_apart(clean_block(block, first), weights)
         parts = []
         for rows in row_blocks(len(block), LABEL_BLOCK_ROWS):
             parts.append(cls._of_part(block[rows], first + rows.start, weights))
@@ -264,22 +266,25 @@ class BlockedTable:
         return 1 / np.sqrt(np.where(rows.coverage > 0, rows.coverage, 1))
 
     def codes(self, block, first: int = 0):
-        """Return the labels of a block as positions among those of their partitions; -1: not seen.
+        """Return the labels of a block as positions among those of their partitions.
+
+        -1 is noise, -2 not seen.
 
         Raises
         ------
         RuntimeError
             If a label is new: the table is not what it was when it was read before.
         """
-        block = clean_block(block, first)
+        block = set_noise_apart(clean_block(block, first), self.weights)
         if all(labels.max(initial=-1) == len(labels) - 1 for labels in self.known):
             # labels are 0, 1, 2, ... in every partition
             codes = block.astype(np.int32)
             new = block >= self.n_clusters
         else:
             columns = list(map(label_positions, block.T, self.known))
-            codes = np.stack(columns, axis=1).astype(np.int32)
-            new = (codes < 0) & (block >= 0)
+            positions = np.stack(columns, axis=1).astype(np.int32)
+            new = (positions < 0) & (block >= 0)
+            codes = np.where(block < 0, block, positions).astype(np.int32)
         if new.any():
             raise changed("a label is new")
         return codes
@@ -589,7 +594,7 @@ class BlockedConsensus:
         labels = P.argmax(axis=1)
         if name == "labels":
             return np.where(seen, labels, -1)
-        return np.where(seen, rows.item_consensus(self.contingency, labels), 0)
+        return rows.confidence(self.contingency, np.where(seen, labels, -1))
 
 
 def improve(

@@ -84,7 +84,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     membership_ : dask.array.Array of shape (n_samples, n_clusters), float
         Mean co-association with every cluster, scaled to sum to 1.
     confidence_ : dask.array.Array of shape (n_samples,), float
-        Mean co-association of a sample with the other samples of its cluster.
+        How clearly the partitions vote for the cluster of a sample, see `nmfcluster.NMFConsensus`.
     agreement_ : ndarray of shape (n_partitions,)
         Adjusted Rand index of every partition with the consensus.
     weights_ : ndarray of shape (n_partitions,)
@@ -172,8 +172,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : dask.array.Array of shape (n_samples, n_partitions)
-            Labels, one partition a column: integers; a negative number: not seen. Floats that are
-            whole numbers will do, NaN for not seen; strings need numbers first.
+            Labels, one partition a column: integers; -1: noise; another negative number: not seen.
+            Floats that are whole numbers will do, NaN for not seen; strings need numbers first.
         y : None
             Ignored; here for the conventions of scikit-learn.
 

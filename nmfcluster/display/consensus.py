@@ -166,8 +166,7 @@ class ConsensusMatrixDisplay(Display):
         Parameters
         ----------
         partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
-            As `NMFConsensus.fit` takes them. A negative number, NaN or None marks a sample that a
-            partition did not see.
+            As `NMFConsensus.fit` takes them.
         labels : array-like of shape (n_samples,)
             Cluster or class of every sample, an integer or a string. A negative number marks a
             sample in no cluster.

@@ -182,10 +182,11 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Losses of the runs on what they saw, the smallest first: the order of the runs elsewhere,
         too. With groups, those of each group, one group after the other.
     partitions_ : ndarray of shape (n_samples, n_estimators), int
-        Strongest cluster of every sample in every run, -1 for none, or where it does not count, or
-        is of another group than the run.
+        Strongest cluster of every sample in every run, -1 for none, or where it does not count; -2
+        where it is of another group than the run.
     confidence_ : ndarray of shape (n_samples,), float
-        How often the runs put a sample together with the others of its cluster, in [0, 1].
+        How clearly the runs vote for the cluster of a sample, by `partitions_`: 1 is certain, about
+        1 / n_clusters is chance, 0 is in none. `NMFConsensus` has the definition.
     reconstruction_err_ : float
         Root of twice the loss of `factor_` and `components_`, :math:`\|X - WH\|` by default.
     loss_ : float

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.cluster import AgglomerativeClustering
 
 from nmfcluster._utils.alignment import union_of_names
-from nmfcluster._utils.labels import as_label_vector, clean_labels, one_hot
+from nmfcluster._utils.labels import NOT_SEEN, as_label_vector, clean_labels, one_hot
 from nmfcluster._utils.storage import as_dense
 from nmfcluster._utils.validation import (
     check_count,
@@ -189,8 +189,8 @@ def read_groups(groups, name: str, n: int, noun: str):
     groups = as_label_vector(groups)
     if groups.shape != (n,):
         raise ValueError(f"{name} must be of shape ({n},), got {groups.shape}.")
-    values, is_known = clean_labels(groups, name)
-    n_unknown = int(np.count_nonzero(~is_known))
+    values, marks = clean_labels(groups, name)
+    n_unknown = int(np.count_nonzero(marks < 0))
     if n_unknown:
         raise ValueError(
             f"{name} must name a group for each {noun}; {format_count(n_unknown, noun)} has "
@@ -267,7 +267,7 @@ def fit_groups(model, X, groups, weights, fixed, seed: int) -> GroupFits:
 def _summary(models, names, group, components, labels) -> GroupFits:
     """Return what the runs of all groups found; `labels` are the metaclusters of programs."""
     n_runs = len(models[0].run_losses_)
-    partitions = np.full((len(group), len(models) * n_runs), -1)
+    partitions = np.full((len(group), len(models) * n_runs), NOT_SEEN)
     presence = []
     correspondence = []
     base_runs = []

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from nmfcluster._compat import take_samples
-from nmfcluster._utils.labels import encode_labels
+from nmfcluster._utils.labels import NOISE, encode_labels
 from nmfcluster._utils.parallel import one_thread, run_calls, try_on_one_thread
 from nmfcluster._utils.storage import require_symmetric
 from nmfcluster._utils.validation import (
@@ -333,4 +333,4 @@ def _encode(labels, n_samples: int):
             f"an estimator must give each of {n_samples} samples a label, got labels of "
             f"shape {np.shape(labels)}."
         )
-    return encode_labels([labels], "labels")[0][:, 0]
+    return np.maximum(encode_labels([labels], "labels")[0][:, 0], NOISE)

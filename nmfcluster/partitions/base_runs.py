@@ -23,7 +23,7 @@ from sklearn.utils.validation import validate_data
 from nmfcluster import _compat
 from nmfcluster._base import read_features
 from nmfcluster._utils import storage, validation
-from nmfcluster._utils.labels import to_smallest_int
+from nmfcluster._utils.labels import NOISE, NOT_SEEN, to_smallest_int
 from nmfcluster._utils.order import CanonicalOrder, canonical_order
 from nmfcluster._utils.parallel import ProgressCallback, run_calls, try_on_one_thread
 from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
@@ -248,7 +248,7 @@ def predict_labels(
     new = take_part(X, None, features, None, estimator)
     if hasattr(estimator, "predict"):
         return np.asarray(estimator.predict(new))
-    seen = np.flatnonzero(labels >= 0)
+    seen = np.flatnonzero(labels >= NOISE)
     train = take_part(X_train, seen, features, None, estimator)
     if isinstance(estimator, Pipeline) and not (is_finite(new) and is_finite(train)):
         # the steps before the clusterer turn anything into numbers
@@ -263,9 +263,9 @@ def labels_of_pairs(X, pairs: str, labels):
     """Return the labels of new samples by their pairs with all that were partitioned, X.
 
     Each has that of the nearest, or most similar, sample that the run saw; of several such the
-    largest. It is -1 where a sparse X stores no pair of it.
+    largest. It is -2, not seen, where a sparse X stores no pair of it.
     """
-    seen = np.flatnonzero(labels >= 0)
+    seen = np.flatnonzero(labels >= NOISE)
     sign = -1.0 if pairs == "distances" else 1.0
     predicted = np.empty(X.shape[0], dtype=np.int64)
     n_rows = max(1, _PAIRS_PER_BLOCK // max(len(seen), 1))
@@ -274,7 +274,7 @@ def labels_of_pairs(X, pairs: str, labels):
         closeness = sign * storage.fill_unstored(part, -sign * np.inf)
         best = closeness.max(axis=1, keepdims=True)
         is_best = (closeness == best) & (best > -np.inf)
-        predicted[rows] = np.where(is_best, labels[seen], -1).max(axis=1)
+        predicted[rows] = np.where(is_best, labels[seen], NOT_SEEN).max(axis=1)
     return predicted
 
 
@@ -303,7 +303,7 @@ class BasePartitions:
     Attributes
     ----------
     labels : ndarray of shape (n_samples, n_partitions), int
-        -1: the sample was not drawn for that partition, and not predicted, or is noise. Runs that
+        -1: noise; -2: the sample was not drawn for that partition, and not predicted. Runs that
         failed, and those that found only noise, are left out.
     estimators : list of estimator
         The fitted clusterers.
@@ -616,7 +616,7 @@ def _run(
     run: BaseRun,
     estimator,
 ):
-    """Return the fitted clusterer and its labels, -1 for samples that it did not see.
+    """Return the fitted clusterer and its labels, -2 for samples that it did not see.
 
     X was read for a default clusterer; `order` is the canonical order of what it is fitted to,
     None if runs draw samples or features.
@@ -643,7 +643,7 @@ def _run(
     if samples is None:
         return estimator, to_smallest_int(part_labels.astype(np.int64))
     # label the other samples where that is wanted, unless all is noise
-    labels = np.full(X.shape[0], -1, dtype=np.int64)
+    labels = np.full(X.shape[0], NOT_SEEN, dtype=np.int64)
     labels[samples] = part_labels
     if run.predict_unseen and part_labels.max() >= 0:
         unseen = np.setdiff1d(np.arange(len(labels)), samples, assume_unique=True)

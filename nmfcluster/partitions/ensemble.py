@@ -19,11 +19,13 @@ from nmfcluster._optim.symmetric import (
 )
 from nmfcluster._utils import storage
 from nmfcluster._utils.labels import (
-    MIN_SEEN_WEIGHT,
     adjusted_rand,
     cluster_counts,
+    cluster_votes,
+    confidence_of_votes,
     distinct_rows,
     indicator,
+    noise_weights,
     one_hot,
     tuple_indicator,
 )
@@ -41,7 +43,7 @@ class Ensemble:
     Attributes
     ----------
     table : ndarray of shape (n, T), int
-        Encoded labels; -1: not seen.
+        Encoded labels; -1: noise; -2: not seen.
     counts : ndarray of shape (m,)
         Number of samples with each distinct row, or the sum of their weights.
     weights : ndarray of shape (T,)
@@ -282,34 +284,22 @@ class Ensemble:
         total = np.where(total > 0, total, 1)
         return adjusted_rand(both, in_partition, in_consensus, total)
 
-    def item_consensus(self, contingency, labels):
-        """Return how often a sample shares a cluster with the others of its consensus cluster.
+    def confidence(self, contingency, labels):
+        """Return the confidence of every row in its consensus cluster, see `NMFConsensus`.
 
         Parameters
         ----------
         contingency : ndarray of shape (sum of n_clusters, k)
         labels : ndarray of shape (m,)
-            Consensus label of every distinct row.
+            Consensus label of every distinct row; -1: in no cluster.
 
         Returns
         -------
         ndarray of shape (m,)
-            A mean over the pairs that were seen, in [0, 1]; 1 for a cluster of one sample.
         """
-        at = (np.arange(len(self)), labels)
-        shared = self.row_sums(self.cluster_weights[:, None] * contingency)[at]
-        sizes = np.add.reduceat(contingency, self.offsets, axis=0)
-        sizes = self.weights[:, None] * sizes
-        if self.is_complete:
-            seen = sizes.sum(axis=0)[labels]
-        else:
-            seen = self.row_sums(np.repeat(sizes, self.n_clusters, axis=0))[at]
-        # leave out the pair of a sample with itself
-        with_itself = self.coverage * np.minimum(self.counts, self.self_weight)
-        others = seen - with_itself
-        is_single = others <= MIN_SEEN_WEIGHT
-        means = (shared - with_itself) / np.where(is_single, 1, others)
-        return np.where(is_single, 1.0, means)
+        votes = cluster_votes(contingency, self.n_clusters, self.weights)
+        noise = noise_weights(self.codes, self.weights)
+        return confidence_of_votes(self.row_sums(votes), self.coverage, noise, labels)
 
 
 #: a base cluster's votes for a sample are divided by its size to one of these powers
@@ -419,7 +409,7 @@ class EnsembleProblem(Problem):
     def evaluate(self, labels, n_clusters: int):
         """Return the confidence of every distinct row, and the agreement of every partition."""
         contingency = self.ensemble.contingency(one_hot(labels, n_clusters))
-        confidence = self.ensemble.item_consensus(contingency, labels)
+        confidence = self.ensemble.confidence(contingency, labels)
         return confidence, self.ensemble.agreement(contingency)
 
     def predict_unlabelled(self, samples, labels, profile):
@@ -436,8 +426,8 @@ class EnsembleProblem(Problem):
         means = others.row_sums(profile)
         new_labels = hard_labels(means)
         contingency = self.ensemble.contingency(one_hot(labels, profile.shape[1]))
-        confidence = others.item_consensus(contingency, new_labels)
-        return membership(means), new_labels, np.where(new_labels < 0, 0, confidence)
+        confidence = others.confidence(contingency, new_labels)
+        return membership(means), new_labels, confidence
 
 
 def normalised_loss(constant: float, votes, contingency, volumes) -> float:
@@ -463,7 +453,10 @@ def normalised_loss(constant: float, votes, contingency, volumes) -> float:
     return constant - float(shares @ shares)
 
 
-NO_LABEL = "No partition labels {}, whose labels_ are -1"
+NO_LABEL = (
+    "{} in no cluster, labels_ are -1: no partition saw them, or most of those that did call "
+    "them noise (if -1 in partitions stands for not seen, give NaN or -2)"
+)
 _MAX_LISTED = 5  # samples that a warning names
 # mean size of the clusters from which singletons are named: none of the simulated
 # Gaussian mixtures had one there
@@ -508,8 +501,13 @@ def warn_of_singletons(
     )
 
 
-def warn_of_unlabelled(samples, names):
-    """Warn of samples that no partition labels; `names` is their index, or None."""
+def warn_of_unlabelled(samples, names, n_samples: int):
+    """Warn of samples in no cluster, raise if these are all; `names` is their index, or None."""
+    if len(samples) == n_samples:
+        raise ValueError(
+            "partitions must put some samples into clusters, but most of them call every sample "
+            "noise, -1. If -1 stands for not seen, give NaN or -2."
+        )
     number = format_count(len(samples), "sample")
     warn(f"{NO_LABEL.format(number)}: {list_samples(samples, names)}.")
 

@@ -11,7 +11,18 @@ import numpy as np
 from nmfcluster._base import membership, read_features, require_nonnegative
 from nmfcluster._compat import take_samples
 from nmfcluster._optim.symmetric import Problem
-from nmfcluster._utils.labels import cluster_counts, encode_labels, indicator, one_hot
+from nmfcluster._utils.labels import (
+    NOISE,
+    NOT_SEEN,
+    cluster_counts,
+    cluster_votes,
+    confidence_of_votes,
+    encode_labels,
+    indicator,
+    noise_weights,
+    one_hot,
+    set_noise_apart,
+)
 from nmfcluster._utils.order import CanonicalOrder, canonical_order
 from nmfcluster._utils.progress import log_line, stage
 from nmfcluster._utils.validation import (
@@ -71,6 +82,11 @@ class PrecomputedSimilarity:
             A = A.scaled(1 / np.sqrt(mass))
         return PrecomputedProblem(self, A, mass), self.order.ranks
 
+    def confidence(self, E, labels):
+        """Return the share of its own cluster in the sum of a row's mean similarities to all."""
+        means = self.similarity @ (E / np.maximum(E.sum(axis=0), 1))
+        return membership(means)[np.arange(len(labels)), labels]
+
     def extended(self, estimator, X, profile):
         """Return the mean similarity of new samples to every cluster."""
         X = read_features(estimator, X, reset=False)
@@ -120,13 +136,9 @@ class PrecomputedProblem(Problem):
         return P[self._source.order.first], profile
 
     def evaluate(self, labels, n_clusters: int):
-        """Return every row's mean similarity to the others of its cluster; 1 if alone."""
-        similarity = self._source.similarity
-        E = one_hot(labels, n_clusters, similarity.dtype)
-        sums = (similarity @ E)[np.arange(len(labels)), labels] - self._source.diagonal
-        n_others = E.sum(axis=0)[labels] - 1
-        means = np.where(n_others > 0, sums / np.maximum(n_others, 1), 1.0)
-        return means[self._source.order.first], None
+        """Return the confidence of every row; there is no agreement."""
+        E = one_hot(labels, n_clusters, self._source.similarity.dtype)
+        return self._source.confidence(E, labels)[self._source.order.first], None
 
 
 def is_soft(partitions) -> bool:
@@ -162,12 +174,15 @@ class Memberships(PrecomputedSimilarity):
             None if is_soft([p]) else encode_labels([p], name)[1] for p in partitions
         ]
         self._widths: list[int] = []  # clusters of every partition, as read first
-        self._Z = self._read(partitions)
+        self._Z, self._codes = self._read(partitions)
         check_length(self._Z, X)
-        self.order = canonical_order(self._Z)
+        self.order = canonical_order(np.hstack([self._Z, self._codes]))
 
     def _read(self, partitions):
-        """Return the memberships in the clusters of all partitions, (n, C)."""
+        """Return the memberships in the clusters of all partitions, (n, C), and codes, (n, T).
+
+        Codes of tables of memberships only say whether a sample was seen.
+        """
         number = len(self._categories)
         if not isinstance(partitions, list | tuple) or len(partitions) != number:
             raise ValueError(
@@ -175,13 +190,17 @@ class Memberships(PrecomputedSimilarity):
                 f"got {format_value(partitions)}."
             )
         tables = []
+        all_codes = []
         for t, categories in enumerate(self._categories):
             if categories is None:
                 tables.append(_read_memberships(partitions[t], f"{self._name}[{t}]"))
+                is_seen = tables[-1].any(axis=1, keepdims=True)
+                all_codes.append(np.where(is_seen, 0, NOT_SEEN))
             else:
                 codes, _ = encode_labels([partitions[t]], self._name, categories)
                 sizes = np.array([len(categories[0])])
                 tables.append(indicator(codes, sizes).toarray())
+                all_codes.append(codes)
         widths = [table.shape[1] for table in tables]
         if len(set(map(len, tables))) != 1 or widths != (self._widths or widths):
             shapes = ", ".join(str(table.shape) for table in tables)
@@ -190,7 +209,12 @@ class Memberships(PrecomputedSimilarity):
                 f"as in fit, got shapes {shapes}."
             )
         self._widths = widths
-        return np.hstack(tables)
+        return np.hstack(tables), np.hstack(all_codes)
+
+    def _placed(self, Z, codes):
+        """Return memberships, those of samples that most partitions call noise set to 0."""
+        codes = set_noise_apart(codes, self.weights)
+        return Z * (codes.max(axis=1) >= 0)[:, None]
 
     def problem(self, weights, normalize: bool):
         """Return the factorization of the co-association under weights, and the row of samples.
@@ -200,20 +224,20 @@ class Memberships(PrecomputedSimilarity):
         its size, as in `EnsembleProblem`.
         """
         weights = normalize_weights(weights, len(self._widths))
+        self.weights = weights
         self._votes = np.repeat(weights, self._widths)
-        Z = self._Z[self.order.samples]
+        Z = self._placed(self._Z, self._codes)[self.order.samples]
         # the weight of the partitions that saw a sample, as its memberships in one sum to 1
         seen = Z @ self._votes
         mass = np.where(seen > 0, seen, 1)
         self._U = Z / np.sqrt(mass)[:, None]
         self.similarity = Factored(self._U, self._votes)
-        self.diagonal = self._U**2 @ self._votes
         votes = self._votes
         if normalize:
             votes = votes / np.maximum(Z.sum(axis=0), 1)
         unlabelled = np.sort(self.order.samples[seen == 0])
         if len(unlabelled):
-            warn_of_unlabelled(unlabelled, None)
+            warn_of_unlabelled(unlabelled, None, len(self))
         A = Factored(self._U, votes)
         problem = PrecomputedProblem(self, A, mass if normalize else None)
         problem.weights = weights
@@ -221,13 +245,24 @@ class Memberships(PrecomputedSimilarity):
         ranks = self.order.ranks
         return problem, np.where(seen[ranks] > 0, ranks, -1)
 
+    def confidence(self, E, labels):
+        """Return the confidence of every row, see `NMFConsensus`."""
+        samples = self.order.samples
+        Z = self._placed(self._Z, self._codes)[samples]
+        votes = cluster_votes(Z.T @ E, np.array(self._widths), self.weights)
+        noise = noise_weights(self._codes[samples], self.weights)
+        return confidence_of_votes(Z @ votes, Z @ self._votes, noise, labels)
+
     def extended(self, estimator, X, profile):
         """Return the mean similarity of new samples to every cluster."""
         if self._X is None:
-            Z = self._read(X)
+            Z, codes = self._read(X)
         else:
             X = read_features(estimator, X, reset=False)
-            Z = self._Z[base_runs.nearest_samples(self._X, X)]
+            nearest = base_runs.nearest_samples(self._X, X)
+            Z = self._Z[nearest]
+            codes = self._codes[nearest]
+        Z = self._placed(Z, codes)
         return np.asarray(Z @ (self._votes[:, None] * (self._U.T @ profile)))
 
 
@@ -307,7 +342,7 @@ def make_partitions(X, pairs: str | None, rng, sample_weight, estimator, **optio
     # put labels into the order of X, in place if all samples count
     labels = found.labels
     if some_count:
-        labels = np.full((all_samples.shape[0], labels.shape[1]), -1)
+        labels = np.full((all_samples.shape[0], labels.shape[1]), NOT_SEEN)
     for t, drawn in enumerate(found.samples):
         column = found.labels[:, t]
         if estimator is None:
@@ -330,9 +365,9 @@ def _label_copies(labels, drawn, order: CanonicalOrder):
     """Return labels of a run in which samples equal to drawn ones have the labels of these."""
     is_drawn = np.zeros(len(labels), dtype=bool)
     is_drawn[drawn] = True
-    of_drawn = np.where(is_drawn, labels, -1)[order.samples]
+    of_drawn = np.where(is_drawn, labels, NOT_SEEN)[order.samples]
     of_equal = order.largest(of_drawn)[order.ranks]
-    return np.where(~is_drawn & (of_equal >= 0), of_equal, labels)
+    return np.where(~is_drawn & (of_equal >= NOISE), of_equal, labels)
 
 
 def run_bases(
@@ -401,7 +436,7 @@ class LabelTable:
     Attributes
     ----------
     codes : ndarray of shape (n_samples, n_partitions), int32
-        Encoded labels; -1: not seen.
+        Encoded labels; -1: noise; -2: not seen.
     categories : list of ndarray
         The labels of every partition that codes stand for.
     n_clusters : ndarray of shape (n_partitions,), int
@@ -443,8 +478,8 @@ class LabelTable:
         if len(single):
             warn(
                 f"{format_count(len(single), 'partition')} of {self.name}, such as {single[0]}, "
-                "with one cluster and missing labels: a negative number says that a "
-                "sample was not seen. If -1 is a label, number clusters from 0."
+                "with one cluster and missing labels: -1 stands for noise, other negative "
+                "numbers for not seen. If -1 is a label, number clusters from 0."
             )
 
     def problem(self, weights, normalize: bool):
@@ -463,18 +498,20 @@ class LabelTable:
         if len(empty):
             raise ValueError(
                 f"{self.name} must not hold an empty partition: partition {empty[0]} is: a "
-                "negative number says that a sample was not seen."
+                "negative number says that a sample is noise, or was not seen."
             )
-        ensemble, groups = Ensemble.from_table(self.codes, weights, self.sample_weight)
+        codes = set_noise_apart(self.codes, weights)
+        ensemble, groups = Ensemble.from_table(codes, weights, self.sample_weight)
         unlabelled = np.flatnonzero(ensemble.coverage[groups] <= 0)
         if len(unlabelled):
             if self._base is not None:
                 self._require_drawn(unlabelled, self._base.samples)
-            warn_of_unlabelled(unlabelled, self.names)
+            warn_of_unlabelled(unlabelled, self.names, len(self))
         return self._problem_of(ensemble, groups, normalize)
 
     def _problem_of(self, ensemble: Ensemble, groups, normalize: bool):
         """Return the factorization of the rows that have a label, and the row of every sample."""
+        self._weights = ensemble.weights
         ensemble, groups = ensemble.labelled_rows(groups)
         log_line(f"{len(ensemble)} distinct label rows of {len(self)} samples")
         return EnsembleProblem(ensemble, self.dtype, normalize), groups
@@ -514,5 +551,6 @@ class LabelTable:
                 X, estimator=estimator, reset=False, are_labels=True
             )
             codes, _ = encode_labels(X, self.name, self.categories)
+        codes = set_noise_apart(codes, self._weights)
         rows = indicator(codes, self.n_clusters) @ profile
         return np.asarray(rows.astype(dtype, copy=False))

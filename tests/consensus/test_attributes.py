@@ -18,7 +18,7 @@ from nmfcluster import NMFConsensus
 from nmfcluster.datasets import make_partitions
 
 tables = st.tuples(st.integers(1, 12), st.integers(1, 5)).flatmap(
-    lambda shape: arrays(np.int64, shape, elements=st.integers(-1, 3))
+    lambda shape: arrays(np.int64, shape, elements=st.sampled_from([-2, 0, 1, 2, 3]))
 )
 
 
@@ -119,34 +119,6 @@ def test_more_starts_never_worsen_the_hard_loss():
             for n in (1, 2, 6)
         ]
         assert (np.diff(losses) <= 1e-9).all()
-
-
-@pytest.mark.parametrize("name", ["noisy", "holey"])
-@pytest.mark.parametrize("weights", [None, np.arange(1, 13)], ids=["equal", "unequal"])
-def test_confidence_is_the_mean_coassociation_within_the_cluster(
-    name, weights, request
-):
-    table = request.getfixturevalue(name)
-    model = of_partitions(3, table, weights=weights)
-    together, seen = (
-        pairs.sum(axis=0) for pairs in together_and_seen(table, model.weights_)
-    )
-    for i, label in enumerate(model.labels_):
-        others = np.flatnonzero((model.labels_ == label) & (np.arange(len(table)) != i))
-        expected = together[i, others].sum() / seen[i, others].sum()
-        np.testing.assert_allclose(model.confidence_[i], expected, rtol=1e-9)
-
-
-def test_confidence_of_a_similarity_is_its_mean_within_the_cluster():
-    A = (
-        np.kron(np.eye(2), np.ones((4, 4)))
-        + np.random.RandomState(0).uniform(size=(8, 8)) / 9
-    )
-    A = A + A.T
-    model = NMFConsensus(2, affinity="precomputed").fit(A)
-    for i, label in enumerate(model.labels_):
-        others = np.flatnonzero((model.labels_ == label) & (np.arange(8) != i))
-        np.testing.assert_allclose(model.confidence_[i], A[i, others].mean())
 
 
 @pytest.mark.filterwarnings("ignore:X has 1 samples without any similarity")

@@ -96,7 +96,7 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(stage, monkeypatch):
     elif stage == "solver":
         monkeypatch.setattr(estimator, "bregman_nmf", interrupt)
     else:
-        monkeypatch.setattr(Ensemble, "item_consensus", interrupt)
+        monkeypatch.setattr(Ensemble, "confidence", interrupt)
     for model in (fresh, fitted):
         before = state_of(model)
         with pytest.raises(KeyboardInterrupt):

@@ -99,7 +99,7 @@ def test_samples_without_any_similarity_to_others_are_warned_of():
 def test_one_known_label_is_enough():
     y = np.repeat([0, 1, 2], [50, 30, 20])
     model = of_partitions(3, np.column_stack([y] * 4))
-    row = [[-1, -1, 1, -1]]
+    row = [[-2, -2, 1, -2]]
     np.testing.assert_array_equal(model.predict(row), [1])
     np.testing.assert_allclose(model.transform(row), [[0, 1, 0]], atol=0.02)
 

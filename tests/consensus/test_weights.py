@@ -66,18 +66,6 @@ def test_weights_count_as_copies_and_none_as_no_sample(case, fit):
     )
 
 
-def test_what_does_not_count_is_as_sure_as_if_it_was_there(holey):
-    """Its confidence is a mean over the samples that count, written out."""
-    weights = np.arange(len(holey)) % 3.0
-    model = of_weights(holey, weights)
-    A, counted = model.consensus_matrix(), (holey[:, None] >= 0) & (holey >= 0)
-    for i in np.flatnonzero(weights == 0):
-        same = weights * (model.labels_ == model.labels_[i]) * counted[i].mean(axis=1)
-        assert_allclose(
-            model.confidence_[i], np.nansum(same * A[i]) / same.sum(), rtol=1e-9
-        )
-
-
 def of_weights(table, weights, **parameters):
     model = NMFConsensus(3, affinity="partitions", random_state=0, **parameters)
     return model.fit(table, sample_weight=weights)
@@ -101,7 +89,7 @@ def test_a_sample_without_labels_and_weight_is_in_no_cluster(noisy):
     # a cluster of its own, of samples that do not count
     table[100, 0] = table.max() + 1
     weights[100:] = 0
-    with warns_naming(UserWarning, "1 sample"):
+    with warns_naming(UserWarning, "2 samples"):
         model = of_weights(table, weights)
     assert_array_equal(model.labels_[100:], -1)
     assert_allclose(model.membership_[100:], 1 / 3)
@@ -122,7 +110,7 @@ def test_weights_have_no_unit(case, fit, scale):
 @settings(max_examples=8)
 @given(st.integers(0, 10**6), st.floats(0.01, 1))
 def test_figures_of_equal_fractions_are_those_of_samples(seed, weight):
-    """Half of every sample: the same agreement and confidence, as no pair is one with itself."""
+    """Half of every sample: the same agreement, as no pair is one with itself, and confidence."""
     codes = np.random.default_rng(seed).integers(-1, 3, (9, 4))
     codes[:, 0] = np.arange(9)  # so that rows differ
     whole, _ = Ensemble.from_table(codes, np.full(4, 0.25))
@@ -131,8 +119,8 @@ def test_figures_of_equal_fractions_are_those_of_samples(seed, weight):
     hot = np.eye(2)[labels]
     found, expected = part.contingency(hot), whole.contingency(hot)
     assert_allclose(part.agreement(found), whole.agreement(expected), atol=1e-9)
-    sure = part.item_consensus(found, labels)
-    assert_allclose(sure, whole.item_consensus(expected, labels), atol=1e-9)
+    sure = part.confidence(found, labels)
+    assert_allclose(sure, whole.confidence(expected, labels), atol=1e-9)
 
 
 def test_a_sample_is_drawn_by_its_weight():

@@ -88,7 +88,7 @@ KINDS = {
         {"weights": [1, 0, 1, 1, 2, 0, 1]},
     ),
     "gaps": (lambda table: np.where(table < 0, -3, table * 7 + 2), {}),
-    "huge": (lambda table: np.where(table < 0, -1, table * 2**60 + 5), {}),
+    "huge": (lambda table: np.where(table < 0, -2, table * 2**60 + 5), {}),
     "uint64": (lambda table: np.maximum(table, 0).astype(np.uint64), {}),
     "bool": (lambda table: table > 0, {"n_clusters": 2}),
     "float": (as_floats, {}),

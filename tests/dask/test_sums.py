@@ -30,7 +30,7 @@ def planted(missing, n_partitions=5, sizes=(30, 20, 15), seed=0, least=0.3):
         sizes, n_partitions=n_partitions, noise=0.25, missing=missing, random_state=seed
     )
     if missing:  # one row is that of the partition of the smallest weight alone
-        codes[codes[:, 0].argmax(), 1:] = -1
+        codes[codes[:, 0].argmax(), 1:] = -2
     weights = np.linspace(least, 1, n_partitions)
     return codes, weights / weights.sum()
 

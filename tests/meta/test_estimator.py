@@ -24,7 +24,11 @@ from sklearn.preprocessing import MaxAbsScaler
 from nmfcluster import NMFConsensus, NMFMetaCluster
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta import estimator
-from nmfcluster.metrics import cophenetic_correlation, match_components
+from nmfcluster.metrics import (
+    cluster_consensus,
+    cophenetic_correlation,
+    match_components,
+)
 from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 
 NOISY = make_biclusters(noise=0.3, random_state=0)[0]
@@ -218,16 +222,14 @@ def test_recurrence_is_the_mean_cosine_of_mutual_neighbours(noisy):
         )
 
 
-def test_confidence_is_counted_over_pairs(noisy):
+def test_confidence_is_that_of_partitions(noisy):
     fitted, *_ = noisy
-    labels, P = fitted.labels_, fitted.partitions_
-    for i in range(len(labels)):
-        together = []
-        for j, run in product(range(len(labels)), range(fitted.n_estimators)):
-            if j != i and labels[j] == labels[i] >= 0 and P[i, run] >= 0 <= P[j, run]:
-                together.append(P[i, run] == P[j, run])
-        alone = float(labels[i] >= 0)  # of a cluster of one sample
-        assert_allclose(fitted.confidence_[i], np.mean(together) if together else alone)
+    found = cluster_consensus(fitted.partitions_, fitted.labels_)
+    placed = fitted.labels_ >= 0
+    sizes = np.bincount(fitted.labels_[placed])
+    sums = np.bincount(fitted.labels_[placed], fitted.confidence_[placed])
+    assert_allclose(found, sums[sizes > 0] / sizes[sizes > 0])
+    assert not fitted.confidence_[~placed].any()
 
 
 def test_losses_are_those_of_the_last_factorization(noisy):

@@ -14,7 +14,6 @@ from nmfcluster._base import hard_labels
 from nmfcluster.datasets import make_biclusters
 from nmfcluster.meta.runs import Runs, count_distinct, draw_sizes, run_many
 from nmfcluster.meta.squares import MatrixObjective, least_squares_rows
-from nmfcluster.metrics import confidence
 
 seeds = st.integers(0, 10**6)
 
@@ -158,15 +157,6 @@ def test_starts_have_the_mean_of_the_table(storage, dtype, k):
 
 
 # --- what the runs say of the clusters ---------------------------------------------------------
-
-
-def test_confidence_is_a_share_of_the_runs_that_found_a_cluster():
-    found = np.array([[0, 0], [0, 1], [1, 1], [1, -1]])
-    for nowhere in range(3):
-        partitions = np.insert(found, nowhere, -1, axis=1)
-        assert_allclose(
-            confidence(partitions, np.array([0, 0, 1, -1])), [0.5, 0.5, 1, 0]
-        )
 
 
 def test_clusters_count_that_are_neither_zero_nor_alike():

@@ -1,18 +1,16 @@
 """How often samples are with the members of clusters, against the matrix of all pairs."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nmfcluster import NMFConsensus
 from nmfcluster.datasets import make_partitions
 from nmfcluster.metrics import cluster_consensus, item_consensus
 
 
 def literal(table, labels, weights):
-    """Return both consensuses by a loop over all pairs."""
+    """Return the item consensus by a loop over all pairs."""
     clusters = np.unique(labels[labels >= 0])
     together, seen = np.zeros((2, len(table), len(table)))
     for column, w in zip(table.T, weights, strict=True):
@@ -21,19 +19,13 @@ def literal(table, labels, weights):
         together += w * (both & (column[:, None] == column))
     np.fill_diagonal(seen, 0)
     np.fill_diagonal(together, 0)
-    item, cluster = (
-        np.full((len(table), len(clusters)), np.nan),
-        np.full(len(clusters), np.nan),
-    )
+    item = np.full((len(table), len(clusters)), np.nan)
     for c, name in enumerate(clusters):
         inside = labels == name
         for i in range(len(table)):
             if seen[i, inside].sum() > 0:
                 item[i, c] = together[i, inside].sum() / seen[i, inside].sum()
-        pairs = seen[np.ix_(inside, inside)].sum()
-        if pairs > 0:
-            cluster[c] = together[np.ix_(inside, inside)].sum() / pairs
-    return item, cluster
+    return item
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5]), st.booleans())
@@ -45,17 +37,13 @@ def test_figures_are_means_over_pairs(seed, missing, weighted):
     weights = rng.uniform(0.1, 1, size=3) if weighted else np.ones(3)
     labels = rng.integers(-1, 3, size=11)
     labels[0] = 1
-    item, cluster = literal(table, labels, weights)
+    item = literal(table, labels, weights)
     assert_allclose(item_consensus(table, labels, weights=weights), item, atol=1e-12)
-    assert_allclose(
-        cluster_consensus(table, labels, weights=weights), cluster, atol=1e-12
-    )
 
 
 def test_a_sample_alone_has_no_others():
     table = [[0, 0, 1], [0, 0, 1]]
     assert_array_equal(item_consensus(table, [0, 0, 1])[2], [0, np.nan])
-    assert_array_equal(cluster_consensus(table, [0, 0, 1]), [1, np.nan])
 
 
 def test_names_of_clusters_are_sorted():
@@ -68,14 +56,6 @@ def test_names_of_clusters_are_sorted():
     assert_array_equal(
         cluster_consensus(table, names), cluster_consensus(table, y)[columns]
     )
-
-
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_the_own_column_is_the_confidence_of_a_fit(missing):
-    table, _ = make_partitions((20, 10), missing=missing, noise=0.2, random_state=0)
-    model = NMFConsensus(2, affinity="partitions", random_state=0).fit(table)
-    item = item_consensus(model.partitions_, model.labels_, weights=model.weights_)
-    assert_allclose(item[np.arange(30), model.labels_], model.confidence_)
 
 
 def test_duplicated_partitions_change_nothing():

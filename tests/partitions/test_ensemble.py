@@ -274,25 +274,6 @@ def test_agreement_of_equal_partitions_is_1_also_for_a_single_cluster_or_sample(
 
 @settings(max_examples=15)
 @given(label_tables())
-def test_item_consensus_is_the_share_of_seen_pairs_that_are_together(table):
-    codes, weights, rng = table
-    ensemble, groups = Ensemble.from_table(codes, weights)
-    labels = row_labels(ensemble, rng)
-    M, N = coassociation(codes, weights), cooccurrence(codes, weights)
-    everyone = labels[groups]
-    found = ensemble.item_consensus(ensemble.contingency(hot(labels, 3)), labels)[
-        groups
-    ]
-    for i in range(len(codes)):
-        others = [j for j in range(len(codes)) if j != i and everyone[j] == everyone[i]]
-        seen = N[i, others].sum()
-        assert_allclose(
-            found[i], M[i, others].sum() / seen if seen > 1e-12 else 1, **exactly
-        )
-
-
-@settings(max_examples=15)
-@given(label_tables())
 def test_consensus_matrix_is_together_over_seen(table):
     codes, weights, _ = table
     M, N = coassociation(codes, weights), cooccurrence(codes, weights)

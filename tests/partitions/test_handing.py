@@ -99,7 +99,7 @@ def test_clusterers_that_are_given_are_asked_what_they_can_read(name):
 
 def test_a_clusterer_that_takes_nan_gets_it():
     model = consensus(HDBSCAN(copy=True, min_cluster_size=4), max_samples=0.9)
-    with warns_naming(UserWarning, "No partition"):
+    with warns_naming(UserWarning, "in no cluster"):
         model.fit(HOLES)
     kept = model.labels_ >= 0
     assert adjusted_rand_score(Y[kept], model.labels_[kept]) > 0.9
@@ -221,10 +221,10 @@ PAIRS = {
 
 
 def labels_by_pair(made, pairs, farthest):
-    """Return the label of the nearest sample that each run saw, by loops; -1 for none."""
-    found = np.full((len(pairs), made.labels.shape[1]), -1)
+    """Return the label of the nearest sample that each run saw, by loops; -2 for none."""
+    found = np.full((len(pairs), made.labels.shape[1]), -2)
     for i, t in np.ndindex(found.shape):
-        seen = [j for j in range(pairs.shape[1]) if made.labels[j, t] >= 0]
+        seen = [j for j in range(pairs.shape[1]) if made.labels[j, t] >= -1]
         nearest = min(pairs[i, j] for j in seen)
         if nearest < farthest:
             found[i, t] = max(made.labels[j, t] for j in seen if pairs[i, j] == nearest)

@@ -46,12 +46,6 @@ def test_the_loss_is_that_of_the_formula(normalize):
     assert (eigenvalues[:-3] ** 2).sum() <= model.loss_ * (1 + 1e-9) < (A**2).sum()
     together = sum(weight * Z @ Z.T for weight, Z in zip(w, blocks, strict=True))
     assert_allclose(model.consensus_matrix(), together, atol=1e-12)
-    E = np.eye(3)[model.labels_]
-    np.fill_diagonal(together, 0)
-    others = E.sum(axis=0)[model.labels_] - 1
-    assert_allclose(
-        model.confidence_, ((together @ E) * E).sum(axis=1) / others, atol=1e-12
-    )
 
 
 @pytest.mark.parametrize("normalize", [True, False])
