@@ -24,18 +24,24 @@ from nmfcluster import _compat
 from nmfcluster._base import read_features
 from nmfcluster._utils import storage, validation
 from nmfcluster._utils.labels import NOISE, NOT_SEEN, to_smallest_int
-from nmfcluster._utils.order import CanonicalOrder, canonical_order
+from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.parallel import ProgressCallback, run_calls, try_on_one_thread
+from nmfcluster.partitions import graph_runs
 from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
 Drawn = np.ndarray | None  # positions that were drawn; None: all
 
 # pairs of samples that are searched at a time: 8 MiB
 _PAIRS_PER_BLOCK = 2**20
-# landmarks of the default LandmarkSpectral: its runs take as long as those of k-means
-_DEFAULT_LANDMARKS = 250
-# samples that the default clusterers are fitted to at most: they label the others
-_MANY = 10_000
+
+#: clusterers that need finite floats, and do not write to them unless they are asked to
+_BUILTIN = (
+    KMeans,
+    MiniBatchKMeans,
+    GraphSpectral,
+    LandmarkSpectral,
+    graph_runs.GraphFactorization,
+)
 
 _SHARE = [_compat.COUNT, _compat.Interval(_compat.RealNotInt, 0, 1, closed="right")]
 #: parameters of an estimator that makes base partitions, and what they may be
@@ -56,10 +62,9 @@ _ALLOWED = BASE_PARAMETERS | {
 
 
 def base_clusterers(estimator):
-    """Return the base clusterers that take turns."""
+    """Return the base clusterers that take turns; none by default, see `graph_runs`."""
     if estimator is None:
-        landmarks = LandmarkSpectral(n_landmarks=_DEFAULT_LANDMARKS)
-        return [KMeans(n_init=1), landmarks, GraphSpectral()]
+        return []
     bases = list(estimator) if isinstance(estimator, list | tuple) else [estimator]
     for base in bases or [bases]:  # an empty list is none
         validation.require_instance(base, "estimator")
@@ -73,8 +78,7 @@ def base_clusterers(estimator):
 
 def is_builtin(base) -> bool:
     """Return whether a clusterer needs finite floats, and does not write to them."""
-    builtin = type(base) in (KMeans, MiniBatchKMeans, GraphSpectral, LandmarkSpectral)
-    return builtin and getattr(base, "copy_x", True)
+    return type(base) in _BUILTIN and getattr(base, "copy_x", True)
 
 
 def pairwise_kind(bases, X) -> str | None:
@@ -384,6 +388,8 @@ class BasePartitions:
             # k-means wants the type that it was fitted on, and arrays that it could write to
             X = X.astype(self.dtype, copy=False)
             X = storage.as_writable(storage.divide_by_power(X, self.exponent))
+        if isinstance(self.estimators[0], graph_runs.GraphFactorization):
+            return graph_runs.predict_runs(self.estimators, X), dtype
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
         for t, clusterer in enumerate(self.estimators):
             labels[:, t] = predict_labels(
@@ -506,16 +512,9 @@ def draw_base_runs(
     max_features: int | float,
     predict_unseen: bool = False,
 ) -> list[BaseRun]:
-    """Draw what the runs of base clusterers differ by, see `base_partitions`.
-
-    The default clusterers are fitted to some of many samples.
-    """
+    """Draw what the runs of base clusterers differ by, see `base_partitions`."""
     n_samples = X.shape[0]
     n_features = n_features_of(X)
-    use_all = isinstance(max_samples, float) and max_samples == 1
-    if estimator is None and use_all and n_samples > _MANY:
-        max_samples = _MANY
-        predict_unseen = True
     n_drawn = max(_how_many(max_samples, n_samples, "max_samples"), min(2, n_samples))
     n_columns = _how_many(max_features, n_features, "max_features")
     if n_drawn < n_samples:
@@ -528,6 +527,11 @@ def draw_base_runs(
         features = _draw(rng, n_features, n_columns)
         seed = int(rng.randint(np.iinfo(np.int32).max))
         runs.append(BaseRun(k, samples, features, seed, predict_unseen))
+    if estimator is None:
+        # every number in the range as often as any other: seeds answer more alike
+        numbers = np.linspace(fewest, min(most, n_drawn), n_estimators).round()
+        for t, k in enumerate(rng.permutation(numbers.astype(int)).tolist()):
+            runs[t] = runs[t]._replace(n_clusters=min(k, n_drawn))
     return runs
 
 
@@ -576,27 +580,20 @@ def run_base_clusterers(
             f"{storage.max_abs(X):.3g}: scale it."
         )
     X = storage.divide_by_power(X, exponent)
-    # run the clusterers in turns; default ones that see all samples share their order
-    order = None
-    if is_default and first.samples is None and first.features is None:
-        order = canonical_order(X)
-    bases = base_clusterers(estimator)
-    calls = list(zip(runs, map(clone, cycle(bases)), strict=False))
-    common = (_run, X, pairs, is_default, order, sample_weight)
-    results = run_calls(try_on_one_thread, common, calls, n_jobs, after_each)
-    n_fitted = X.shape[0] if first.samples is None else len(first.samples)
-    kept = _kept_runs(bases, results, f"{n_fitted} of {X.shape[0]} samples")
-    runs = list(compress(runs, kept))
-    estimators, columns = zip(*compress(results, kept), strict=True)
-    labels = np.column_stack(columns).astype(np.int64)
-    if not is_default and labels.max() == 0:
-        raise ValueError(
-            f"estimator {estimator!r} found a single cluster in all of its runs, which say "
-            "nothing then: give it parameters with which it finds several."
+    if is_default:
+        found, labels = graph_runs.run_graphs(X, runs, n_jobs, after_each)
+        for t, run in enumerate(runs):
+            if run.samples is not None and not run.predict_unseen:
+                labels[np.setdiff1d(np.arange(len(labels)), run.samples), t] = NOT_SEEN
+        kept = np.ones(len(runs), dtype=bool)
+    else:
+        found, labels, kept = _run_in_turns(
+            X, estimator, runs, pairs, n_jobs, sample_weight, after_each
         )
+        runs = list(compress(runs, kept))
     return BasePartitions(
         labels=labels,
-        estimators=list(estimators),
+        estimators=found,
         samples=[run.samples for run in runs],
         features=[run.features for run in runs],
         kept=kept,
@@ -607,34 +604,45 @@ def run_base_clusterers(
     )
 
 
-def _run(
+def _run_in_turns(
     X,
-    pairs: str | None,
-    is_default: bool,
-    order: CanonicalOrder | None,
-    sample_weight,
-    run: BaseRun,
     estimator,
+    runs: list[BaseRun],
+    pairs: str | None,
+    n_jobs: int | None,
+    sample_weight,
+    after_each: ProgressCallback | None,
 ):
-    """Return the fitted clusterer and its labels, -2 for samples that it did not see.
+    """Return fitted clusterers of a user, their labels, and which runs these are from."""
+    bases = base_clusterers(estimator)
+    calls = list(zip(runs, map(clone, cycle(bases)), strict=False))
+    common = (_run, X, pairs, sample_weight)
+    results = run_calls(try_on_one_thread, common, calls, n_jobs, after_each)
+    first = runs[0].samples
+    n_fitted = X.shape[0] if first is None else len(first)
+    kept = _kept_runs(bases, results, f"{n_fitted} of {X.shape[0]} samples")
+    found, columns = zip(*compress(results, kept), strict=True)
+    labels = np.column_stack(columns).astype(np.int64)
+    if labels.max() == 0:
+        raise ValueError(
+            f"estimator {estimator!r} found a single cluster in all of its runs, which say "
+            "nothing then: give it parameters with which it finds several."
+        )
+    return list(found), labels, kept
 
-    X was read for a default clusterer; `order` is the canonical order of what it is fitted to,
-    None if runs draw samples or features.
-    """
+
+def _run(X, pairs: str | None, sample_weight, run: BaseRun, estimator):
+    """Return the fitted clusterer and its labels, -2 for samples that it did not see."""
     # fit the clusterer to its part of the data
     samples = run.samples
     part = take_part(X, samples, run.features, pairs, estimator)
     estimator.set_params(**_run_parameters(estimator, run.n_clusters, run.seed))
-    if is_default and not isinstance(estimator, KMeans):
-        estimator._fit_table(part, order)
-        part_labels = estimator.labels_
-    else:
-        options = {}
-        takes = signature(estimator.fit_predict).parameters
-        if sample_weight is not None and "sample_weight" in takes:
-            drawn = slice(None) if samples is None else samples
-            options["sample_weight"] = sample_weight[drawn]
-        part_labels = np.asarray(estimator.fit_predict(part, **options))
+    options = {}
+    takes = signature(estimator.fit_predict).parameters
+    if sample_weight is not None and "sample_weight" in takes:
+        drawn = slice(None) if samples is None else samples
+        options["sample_weight"] = sample_weight[drawn]
+    part_labels = np.asarray(estimator.fit_predict(part, **options))
     if part_labels.shape != (part.shape[0],) or part_labels.dtype.kind not in "iu":
         raise ValueError(
             f"estimator {estimator!r} must return one integer label a sample, got "

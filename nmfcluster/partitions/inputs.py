@@ -399,7 +399,8 @@ def run_bases(
     """
     if base_n_clusters is None:  # no more clusters than distinct samples
         fewest = max(2, n_clusters)
-        most = min(isqrt(X.shape[0]), _MAX_CLUSTERS, len(order.distinct))
+        most = 2 * n_clusters + 2 if estimator is None else isqrt(X.shape[0])
+        most = min(most, _MAX_CLUSTERS, len(order.distinct))
         base_n_clusters = (fewest, max(fewest, most))
     low, high = base_runs.range_of_clusters(base_n_clusters, "base_n_clusters")
     runs = base_runs.draw_base_runs(

@@ -171,6 +171,10 @@ class NeighborGraph:
                 n_parts, part = connected_components(W, directed=False)
         self.array = sp.csr_array(W) if n == X.shape[0] else _repeat_rows(W, self._row)
 
+    def __getstate__(self):
+        """Return what new samples are compared with: fitted models keep no similarities."""
+        return {**vars(self), "array": None}
+
     def _connect_neighbors(self, max_parts):
         """Return the similarities of distinct rows, without the diagonal; set their scales."""
         n = self._X.shape[0]

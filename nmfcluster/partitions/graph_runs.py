@@ -1,0 +1,271 @@
+"""The default base partitions: factorizations of a few graphs of the samples.
+
+K-means, in the features or on eigenvectors, splits the largest cluster before it finds a small
+one; a factorization of a graph of neighbours does not. Graphs with few and with many neighbours
+are made once, with their leading eigenvectors. Every run factorizes one of them on samples and
+with a number of clusters of its own, so that it is a few dozen sparse products.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nmfcluster._optim.initialization import leading_eigenpairs, rotate_to_axes
+from nmfcluster._optim.run import SolverConfig, iterate
+from nmfcluster._optim.symmetric import Problem, bregman_nmf
+from nmfcluster._utils.labels import one_hot, to_smallest_int
+from nmfcluster._utils.order import canonical_order
+from nmfcluster._utils.parallel import ProgressCallback, one_thread, run_calls
+from nmfcluster._utils.storage import row_blocks
+from nmfcluster._utils.validation import make_rng
+from nmfcluster.affinity import normalize_similarity
+from nmfcluster.similarity import Explicit, Similarity
+from nmfcluster.similarity.neighbors import (
+    Landmarks,
+    NeighborGraph,
+    default_n_neighbors,
+    suits_neighbor_graph,
+)
+
+# neighbours in each graph, as multiples of the default for a single graph
+_NEIGHBOR_FACTORS = (0.6, 1.0, 1.5, 2.2, 3.0)
+# nearest landmarks of each sample, in the graphs of so many samples that landmarks are needed
+_NEAREST_LANDMARKS = (3, 5, 8)
+_N_LANDMARKS = 2_000
+# samples of the graphs: of more, so many are drawn, and the others are labelled as new ones
+_MAX_SAMPLES = 10_000
+# share of these samples in a run, so that runs differ, and the largest number of them
+_SHARE = 0.6
+_MAX_RUN_SAMPLES = 3_000
+# samples per cluster of a run at least, as far as there are so many
+_MIN_PER_CLUSTER = 2
+# updates of a run: it starts near its solution, and more updates find no better clusters
+_N_UPDATES = 10
+# entries of the votes for new samples that are held at a time: 64 MiB
+_MAX_VOTES = 2**23
+
+
+class Neighbors(NamedTuple):
+    """What new samples are compared with.
+
+    Attributes
+    ----------
+    rows : callable
+        Returns the weights of the neighbours of new samples: samples of a graph, or landmarks.
+    project : callable or None
+        Returns what these weights are multiplied by, for a matrix with a row for every sample
+        of the graph; None: that matrix.
+    scale : ndarray of shape (n_rows,) or None
+        By what the rows of that matrix are multiplied first.
+    features : ndarray of int or None
+        The features that distances are taken over; None: all.
+    """
+
+    rows: Callable[[Any], Any]
+    project: Callable[[np.ndarray], np.ndarray] | None
+    scale: np.ndarray | None
+    features: np.ndarray | None
+
+
+class Graph(NamedTuple):
+    """A graph of distinct samples with its leading eigenpairs.
+
+    Attributes
+    ----------
+    similarity : Similarity of shape (n_rows, n_rows)
+    values : ndarray of shape (n_pairs,)
+    vectors : ndarray of shape (n_rows, n_pairs)
+    neighbors : Neighbors
+    """
+
+    similarity: Similarity
+    values: np.ndarray
+    vectors: np.ndarray
+    neighbors: Neighbors
+
+
+class GraphFactorization:
+    """A base partition: the clusters of a factorized graph.
+
+    New samples take the cluster to which their neighbours in the graph have the largest total
+    similarity.
+
+    Attributes
+    ----------
+    n_clusters : int
+    row_labels : ndarray of shape (n_rows,), int
+        Clusters of the samples of the graph.
+    """
+
+    def __init__(self, neighbors: Neighbors, n_clusters: int, row_labels):
+        self.neighbors = neighbors
+        self.n_clusters = n_clusters
+        self.row_labels = row_labels
+
+    def __repr__(self) -> str:
+        return f"GraphFactorization(n_clusters={self.n_clusters})"
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the clusters of new samples, which were read."""
+        return predict_runs([self], X)[:, 0]
+
+
+def run_graphs(X, runs, n_jobs: int | None, after_each: ProgressCallback | None = None):
+    """Return a factorization and the labels of all samples for every run.
+
+    Parameters
+    ----------
+    X : {ndarray, csr_array} of shape (n_samples, n_features)
+        Finite, and such that squares can be summed.
+    runs : list of BaseRun
+        Which draw as many samples, and as many features.
+    n_jobs : int or None
+        Number of threads: what runs share is too large to be sent to processes.
+    after_each : callable, default=None
+        Called after every run.
+    """
+    rng = make_rng(runs[0].seed)
+    # copies of a sample are one row of the graphs; many are represented by some
+    order = canonical_order(X)
+    rows = order.distinct
+    if len(rows) > _MAX_SAMPLES:
+        rows = rows[np.sort(rng.permutation(len(rows))[:_MAX_SAMPLES])]
+    points = X[rows]
+    # runs on some features need graphs of their own, others take turns with a few
+    n_kinds = len(_NEIGHBOR_FACTORS)
+    if not suits_neighbor_graph(points):
+        n_kinds = len(_NEAREST_LANDMARKS)
+    n_graphs = min(n_kinds if runs[0].features is None else len(runs), len(runs))
+    kinds = []
+    for number in range(n_graphs):
+        most = max(run.n_clusters for run in runs[number::n_graphs])
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        kinds.append((number % n_kinds, runs[number].features, most, seed))
+    fewest = min(run.n_clusters for run in runs)
+    with one_thread():  # of several, the number would decide ties and last bits
+        graphs = run_calls(
+            _make_graph, (points, fewest), kinds, n_jobs, require="sharedmem"
+        )
+        calls = []
+        for t, run in enumerate(runs):
+            drawn = None
+            if run.samples is not None:
+                drawn = np.isin(
+                    rows, order.distinct[order.distinct_inverse[run.samples]]
+                )
+            calls.append((graphs[t % n_graphs], run, drawn))
+        found = run_calls(_run, (), calls, n_jobs, after_each, require="sharedmem")
+        # the labels of all distinct samples, and so of all samples
+        labels = np.empty((len(order.distinct), len(runs)), dtype=np.int64)
+        is_row = np.isin(order.distinct, rows)
+        labels[is_row] = np.column_stack([one.row_labels for one in found])
+        if not is_row.all():
+            labels[~is_row] = predict_runs(found, X[order.distinct[~is_row]])
+    return found, labels[order.distinct_inverse]
+
+
+def _make_graph(points, n_clusters: int, kind: int, features, n_pairs: int, seed: int):
+    """Return a graph of samples with many or few neighbours.
+
+    Parameters
+    ----------
+    points : {ndarray, csr_array} of shape (n_rows, n_features)
+        The distinct samples.
+    n_clusters : int
+        The smallest number of clusters of a run.
+    kind : int
+        Which of the numbers of neighbours.
+    features : ndarray of int or None
+    n_pairs : int
+        Number of eigenpairs.
+    seed : int
+    """
+    if features is not None:
+        points = points[:, features]
+    if suits_neighbor_graph(points):
+        usual = default_n_neighbors(points.shape[0], n_clusters)
+        n_neighbors = max(round(usual * _NEIGHBOR_FACTORS[kind]), 1)
+        graph = NeighborGraph(points, n_neighbors, max_parts=n_clusters)
+        A, scale = normalize_similarity(Explicit(graph.array), keeps_diagonal=True)
+        neighbors = Neighbors(graph.between, None, scale, features)
+    else:
+        n_neighbors = _NEAREST_LANDMARKS[kind]
+        landmarks = Landmarks(points, _N_LANDMARKS, n_neighbors, seed, n_clusters)
+        A = landmarks.similarity
+        neighbors = Neighbors(landmarks.rows, landmarks.project, None, features)
+    values, vectors = leading_eigenpairs(A, min(n_pairs, points.shape[0]))
+    return Graph(A, values, vectors, neighbors)
+
+
+def _run(graph: Graph, run, drawn) -> GraphFactorization:
+    """Factorize a graph on some of its samples, and let these vote for the others.
+
+    `drawn` says which of its samples the run may see; None: all.
+    """
+    rng = make_rng(run.seed)
+    n_rows = len(graph.vectors)
+    seen = np.arange(n_rows) if drawn is None else np.flatnonzero(drawn)
+    k = min(run.n_clusters, len(graph.values), len(seen))
+    # draw samples
+    size = max(int(_SHARE * len(seen)), _MIN_PER_CLUSTER * k)
+    size = min(size, _MAX_RUN_SAMPLES, len(seen))
+    sample = np.sort(rng.permutation(seen)[:size])
+    # factorize their similarities, from the eigenvectors of all
+    A = graph.similarity
+    problem = Problem(A.take(sample))
+    H = rotate_to_axes(graph.values[:k], graph.vectors[sample, :k], k).astype(A.dtype)
+    config = SolverConfig(
+        n_clusters=k,
+        solver=bregman_nmf,
+        n_init=1,
+        max_iter=_N_UPDATES,
+        tol=-1.0,
+        n_jobs=None,
+    )
+    steps = bregman_nmf(problem.objective, H[None])
+    [solution] = iterate(steps, config, problem.objective.constant)
+    of_sample = solution.factors[0].argmax(axis=1)
+    # others take the cluster that they are most similar to; a part of the graph that no sample
+    # is in is a cluster of its own
+    votes = np.zeros((n_rows, k), dtype=A.dtype)
+    votes[sample] = one_hot(of_sample, k)
+    is_labelled = votes.any(axis=1)
+    while True:
+        spread = A @ votes
+        reached = ~is_labelled & spread.any(axis=1)
+        if not reached.any():
+            break
+        votes[reached] = one_hot(spread[reached].argmax(axis=1), k)
+        is_labelled |= reached
+    labels = votes.argmax(axis=1)
+    if A.parts is not None and not is_labelled.all():
+        labels[~is_labelled] = k + A.parts[~is_labelled]
+    labels = np.unique(labels, return_inverse=True)[1]
+    return GraphFactorization(
+        graph.neighbors, int(labels.max()) + 1, to_smallest_int(labels)
+    )
+
+
+def predict_runs(runs: list[GraphFactorization], X):
+    """Return the clusters of new samples by every run, (n_new, n_runs); X was read."""
+    labels = np.empty((X.shape[0], len(runs)), dtype=np.int64)
+    # the runs of a graph share the search of neighbours
+    of_graph: dict[int, list[int]] = {}
+    for t, run in enumerate(runs):
+        of_graph.setdefault(id(run.neighbors), []).append(t)
+    for members in of_graph.values():
+        rows, project, scale, features = runs[members[0]].neighbors
+        indicators = [one_hot(runs[t].row_labels, runs[t].n_clusters) for t in members]
+        votes = np.hstack(indicators).astype(X.dtype)
+        if scale is not None:
+            votes *= scale[:, None]
+        if project is not None:
+            votes = project(votes)
+        ends = np.cumsum([runs[t].n_clusters for t in members])
+        for block in row_blocks(len(labels), max(_MAX_VOTES // int(ends[-1]), 1)):
+            new = X[block] if features is None else X[block][:, features]
+            shares = np.split(rows(new) @ votes, ends[:-1], axis=1)
+            for t, of_run in zip(members, shares, strict=True):
+                labels[block, t] = of_run.argmax(axis=1)
+    return labels
