@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.cluster import KMeans
 
 from nmfcluster._base import hard_labels, membership
+from nmfcluster._optim.initialization import leading_eigenpairs
 from nmfcluster._optim.run import Solution
 from nmfcluster._optim.symmetric import (
     Problem,
@@ -304,6 +306,8 @@ class Ensemble:
 
 #: a base cluster's votes for a sample are divided by its size to one of these powers
 POWERS = (0.0, 0.5, 1.0)
+# distinct label rows up to which their eigenvectors are clustered, too: of more it takes long
+_MAX_CLUSTERED = 10_000
 
 
 class EnsembleProblem(Problem):
@@ -373,6 +377,33 @@ class EnsembleProblem(Problem):
         best = int(np.argmin(losses))
         return losses[best], profiles[best]
 
+    def _cluster_eigenvectors(self, n_clusters: int):
+        """Return the indicator of the clusters of k-means on leading eigenvectors.
+
+        They relax the partition that is nearest to the mean projector, as the factor does; the
+        factor can split a large cluster instead of finding a small one.
+        """
+        A = self.init_similarity
+        _, vectors = leading_eigenpairs(A, min(n_clusters, A.shape[0]))
+        # rows of the normalised sum are longer by the root of their mass
+        rows = vectors / np.sqrt(self.mass)[:, None]
+        search = KMeans(vectors.shape[1], n_init=5, random_state=0)
+        labels = search.fit(rows, sample_weight=self.mass).labels_
+        return one_hot(labels, n_clusters)
+
+    def _distance_to_projector(self, profile) -> float:
+        r"""Return the squared distance of a partition to the mean projector, up to a constant.
+
+        With :math:`u_c` as in `normalised_loss` it is :math:`- \sum_c u_c' A u_c`, as a partition
+        has as many clusters as the other, or fewer, for which it has fewer terms.
+        """
+        labels = self.ensemble.row_sums(profile).argmax(axis=1)
+        E = one_hot(labels, profile.shape[1])
+        within = self._votes @ self.ensemble.contingency(E) ** 2
+        volumes = self.mass @ E
+        used = volumes > 0
+        return -float((within[used] / volumes[used]).sum())
+
     def part(self, size: int, rng) -> EnsembleProblem:
         """Return the problem of `size` samples."""
         sampled = self.ensemble.sample(size, rng)
@@ -393,7 +424,8 @@ class EnsembleProblem(Problem):
         """Return memberships of the distinct rows, and a profile for those of new samples.
 
         Normalised, they are mean co-associations with every cluster; else the shares. For the
-        profile see `Ensemble.cluster_profile`.
+        profile see `Ensemble.cluster_profile`. The clusters are those of the factor, or those of
+        k-means on the leading eigenvectors where these are nearer to the mean projector.
 
         Parameters
         ----------
@@ -403,6 +435,9 @@ class EnsembleProblem(Problem):
         if not self.normalize:
             return shares, self.ensemble.cluster_profile(shares)
         _, profile = self._best_profile(shares)
+        if len(self.ensemble) <= _MAX_CLUSTERED:
+            _, other = self._best_profile(self._cluster_eigenvectors(shares.shape[1]))
+            profile = min((profile, other), key=self._distance_to_projector)
         means = self.ensemble.row_sums(profile).astype(self.dtype, copy=False)
         return membership(means), profile
 

@@ -399,7 +399,9 @@ def run_bases(
     """
     if base_n_clusters is None:  # no more clusters than distinct samples
         fewest = max(2, n_clusters)
-        most = 2 * n_clusters + 2 if estimator is None else isqrt(X.shape[0])
+        most = isqrt(X.shape[0])
+        if estimator is None:
+            most = fewest + fewest // 2  # as few as tell small clusters from large ones
         most = min(most, _MAX_CLUSTERS, len(order.distinct))
         base_n_clusters = (fewest, max(fewest, most))
     low, high = base_runs.range_of_clusters(base_n_clusters, "base_n_clusters")
