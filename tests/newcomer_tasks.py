@@ -152,7 +152,7 @@ def agree_with_any_clusterer():
     assert [type(base) for base in model.estimators_[:2]] == [
         type(base) for base in bases
     ]
-    assert (model.partitions_ == -1).mean().round(1) == 0.2  # what was not drawn
+    assert (model.partitions_ == -2).mean().round(1) == 0.2  # what was not drawn
     assert clustering_accuracy(y, model.labels_) > 0.9
     assert clustering_accuracy(y, model.predict(scale(X))) > 0.9
 

@@ -13,6 +13,8 @@ from refusals import raises_naming
 
 from nmfcluster._utils import labels as labels_module
 from nmfcluster._utils.labels import (
+    NOISE,
+    NOT_SEEN,
     cluster_counts,
     distinct_rows,
     indicator,
@@ -23,16 +25,23 @@ from nmfcluster._utils.labels import (
 from nmfcluster._utils.storage import group_indicator
 
 tables = st.tuples(st.integers(1, 8), st.integers(1, 4)).flatmap(
-    lambda shape: arrays(np.int64, shape, elements=st.integers(-2, 4))
+    lambda shape: arrays(np.int64, shape, elements=st.integers(-3, 4))
 )
 
 
+def code_of(label, known):
+    """Return the place of a label among the known ones: -1 stays noise, others are not seen."""
+    if label in known:
+        return known.index(label)
+    return -1 if label == -1 else -2
+
+
 def encoded(table):
-    """Number the labels of every column in sorted order; negative ones are not seen."""
+    """Number the labels of every column in sorted order; negative ones are in no cluster."""
     codes, categories = [], []
     for column in zip(*table, strict=True):
         known = sorted({label for label in column if label >= 0})
-        codes.append([known.index(label) if label >= 0 else -1 for label in column])
+        codes.append([code_of(label, known) for label in column])
         categories.append(known)
     return np.array(codes).T, categories
 
@@ -46,8 +55,12 @@ def assert_encoded(found, codes, categories):
 # --- encode ------------------------------------------------------------------------------------
 
 
+def test_noise_is_what_dbscan_returns_and_not_seen_another_number():
+    assert (NOISE, NOT_SEEN) == (-1, -2)
+
+
 @given(tables)
-def test_integers_are_numbered_in_order_and_negative_ones_are_missing(table):
+def test_integers_are_numbered_in_order_and_negative_ones_are_in_no_cluster(table):
     before = table.copy()
     assert_encoded(encode_labels(table, "P"), *encoded(table.tolist()))
     # one column at a time
@@ -60,11 +73,12 @@ def test_integers_are_numbered_in_order_and_negative_ones_are_missing(table):
 )
 def test_tables_longer_than_a_block(labels):
     rng = np.random.default_rng(0)
-    table = rng.choice([-1, *labels], size=(2 * 16_384 + 5, 2))
+    table = rng.choice([-7, -1, *labels], size=(2 * 16_384 + 5, 2))
     table[:16_384, 1] = labels[0]
     table.flags.writeable = False
     codes = np.searchsorted(labels, table)
-    codes[table < 0] = -1
+    codes[table == -1] = -1
+    codes[table == -7] = -2
     assert_encoded(encode_labels(table, "P"), codes, [labels, labels])
 
 
@@ -72,7 +86,7 @@ def test_every_width_of_integers():
     for dtype in (np.int8, np.int16, np.int32, np.int64):
         table = np.array([[-128, 3], [2, 127], [5, -1]], dtype=dtype)
         assert_encoded(
-            encode_labels(table, "P"), [[-1, 0], [0, 1], [1, -1]], [[2, 5], [3, 127]]
+            encode_labels(table, "P"), [[-2, 0], [0, 1], [1, -1]], [[2, 5], [3, 127]]
         )
     for dtype in (np.uint8, np.uint16, np.uint32, np.uint64):
         table = np.array([[0, 3], [2, 200], [5, 3]], dtype=dtype)
@@ -88,60 +102,102 @@ def test_the_largest_number_of_a_type_is_a_label(dtype):
     assert_encoded(encode_labels(table, "P"), [[1], [0], [1]], [[3, most]])
 
 
+# a label of every sample, the second of which is not seen; the categories; the last code
 COLUMNS = {
-    "floats with nan": (np.array([2.0, np.nan, 7.0, 2.0, -1.0]), [2, 7]),
-    "float32": (np.array([2, np.nan, 7, 2, -1], dtype=np.float32), [2, 7]),
-    "objects": (np.array([2, None, 7.0, np.int64(2), np.nan], dtype=object), [2, 7]),
-    "list": ([2, None, 7, 2, -1], [2, 7]),
-    "strings": (np.array(["b", None, "c", "b", np.nan], dtype=object), ["b", "c"]),
+    "floats with nan": (np.array([2.0, np.nan, 7.0, 2.0, -1.0]), [2, 7], NOISE),
+    "float32": (np.array([2, np.nan, 7, 2, -1], dtype=np.float32), [2, 7], NOISE),
+    "objects": (
+        np.array([2, None, 7.0, np.int64(2), np.nan], dtype=object),
+        [2, 7],
+        NOT_SEEN,
+    ),
+    "list": ([2, None, 7, 2, -1], [2, 7], NOISE),
+    "strings": (
+        np.array(["b", None, "c", "b", np.nan], dtype=object),
+        ["b", "c"],
+        NOT_SEEN,
+    ),
     "bytes": (
         np.array([b"b", None, np.bytes_(b"c"), b"b", np.nan], dtype=object),
         ["b", "c"],
+        NOT_SEEN,
     ),
     "numpy strings": (
         np.array([np.str_("b"), None, "c", "b", None], dtype=object),
         ["b", "c"],
+        NOT_SEEN,
     ),
-    "pandas Int64": (pd.array([2, None, 7, 2, -3], dtype="Int64"), [2, 7]),
-    "pandas Float64": (pd.array([2, None, 7, 2, -3], dtype="Float64"), [2, 7]),
+    "pandas Int64": (pd.array([2, None, 7, 2, -3], dtype="Int64"), [2, 7], NOT_SEEN),
+    "pandas Float64": (pd.array([2, None, 7, 2, -1], dtype="Float64"), [2, 7], NOISE),
     "pandas string": (
         pd.array(["b", None, "c", "b", None], dtype="string"),
         ["b", "c"],
+        NOT_SEEN,
     ),
-    "pandas str": (pd.Series(["b", None, "c", "b", None], dtype="str"), ["b", "c"]),
+    "pandas str": (
+        pd.Series(["b", None, "c", "b", None], dtype="str"),
+        ["b", "c"],
+        NOT_SEEN,
+    ),
     "pandas object": (
         pd.Series(["b", None, "c", "b", pd.NA], dtype=object),
         ["b", "c"],
+        NOT_SEEN,
     ),
     "category": (
         pd.Categorical(["b", None, "c", "b", None], categories=list("cab")),
         ["b", "c"],
+        NOT_SEEN,
     ),
-    "category of ints": (pd.Categorical([2, None, 7, 2, None]), [2, 7]),
-    "polars ints": (pl.Series([2, None, 7, 2, -1]), [2, 7]),
-    "polars strings": (pl.Series(["b", None, "c", "b", None]), ["b", "c"]),
+    "category of ints": (pd.Categorical([2, None, 7, 2, None]), [2, 7], NOT_SEEN),
+    "polars ints": (pl.Series([2, None, 7, 2, -1]), [2, 7], NOISE),
+    "polars strings": (pl.Series(["b", None, "c", "b", None]), ["b", "c"], NOT_SEEN),
     "polars category": (
         pl.Series(["b", None, "c", "b", None], dtype=pl.Categorical),
         ["b", "c"],
+        NOT_SEEN,
     ),
 }
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_every_kind_of_column_with_missing_labels(kind):
-    column, categories = COLUMNS[kind]
+    column, categories, last = COLUMNS[kind]
     assert_encoded(
-        encode_labels([column], "P"), [[0], [-1], [1], [0], [-1]], [categories]
+        encode_labels([column], "P"), [[0], [-2], [1], [0], [last]], [categories]
+    )
+
+
+def test_noise_and_missing_labels_stay_apart_in_every_kind_of_column():
+    for column in (
+        np.array([-1, -2, -9, 4, -1], dtype=np.int8),
+        np.array([-1, np.nan, -9, 4, -1]),
+        np.array([-1, None, np.nan, 4, -1.0], dtype=object),
+        [-1, None, float("nan"), 4, -1],
+        pd.array([-1, None, -2, 4, -1], dtype="Int64"),
+        pd.Series([-1, pd.NA, None, 4, np.int64(-1)], dtype=object),
+        pd.Categorical([-1, None, -2, 4, -1]),
+        pl.Series([-1, None, -2, 4, -1]),
+    ):
+        codes = [[-1], [-2], [-2], [0], [-1]]
+        assert_encoded(encode_labels([column], "P"), codes, [[4]])
+        known = encode_labels([column], "P", [np.array([3, 4])])[0]
+        assert_array_equal(known, [[-1], [-2], [-2], [1], [-1]])
+
+
+def test_a_string_of_minus_one_is_a_label():
+    assert_encoded(
+        encode_labels([["-1", "a", None]], "P"), [[0], [1], [-2]], [["-1", "a"]]
     )
 
 
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 def test_every_kind_of_frame(library):
     of_library = ("pandas", "category") if library is pd else ("polars",)
-    for kind, (column, categories) in COLUMNS.items():
+    for kind, (column, categories, last) in COLUMNS.items():
         if kind.startswith(of_library):
             frame = library.DataFrame({"one": column, "two": [1, 1, 0, 0, 1]})
-            codes = [[0, 1], [-1, 1], [1, 0], [0, 0], [-1, 1]]
+            codes = [[0, 1], [-2, 1], [1, 0], [0, 0], [last, 1]]
             assert_encoded(encode_labels(frame, "P"), codes, [categories, [0, 1]])
 
 
@@ -170,7 +226,7 @@ def test_strings_of_fixed_width_of_any_width_and_of_bytes():
 def test_missing_strings_of_any_width():
     kind = np.dtypes.StringDType(na_object=np.nan)
     column = np.array(["b", np.nan, "a"], dtype=kind)
-    assert_encoded(encode_labels([column], "P"), [[1], [-1], [0]], [["a", "b"]])
+    assert_encoded(encode_labels([column], "P"), [[1], [-2], [0]], [["a", "b"]])
 
 
 def test_a_list_holds_partitions_and_an_array_columns():
@@ -184,8 +240,10 @@ def test_a_list_holds_partitions_and_an_array_columns():
 
 
 def test_a_column_without_any_label():
-    for missing in (np.array([[-1], [-5]]), [[None, None]], [[np.nan, np.nan]]):
-        assert_encoded(encode_labels(missing, "P"), [[-1], [-1]], [[]])
+    for missing in (np.array([[-2], [-5]]), [[None, None]], [[np.nan, np.nan]]):
+        assert_encoded(encode_labels(missing, "P"), [[-2], [-2]], [[]])
+    for noise in (np.array([[-1], [-5]]), [[-1, None]], [[-1, np.nan]]):
+        assert_encoded(encode_labels(noise, "P"), [[-1], [-2]], [[]])
 
 
 def test_labels_of_mixed_or_other_kinds_are_refused():
@@ -214,7 +272,7 @@ def test_floats_that_are_not_whole_are_refused():
 
 def test_nan_among_the_strings_of_a_list_is_missing():
     assert_encoded(
-        encode_labels([["a", float("nan"), "b"]], "P"), [[0], [-1], [1]], [["a", "b"]]
+        encode_labels([["a", float("nan"), "b"]], "P"), [[0], [-2], [1]], [["a", "b"]]
     )
 
 
@@ -252,7 +310,7 @@ def test_known_categories_number_new_labels_as_before(table, new):
     new = new[:, np.arange(table.shape[1]) % new.shape[1]]
     _, categories = encode_labels(table, "P")
     expected = [
-        [list(known).index(label) if label in known else -1 for label in column]
+        [code_of(label, list(known)) for label in column]
         for column, known in zip(new.T, categories, strict=True)
     ]
     codes, found = encode_labels(new, "P", categories)
@@ -265,7 +323,7 @@ def test_known_categories_of_strings():
     _, categories = encode_labels([["b", "d"]], "P")
     assert_array_equal(
         encode_labels([["a", "b", "c", "d", "e"]], "P", categories)[0].T,
-        [[-1, 0, -1, 1, -1]],
+        [[-2, 0, -2, 1, -2]],
     )
 
 
@@ -301,7 +359,7 @@ def test_indicator_has_a_one_for_every_label(table):
 def test_tuple_indicator_factors_the_indicator(n, T, seed, complete):
     # so many tuples that they are taken in several groups
     rng = np.random.default_rng(seed)
-    codes = rng.integers(0 if complete else -1, rng.integers(1, 5, size=T), size=(n, T))
+    codes = rng.integers(0 if complete else -2, rng.integers(1, 5, size=T), size=(n, T))
     sizes = cluster_counts(codes) + rng.integers(0, 2, size=T)
     J, A = tuple_indicator(codes, sizes, None, None)
     assert_array_equal((J @ A).toarray(), indicator(codes, sizes).toarray())
@@ -312,7 +370,7 @@ def test_tuple_indicator_factors_the_indicator(n, T, seed, complete):
 
 def test_tuple_indicator_of_more_rows_than_a_block_and_large_partitions():
     rng = np.random.default_rng(0)
-    codes = rng.integers(-1, [3, 2000, 300, 2], size=(2 * 16_384 + 3, 4))
+    codes = rng.integers(-2, [3, 2000, 300, 2], size=(2 * 16_384 + 3, 4))
     sizes = np.array([4, 2000, 300, 2])
     J, A = tuple_indicator(codes, sizes, None, None)
     assert abs(J @ A - indicator(codes, sizes)).sum() == 0
@@ -365,7 +423,7 @@ def test_distinct_rows(codes):
 
 
 def test_distinct_rows_whose_keys_collide(monkeypatch):
-    codes = np.random.default_rng(0).integers(-1, 3, size=(60, 3))
+    codes = np.random.default_rng(0).integers(-2, 3, size=(60, 3))
     for modulus in (1, 2):
         keys = codes.sum(axis=1) % modulus
         monkeypatch.setattr(
@@ -396,5 +454,5 @@ def test_the_order_of_distinct_rows_does_not_depend_on_that_of_the_rows(codes, r
 
 
 def test_keys_of_rows_differ():
-    codes = np.stack(np.meshgrid(*[np.arange(-1, 9)] * 4), axis=-1).reshape(-1, 4)
+    codes = np.stack(np.meshgrid(*[np.arange(-2, 8)] * 4), axis=-1).reshape(-1, 4)
     assert len(set(labels_module.hash_label_rows(codes).tolist())) == len(codes)
