@@ -24,8 +24,8 @@ X, y = load_digits(return_X_y=True)
 # %%
 # Single runs, the best of ten, and consensus
 # -------------------------------------------
-# Each method runs with six seeds. A fit of the consensus makes its own fifty runs, of k-means and
-# two spectral clusterers in turn, with 10 to 42 clusters each.
+# Each method runs with six seeds. A fit of the consensus makes its own fifty runs, which
+# factorize graphs of neighbours, with 10 to 15 clusters each.
 
 seeds = range(6)
 answers = {
@@ -69,9 +69,9 @@ for name in answers:
 # clusters and digits. The right one shows stability, the adjusted Rand index between the answers
 # to two seeds.
 # The best of ten runs is almost the same for every seed, and only a little more accurate: the
-# clusters that the objective of k-means prefers are not the digits. The consensus is made of single
-# runs with other numbers of clusters. It is the most accurate, and its answers differ less between
-# seeds than single runs do. They still differ a little.
+# clusters that the objective of k-means prefers are not the digits. The consensus is made of runs
+# on graphs of neighbours, with other numbers of clusters. It is the most accurate, and its answers
+# differ less between seeds than single runs do. They still differ a little.
 
 figure, axes = plt.subplots(1, 2, figsize=(7.2, 2.7), layout="constrained", sharey=True)
 rng = np.random.default_rng(0)

@@ -80,29 +80,33 @@ class NMFConsensus(NMFClusterer):
         - "precomputed": a symmetric nonnegative similarity (n_samples, n_samples), dense or
           sparse, a co-association for example.
     estimator : estimator with `fit_predict`, or list of such, default=None
-        Clusterer that makes the base partitions. By default ``KMeans(n_init=1)``,
-        ``LandmarkSpectral(n_landmarks=250)`` and ``GraphSpectral()`` take turns; above 10,000
-        samples, each is fitted to 10,000 of them and labels the others. The parameters
-        `n_clusters` and `random_state` of a clusterer, where it has them, are set for every run.
-        The clusterers of a list take turns. A clusterer that you pass gets distances or
+        Clusterer that makes the base partitions. By default, every run factorizes one of a few
+        graphs in which samples are joined to their nearest neighbours; see the notes. The
+        parameters `n_clusters` and `random_state` of a clusterer that you pass, where it has them,
+        are set for every run. The clusterers of a list take turns. A clusterer gets distances or
         similarities of all pairs of samples if it has ``metric="precomputed"`` or the like; it gets
         data frames, text and NaN unconverted. It gets the rows of `X` in their order, so that it
         may hold something for each row, such as ``connectivity=``.
     n_estimators : int, default=50
-        Number of base partitions.
+        Number of base partitions. The consensus of more depends less on the seed, and takes longer;
+        50 are mostly enough.
     base_n_clusters : int or tuple (low, high), default=None
-        Number of clusters of a base partition, or the range that it is drawn from. By default
-        from `n_clusters` up to the root of the number of samples, and at most 60.
+        Number of clusters of a base partition, or the range that it is drawn from. Larger numbers
+        can resolve smaller clusters. By default the range is from `n_clusters` to one and a half
+        times `n_clusters`; if you pass an `estimator`, it is from `n_clusters` to the square root
+        of the number of samples. Its upper end is at most 60 by default, but not less than
+        `n_clusters`. Without `estimator`, the numbers are spread evenly over the range.
     max_samples : int or float, default=1.0
         Number (int) or share (float) of samples drawn, without replacement, for each base
         partition. The others, except copies of these, count as not seen by it, unless
-        `predict_unseen`. It must be 1.0 for a clusterer that holds something for each row.
+        `predict_unseen`. It must be 1.0 for a clusterer that holds something for each row. The
+        default graphs hold all samples, drawn or not; a run factorizes one on drawn samples.
     max_features : int or float, default=1.0
         Number or share of features drawn for each base partition.
     predict_unseen : bool, default=False
         Whether a base clusterer labels the samples that were not drawn for it, too, by its
-        `predict`, or as the nearest sample that it saw. Use it for many samples, some of which
-        suffice to find the clusters.
+        `predict`, or as the nearest sample that it saw. Use it with clusterers that are slow for
+        many samples, if some samples suffice to find the clusters.
     weights : array-like of shape (n_partitions,), default=None
         Nonnegative weights of the partitions; equal by default. Weights of base runs that are left
         out, because they failed or found only noise, do not count.
@@ -131,7 +135,8 @@ class NMFConsensus(NMFClusterer):
         on `n_jobs`, the number of threads or, unless it does for a clusterer that you pass, the
         order of the samples.
     n_jobs : int, default=None
-        Number of base clusterings, and of starts, run at a time.
+        Number of base clusterings, and of starts, run at a time. The default base clusterings run
+        in threads, which share the graphs.
 
     Attributes
     ----------
@@ -169,9 +174,10 @@ class NMFConsensus(NMFClusterer):
         of starts on a subset of the samples are scaled to all samples.
     n_iter_ : int
         Number of updates of the kept run.
-    estimators_ : list of estimator
-        Fitted base clusterers, if `fit` made partitions. The samples of the default ones are in an
-        order of their own, those of clusterers that you pass in the order of `X`.
+    estimators_ : list
+        What made each of the base partitions, if `fit` did: the fitted clusterers that you passed,
+        whose samples are in the order of `X`; by default objects with a method `predict`, for the
+        features of the run of new samples, and an attribute `n_clusters`.
     n_features_in_ : int
         Number of columns of `X`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -185,6 +191,17 @@ class NMFConsensus(NMFClusterer):
 
     Notes
     -----
+    Without `estimator`, the base partitions are factorizations of shared graphs of the distinct
+    samples. If `X` is sparse, or has at most 3,000 distinct samples, there are five graphs, with
+    0.6 to 3 times as many neighbours as the graph of :class:`~nmfcluster.SSNMFClusterer` has by
+    default. Otherwise there are three, in which samples are joined to the nearest of 2,000
+    landmarks: to 3, 5 or 8 of them. With `max_features` below 1.0, each run has a graph of its own.
+    A run draws 60 % of the samples of its graph, at most 3,000, and factorizes their similarities.
+    Every other sample takes the cluster to which its neighbours are most similar in total. The
+    graphs hold at most 10,000 samples, drawn at random; the others, and new samples, take the
+    cluster for which their neighbours vote. Copies of a sample count once in the graphs, but each
+    of them counts where partitions are combined.
+
     `transform` and `predict` compare samples with every cluster by their mean similarity to it: the
     extension of Lange and Buhmann (2005), eq. 8, divided by the mass of the cluster. Without
     that division a large cluster draws every uncertain sample. `labels_` are read in the same way.
@@ -201,6 +218,10 @@ class NMFConsensus(NMFClusterer):
     partitions which saw the sample that do not call it noise. With a similarity, or memberships,
     :math:`e_c` is the mean similarity to cluster c. The factor 0.03 makes small votes count, so
     that few partitions do not decide; misplaced samples are found equally well with 0.01 to 0.1.
+
+    With ``normalize=True``, up to 10,000 distinct label rows are also clustered by k-means on the
+    leading eigenvectors of the mean projector, because a factor can split a large cluster where it
+    should find a small one. The partition that is nearer to the mean projector is kept.
 
     Above 10,000 distinct label rows, the starts are run on 10,000 samples drawn at
     random; the best is extended to all samples and improved on all. An update costs
@@ -304,9 +325,9 @@ class NMFConsensus(NMFClusterer):
             How many samples each counts as, 1 by default: 2 counts as two equal samples. Fractions
             are allowed; a sample of weight 0 has no influence, and is labelled as a new one. Base
             clusterers whose `fit_predict` takes `sample_weight`, as that of k-means does, get the
-            weights. The others, the two spectral ones among them, give all samples with a weight
-            above 0 the same weight; weights then enter where partitions are combined. Not for
-            memberships and similarities.
+            weights. The default base partitions, and other clusterers, give all samples with a
+            weight above 0 the same weight; weights then enter where partitions are combined. Not
+            for memberships and similarities.
 
         Returns
         -------

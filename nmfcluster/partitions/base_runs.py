@@ -309,8 +309,8 @@ class BasePartitions:
     labels : ndarray of shape (n_samples, n_partitions), int
         -1: noise; -2: the sample was not drawn for that partition, and not predicted. Runs that
         failed, and those that found only noise, are left out.
-    estimators : list of estimator
-        The fitted clusterers.
+    estimators : list
+        The fitted clusterers; by default `graph_runs.GraphFactorization`, which can predict.
     samples : list of ndarray or None
         Samples that each clusterer was fitted on; None: all.
     features : list of ndarray or None
@@ -418,27 +418,30 @@ def base_partitions(
         Numbers, or what the `estimator` that you pass can read: pipelines and most others get data
         frames, NaN and text. Distances or similarities of all pairs for ``metric="precomputed"``.
     estimator : estimator with `fit_predict`, or list of such, default=None
-        Clusterers that take turns; by default ``KMeans(n_init=1)``, ``GraphSpectral()`` and
-        ``LandmarkSpectral(n_landmarks=250)``, which are fitted to 10,000 of more samples, and label
-        the others. They are cloned. `n_clusters`, or where there is none `n_components` of a
-        mixture, and `random_state` are set for every run, also inside a pipeline.
+        Clusterers that take turns. They are cloned. `n_clusters`, or where there is none
+        `n_components` of a mixture, and `random_state` are set for every run, also inside a
+        pipeline. By default, every run factorizes one of a few graphs in which samples are joined
+        to their nearest neighbours, as the notes of :class:`~nmfcluster.NMFConsensus` say.
     n_estimators : int, default=50
         Number of partitions.
     n_clusters : int or tuple (low, high), default=8
         Number of clusters of every run, or the range (both ends included) that it is drawn from.
+        Without `estimator`, the numbers are spread evenly over the range.
     max_samples : int or float, default=1.0
         Number, or share, of the samples drawn without replacement for a run. It must be 1.0 for a
-        clusterer that holds something for each row, such as ``connectivity=``.
+        clusterer that holds something for each row, such as ``connectivity=``. The default graphs
+        hold all samples, drawn or not; a run factorizes one on drawn samples.
     max_features : int or float, default=1.0
         Number, or share, of the features drawn without replacement for a run; not of pairs.
     predict_unseen : bool, default=False
         Whether a run labels the samples that were not drawn for it, too: its clusterer predicts, or
-        where it cannot, a sample takes the label of the nearest one that the run saw. A million
-        samples are then partitioned at the price of clustering `max_samples` of them.
+        where it cannot, a sample takes the label of the nearest one that the run saw. With an
+        `estimator`, a million samples are then partitioned at the price of clustering `max_samples`
+        of them.
     random_state : int, RandomState, Generator or None, default=None
         All runs are seeded before the first begins: the result does not depend on `n_jobs`.
     n_jobs : int, default=None
-        Number of runs at a time.
+        Number of runs at a time. The default ones run in threads, which share the graphs.
 
     Returns
     -------
