@@ -133,10 +133,6 @@ EXPECTED_FAILURES = {
         "check_sample_weight_equivalence_on_dense_data": STARTS,
         "check_sample_weight_equivalence_on_sparse_data": STARTS,
     },
-    ("NMFConsensus", "coassociation"): {
-        "check_sample_weight_equivalence_on_dense_data": STARTS,
-        "check_sample_weight_equivalence_on_sparse_data": STARTS,
-    },
     ("NMFConsensus", "precomputed"): {
         "check_clustering": "fits standardised features, which are no similarity, whatever the "
         "tags say",

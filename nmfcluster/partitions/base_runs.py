@@ -26,7 +26,11 @@ from nmfcluster._utils import storage, validation
 from nmfcluster._utils.labels import NOISE, NOT_SEEN, to_smallest_int
 from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.parallel import ProgressCallback, run_calls, try_on_one_thread
-from nmfcluster.partitions import graph_runs
+from nmfcluster.partitions.graph_runs import (
+    GraphFactorization,
+    predict_runs,
+    run_graphs,
+)
 from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
 Drawn = np.ndarray | None  # positions that were drawn; None: all
@@ -40,7 +44,7 @@ _BUILTIN = (
     MiniBatchKMeans,
     GraphSpectral,
     LandmarkSpectral,
-    graph_runs.GraphFactorization,
+    GraphFactorization,
 )
 
 _SHARE = [_compat.COUNT, _compat.Interval(_compat.RealNotInt, 0, 1, closed="right")]
@@ -388,8 +392,8 @@ class BasePartitions:
             # k-means wants the type that it was fitted on, and arrays that it could write to
             X = X.astype(self.dtype, copy=False)
             X = storage.as_writable(storage.divide_by_power(X, self.exponent))
-        if isinstance(self.estimators[0], graph_runs.GraphFactorization):
-            return graph_runs.predict_runs(self.estimators, X), dtype
+        if isinstance(self.estimators[0], GraphFactorization):
+            return predict_runs(self.estimators, X), dtype
         labels = np.empty((X.shape[0], len(self.estimators)), dtype=np.int64)
         for t, clusterer in enumerate(self.estimators):
             labels[:, t] = predict_labels(
@@ -584,7 +588,7 @@ def run_base_clusterers(
         )
     X = storage.divide_by_power(X, exponent)
     if is_default:
-        found, labels = graph_runs.run_graphs(X, runs, n_jobs, after_each)
+        found, labels = run_graphs(X, runs, n_jobs, after_each)
         for t, run in enumerate(runs):
             if run.samples is not None and not run.predict_unseen:
                 labels[np.setdiff1d(np.arange(len(labels)), run.samples), t] = NOT_SEEN

@@ -308,6 +308,9 @@ class Ensemble:
 POWERS = (0.0, 0.5, 1.0)
 # distinct label rows up to which their eigenvectors are clustered, too: of more it takes long
 _MAX_CLUSTERED = 10_000
+# share of the distance of the factor's clusters that theirs must be below: ties are not decided
+# by rounding
+_MUCH_NEARER = 0.95
 
 
 class EnsembleProblem(Problem):
@@ -392,17 +395,17 @@ class EnsembleProblem(Problem):
         return one_hot(labels, n_clusters)
 
     def _distance_to_projector(self, profile) -> float:
-        r"""Return the squared distance of a partition to the mean projector, up to a constant.
+        r"""Return how far a partition is from the mean projector; 0: all partitions hold it.
 
-        With :math:`u_c` as in `normalised_loss` it is :math:`- \sum_c u_c' A u_c`, as a partition
-        has as many clusters as the other, or fewer, for which it has fewer terms.
+        With :math:`u_c` as in `normalised_loss` it is :math:`k - \sum_c u_c' A u_c`: half the
+        squared distance of the projectors, up to a constant.
         """
         labels = self.ensemble.row_sums(profile).argmax(axis=1)
         E = one_hot(labels, profile.shape[1])
         within = self._votes @ self.ensemble.contingency(E) ** 2
         volumes = self.mass @ E
         used = volumes > 0
-        return -float((within[used] / volumes[used]).sum())
+        return profile.shape[1] - float((within[used] / volumes[used]).sum())
 
     def part(self, size: int, rng) -> EnsembleProblem:
         """Return the problem of `size` samples."""
@@ -425,7 +428,7 @@ class EnsembleProblem(Problem):
 
         Normalised, they are mean co-associations with every cluster; else the shares. For the
         profile see `Ensemble.cluster_profile`. The clusters are those of the factor, or those of
-        k-means on the leading eigenvectors where these are nearer to the mean projector.
+        k-means on the leading eigenvectors where these are much nearer to the mean projector.
 
         Parameters
         ----------
@@ -437,7 +440,9 @@ class EnsembleProblem(Problem):
         _, profile = self._best_profile(shares)
         if len(self.ensemble) <= _MAX_CLUSTERED:
             _, other = self._best_profile(self._cluster_eigenvectors(shares.shape[1]))
-            profile = min((profile, other), key=self._distance_to_projector)
+            distance = self._distance_to_projector(profile)
+            if self._distance_to_projector(other) < _MUCH_NEARER * distance:
+                profile = other
         means = self.ensemble.row_sums(profile).astype(self.dtype, copy=False)
         return membership(means), profile
 

@@ -60,12 +60,15 @@ class Neighbors(NamedTuple):
         By what the rows of that matrix are multiplied first.
     features : ndarray of int or None
         The features that distances are taken over; None: all.
+    n_features : int
+        Their number.
     """
 
     rows: Callable[[Any], Any]
     project: Callable[[np.ndarray], np.ndarray] | None
     scale: np.ndarray | None
     features: np.ndarray | None
+    n_features: int
 
 
 class Graph(NamedTuple):
@@ -96,9 +99,12 @@ class GraphFactorization:
     n_clusters : int
     row_labels : ndarray of shape (n_rows,), int
         Clusters of the samples of the graph.
+    n_features_in_ : int
+        Number of features of the run.
     """
 
     def __init__(self, neighbors: Neighbors, n_clusters: int, row_labels):
+        self.n_features_in_ = neighbors.n_features
         self.neighbors = neighbors
         self.n_clusters = n_clusters
         self.row_labels = row_labels
@@ -107,8 +113,10 @@ class GraphFactorization:
         return f"GraphFactorization(n_clusters={self.n_clusters})"
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the clusters of new samples, which were read."""
-        return predict_runs([self], X)[:, 0]
+        """Return the clusters of new samples, which were read, with the features of the run."""
+        neighbors = self.neighbors._replace(features=None)
+        run = GraphFactorization(neighbors, self.n_clusters, self.row_labels)
+        return predict_runs([run], X)[:, 0]
 
 
 def run_graphs(X, runs, n_jobs: int | None, after_each: ProgressCallback | None = None):
@@ -156,12 +164,8 @@ def run_graphs(X, runs, n_jobs: int | None, after_each: ProgressCallback | None 
                 )
             calls.append((graphs[t % n_graphs], run, drawn))
         found = run_calls(_run, (), calls, n_jobs, after_each, require="sharedmem")
-        # the labels of all distinct samples, and so of all samples
-        labels = np.empty((len(order.distinct), len(runs)), dtype=np.int64)
-        is_row = np.isin(order.distinct, rows)
-        labels[is_row] = np.column_stack([one.row_labels for one in found])
-        if not is_row.all():
-            labels[~is_row] = predict_runs(found, X[order.distinct[~is_row]])
+        # all samples are labelled like new ones, so that `predict` of them says the same
+        labels = predict_runs(found, X[order.distinct])
     return found, labels[order.distinct_inverse]
 
 
@@ -183,17 +187,20 @@ def _make_graph(points, n_clusters: int, kind: int, features, n_pairs: int, seed
     """
     if features is not None:
         points = points[:, features]
+    n_features = points.shape[1]
     if suits_neighbor_graph(points):
         usual = default_n_neighbors(points.shape[0], n_clusters)
         n_neighbors = max(round(usual * _NEIGHBOR_FACTORS[kind]), 1)
         graph = NeighborGraph(points, n_neighbors, max_parts=n_clusters)
         A, scale = normalize_similarity(Explicit(graph.array), keeps_diagonal=True)
-        neighbors = Neighbors(graph.between, None, scale, features)
+        neighbors = Neighbors(graph.between, None, scale, features, n_features)
     else:
         n_neighbors = _NEAREST_LANDMARKS[kind]
         landmarks = Landmarks(points, _N_LANDMARKS, n_neighbors, seed, n_clusters)
         A = landmarks.similarity
-        neighbors = Neighbors(landmarks.rows, landmarks.project, None, features)
+        neighbors = Neighbors(
+            landmarks.rows, landmarks.project, None, features, n_features
+        )
     values, vectors = leading_eigenpairs(A, min(n_pairs, points.shape[0]))
     return Graph(A, values, vectors, neighbors)
 
@@ -255,7 +262,7 @@ def predict_runs(runs: list[GraphFactorization], X):
     for t, run in enumerate(runs):
         of_graph.setdefault(id(run.neighbors), []).append(t)
     for members in of_graph.values():
-        rows, project, scale, features = runs[members[0]].neighbors
+        rows, project, scale, features, _ = runs[members[0]].neighbors
         indicators = [one_hot(runs[t].row_labels, runs[t].n_clusters) for t in members]
         votes = np.hstack(indicators).astype(X.dtype)
         if scale is not None:

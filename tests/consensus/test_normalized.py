@@ -440,3 +440,17 @@ def test_starts_on_a_part_of_the_rows_end_where_those_on_all_do(
     assert len(coarse.loss_curves_) == 4  # the polish and the starts on a part
     assert coarse.loss_ <= whole.loss_ * 1.002
     assert adjusted_rand_score(whole.labels_, coarse.labels_) > 0.97
+
+
+def test_a_small_cluster_is_found_beside_a_large_one_that_half_the_partitions_split():
+    """Splitting the large one has the smaller loss of a factor, but is farther off the projector."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), [300, 50, 20])
+    columns = [y] * 5
+    for _ in range(5):
+        part = rng.normal(size=2) @ rng.normal(size=(2, len(y))) > 0
+        columns.append(np.where(y == 0, 3 * part, y))
+    model = NMFConsensus(3, affinity="partitions", random_state=0)
+    model.fit(np.column_stack(columns))
+    assert adjusted_rand_score(y, model.labels_) == 1
+    assert adjusted_rand_score(y, model.membership_.argmax(axis=1)) == 1

@@ -12,6 +12,7 @@ from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 from sklearn.exceptions import FitFailedWarning
+from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -21,7 +22,7 @@ from nmfcluster.partitions import (
     GraphSpectral,
     LandmarkSpectral,
     base_partitions,
-    base_runs,
+    graph_runs,
 )
 from nmfcluster.partitions.base_runs import nearest_samples, range_of_clusters
 
@@ -96,7 +97,8 @@ def test_the_result_is_the_same_for_any_number_of_jobs(estimator):
 
 
 def test_a_partition_is_what_the_clusterer_finds_with_its_seed():
-    found = base_partitions(X, n_estimators=6, n_clusters=3, random_state=0)
+    bases = [KMeans(n_init=1), LandmarkSpectral(), GraphSpectral()]
+    found = base_partitions(X, bases, n_estimators=6, n_clusters=3, random_state=0)
     assert found.labels.dtype == np.int64
     for labels, fitted in zip(found.labels.T, found.estimators, strict=True):
         assert_array_equal(labels, clone(fitted).fit_predict(X))
@@ -105,15 +107,52 @@ def test_a_partition_is_what_the_clusterer_finds_with_its_seed():
     assert [type(fitted) for fitted in found.estimators] == 2 * kinds
 
 
-def test_of_many_samples_some_are_drawn_for_a_run_and_the_others_predicted(monkeypatch):
-    monkeypatch.setattr(base_runs, "_MANY", 50)
-    found = base_partitions(X, n_estimators=3, n_clusters=3, random_state=0)
-    assert [len(samples) for samples in found.samples] == [50, 50, 50]
+@pytest.mark.parametrize("max_samples", [1.0, 40])
+@pytest.mark.parametrize("most", [10_000, 50])
+def test_default_runs_label_samples_as_they_predict_them(
+    monkeypatch, most, max_samples
+):
+    """Also where only some samples are in the graphs."""
+    monkeypatch.setattr(graph_runs, "_MAX_SAMPLES", most)
+    options = {"n_estimators": 7, "n_clusters": (3, 5), "random_state": 0}
+    found = base_partitions(X, max_samples=max_samples, predict_unseen=True, **options)
     assert_array_equal(found.predict(X), found.labels)
-    whole = base_partitions(
-        X, KMeans(n_init=1), n_estimators=3, n_clusters=3, random_state=0
+    assert found.labels.min() == 0
+    single = [one.predict(X) for one in found.estimators]
+    assert_array_equal(np.column_stack(single), found.labels)
+    if max_samples != 1:
+        seen = base_partitions(X, max_samples=max_samples, **options).labels
+        assert_array_equal(np.where(seen >= 0, found.labels, -2), seen)
+        assert_array_equal((seen >= 0).sum(axis=0), max_samples)
+
+
+def test_default_runs_find_planted_clusters_in_any_order_of_rows():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), [300, 50, 20])
+    centres = np.array([[0, 0], [8, 0], [0, 8]])
+    samples = centres[y] + 0.5 * rng.normal(size=(len(y), 2))
+    found = base_partitions(samples, n_estimators=5, n_clusters=3, random_state=0)
+    assert min(adjusted_rand_score(y, column) for column in found.labels.T) > 0.9
+    order = rng.permutation(len(y))
+    again = base_partitions(
+        samples[order], n_estimators=5, n_clusters=3, random_state=0
     )
-    assert whole.samples == [None] * 3
+    assert_array_equal(again.labels, found.labels[order])
+    copied = base_partitions(
+        np.repeat(samples, 3, axis=0), n_estimators=5, n_clusters=3, random_state=0
+    )
+    assert_array_equal(copied.labels[::3], found.labels)
+
+
+def test_a_part_of_a_graph_that_a_run_misses_is_a_cluster():
+    """Here one sample lies apart from all others, and some runs do not draw it."""
+    samples = np.concatenate(
+        [np.random.default_rng(0).normal(size=(60, 2)), [[99, 99]]]
+    )
+    found = base_partitions(samples, n_estimators=9, n_clusters=2, random_state=0)
+    sizes = [(column == column[-1]).sum() for column in found.labels.T]
+    assert np.median(sizes) == 1
+    assert sizes.count(1) >= 7
 
 
 def test_numbers_of_clusters_are_drawn_from_the_whole_range():
