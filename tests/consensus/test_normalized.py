@@ -443,7 +443,7 @@ def test_starts_on_a_part_of_the_rows_end_where_those_on_all_do(
 
 
 def test_a_small_cluster_is_found_beside_a_large_one_that_half_the_partitions_split():
-    """Splitting the large one has the smaller loss of a factor, but is farther off the projector."""
+    """Splitting the large one has a smaller loss of a factor, but is farther from the mean."""
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(3), [300, 50, 20])
     columns = [y] * 5
