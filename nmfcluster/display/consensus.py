@@ -83,7 +83,7 @@ class ConsensusMatrixDisplay(Display):
     >>> model = NMFConsensus(n_clusters=3, random_state=0).fit(load_iris().data)
     >>> display = ConsensusMatrixDisplay.from_estimator(model, max_cells=30)
     >>> display.matrix.shape
-    (29, 29)
+    (30, 30)
     >>> display.figure_.savefig("consensus.png")  # doctest: +SKIP
     """
 
