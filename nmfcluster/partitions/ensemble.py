@@ -31,6 +31,7 @@ from nmfcluster._utils.labels import (
     one_hot,
     tuple_indicator,
 )
+from nmfcluster._utils.parallel import one_thread
 from nmfcluster._utils.validation import format_count, warn
 from nmfcluster.similarity import Explicit, Factored, Similarity
 
@@ -391,7 +392,8 @@ class EnsembleProblem(Problem):
         # rows of the normalised sum are longer by the root of their mass
         rows = vectors / np.sqrt(self.mass)[:, None]
         search = KMeans(vectors.shape[1], n_init=5, random_state=0)
-        labels = search.fit(rows, sample_weight=self.mass).labels_
+        with one_thread():  # of several, the number would decide ties
+            labels = search.fit(rows, sample_weight=self.mass).labels_
         return one_hot(labels, n_clusters)
 
     def _distance_to_projector(self, profile) -> float:

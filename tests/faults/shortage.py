@@ -13,6 +13,7 @@ import numpy as np
 import scipy.linalg
 from faults.shared import DATA, MODELS, found, result
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 
 from nmfcluster import NMFConsensus, NMFMetaCluster, SimilarityFusionNMF, SSNMFClusterer
 from nmfcluster.consensus import estimator
@@ -76,7 +77,8 @@ def run_out_of_disk():
     X = np.random.RandomState(0).uniform(size=(20_000, 8))
     options = {"n_estimators": 3, "n_init": 1, "max_iter": 20, "tol": 1e-2}
     estimator.COARSE = 300  # samples, of more of which a part is fitted first
-    model = NMFConsensus(3, random_state=0, **options)
+    base = KMeans(n_init=1)  # the default base runs need no processes
+    model = NMFConsensus(3, estimator=base, random_state=0, **options)
     expected = clone(model).fit(X).labels_
     model.set_params(n_jobs=2)
     with tempfile.TemporaryDirectory() as folder:

@@ -103,7 +103,11 @@ def traffic(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "options", "functions"),
     [
-        ("consensus", {"n_init": 4}, {"try_on_one_thread", "run_apart"}),
+        (
+            "consensus",
+            {"n_init": 4, "estimator": KMeans(n_init=1)},
+            {"try_on_one_thread", "run_apart"},
+        ),
         ("constrained", {"n_init": 12}, {"run_apart"}),
         ("fusion", {"affinity": GRAPHS}, {"run_apart"}),
         ("metaclusters", {"n_estimators": 20}, {"run_apart"}),
@@ -253,5 +257,5 @@ def test_a_second_loss_is_an_error(error, n_times, on_dask, monkeypatch):
 
     monkeypatch.setattr(parallel, "_submit_calls", lost)
     with raises_naming(RuntimeError, type(error).__name__):
-        base_partitions(X)
+        base_partitions(X, KMeans(n_init=1))
     assert len(tried) == n_times
