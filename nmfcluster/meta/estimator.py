@@ -262,6 +262,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         "memory": [str, _compat.HasMethods("cache"), None],
     }
 
+    components_: np.ndarray
+
     def __init__(
         self,
         n_clusters: int,

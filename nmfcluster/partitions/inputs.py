@@ -388,10 +388,11 @@ def run_bases(
 
     Parameters
     ----------
-    X, pairs, rng, sample_weight, estimator : as for `make_partitions`
+    X, pairs, rng, sample_weight : as for `make_partitions`
         X is in canonical order for the default clusterers.
     order : CanonicalOrder
         Of the samples.
+    estimator : as for `make_partitions`
     n_clusters : int
         Number of clusters of the consensus.
     base_n_clusters, n_estimators, n_jobs, **sizes
