@@ -75,25 +75,14 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
             described.
         """
         X = read_features(self, X)
-        with one_thread():  # of several, the number would decide ties and last bits
-            self._fit_table(X)
-        return self
-
-    def _fit_table(self, X, order: CanonicalOrder | None = None):
-        """Find the clusters of a table that was read and checked.
-
-        Base runs call this method, so that a table is checked once for all of them.
-        The caller lets one thread run. `order` is the canonical order of a table whose
-        squares can be summed; by default both are computed here.
-        """
         rng = make_rng(self.random_state)
-        self.n_features_in_ = X.shape[1]
-        self._exponent = 0
-        if order is None:
-            order = canonical_order(X)
-            self._exponent = scaling_exponent(X, 2)
-            X = divide_by_power(X, self._exponent)
-        with config_context(assume_finite=True, skip_parameter_validation=True):
+        order = canonical_order(X)
+        self._exponent = scaling_exponent(X, 2)
+        X = divide_by_power(X, self._exponent)
+        with (
+            one_thread(),  # of several, the number would decide ties and last bits
+            config_context(assume_finite=True, skip_parameter_validation=True),
+        ):
             rows, self._onto = self._embedding(X, order, rng)
             n_clusters = min(self.n_clusters, len(rows))
             self._kmeans = KMeans(n_clusters, n_init=1, random_state=rng)
@@ -104,6 +93,7 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
                 labels = self._nearest(X)
         self.labels_ = labels
         self._kmeans.labels_ = labels
+        return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the clusters of new samples.
