@@ -300,8 +300,8 @@ _MAX_CLUSTERS = 60
 def make_partitions(X, pairs: str | None, rng, sample_weight, estimator, **options):
     """Make base partitions of samples; label those of weight 0 as new ones.
 
-    The default clusterers are fitted to samples in canonical order. Clusterers of the user are
-    fitted to samples in the order of X, as they may hold something for each row.
+    Clusterers are fitted to samples in the order of X, as they may hold something for each row.
+    The default runs find the same in any order.
 
     Parameters
     ----------
@@ -329,31 +329,20 @@ def make_partitions(X, pairs: str | None, rng, sample_weight, estimator, **optio
         order = canonical_order(similarities=[X])
     else:
         order = canonical_order(base_runs.sortable_numbers(X))
-    fitted = counting  # samples in the order in which clusterers get them
-    if estimator is None:
-        fitted = counting[order.samples]
-        X = take_samples(X, order.samples)
-        # equal samples share their weight, whatever their order
-        if sample_weight is not None:
-            group = order.distinct_inverse
-            mean = np.bincount(group, sample_weight) / order.counts
-            sample_weight = mean[group][order.samples]
     found = run_bases(X, pairs, rng, sample_weight, order, estimator, **options)
-    # put labels into the order of X, in place if all samples count
+    # put labels in their places, at once if all samples count
     labels = found.labels
     if some_count:
         labels = np.full((all_samples.shape[0], labels.shape[1]), NOT_SEEN)
     for t, drawn in enumerate(found.samples):
         column = found.labels[:, t]
-        if estimator is None:
-            column = order.largest(column)
-        elif drawn is not None:
+        if drawn is not None:
             column = _label_copies(column, drawn, order)
-        labels[fitted, t] = column
+        labels[counting, t] = column
     found = replace(
         found,
         labels=labels,
-        samples=[s if s is None else np.sort(fitted[s]) for s in found.samples],
+        samples=[s if s is None else counting[s] for s in found.samples],
         n_features=base_runs.n_features_of(all_samples),
     )
     if some_count:
@@ -389,7 +378,6 @@ def run_bases(
     Parameters
     ----------
     X, pairs, rng, sample_weight : as for `make_partitions`
-        X is in canonical order for the default clusterers.
     order : CanonicalOrder
         Of the samples.
     estimator : as for `make_partitions`
@@ -409,7 +397,7 @@ def run_bases(
     runs = base_runs.draw_base_runs(
         rng, X, estimator, (low, high), n_estimators=n_estimators, **sizes
     )
-    if estimator is not None and runs[0].samples is not None:
+    if runs[0].samples is not None:
         # runs draw places in canonical order, so that the order of rows does not matter
         runs = [
             run._replace(samples=np.sort(order.samples[run.samples])) for run in runs
