@@ -36,7 +36,12 @@ from nmfcluster._utils.linalg import coordinate_descent, nnls_rows
 from nmfcluster._utils.progress import stage
 from nmfcluster._utils.storage import row_blocks
 from nmfcluster._utils.validation import format_value, normalize_weights
-from nmfcluster.partitions.ensemble import POWERS, Ensemble, normalised_loss
+from nmfcluster.partitions.ensemble import (
+    POWERS,
+    Ensemble,
+    normalised_loss,
+    projector_weights,
+)
 from nmfcluster.partitions.inputs import LabelTable
 
 # label tuples of a group of partitions: the same for all blocks, see `Ensemble.max_tuples`
@@ -637,7 +642,8 @@ def improve(
     hard_losses = []
     for N in contingencies:
         volumes = problem.cluster_weights @ N
-        hard_losses.append(normalised_loss(constant, problem.votes, N, volumes))
+        weights = projector_weights(problem.votes, N, volumes)
+        hard_losses.append(normalised_loss(constant, weights))
     chosen = int(np.argmin(hard_losses))
     order = np.argsort(-sums["members"][chosen], kind="stable")
     found = BlockedConsensus(

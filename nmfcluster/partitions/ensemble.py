@@ -7,6 +7,8 @@ runs, and the consensus, spend clusters on them are named in a warning.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -311,7 +313,26 @@ POWERS = (0.0, 0.5, 1.0)
 _MAX_CLUSTERED = 10_000
 # share of the distance of the factor's clusters that theirs must be below: ties are not decided
 # by rounding
-_MUCH_NEARER = 0.95
+_CLEARLY_NEARER = 0.95
+
+
+class Reading(NamedTuple):
+    """Clusters that are read off a factor.
+
+    Attributes
+    ----------
+    loss : float
+        Their hard loss.
+    profile : ndarray of shape (sum of n_clusters, k)
+        See `Ensemble.cluster_profile`.
+    distance : float
+        How far they are from the mean projector: half the squared distance of the projectors, up
+        to a constant. 0: all partitions hold these clusters.
+    """
+
+    loss: float
+    profile: np.ndarray
+    distance: float
 
 
 class EnsembleProblem(Problem):
@@ -362,24 +383,22 @@ class EnsembleProblem(Problem):
         """Return the hard loss of what is read off a factor."""
         H = symmetric_factor(solution)
         if self.normalize:
-            return self._best_profile(membership(H))[0]
+            return self._best_profile(membership(H)).loss
         return self.ensemble.hard_loss(one_hot(H.argmax(axis=1), H.shape[1]))
 
-    def _best_profile(self, shares) -> tuple[float, np.ndarray]:
-        """Return the smallest hard loss over the powers of sizes, and the profile it has."""
+    def _best_profile(self, shares) -> Reading:
+        """Return the clusters with the smallest hard loss over the powers of sizes."""
         undivided = self.ensemble.cluster_profile(shares)
-        profiles = []
-        losses = []
+        readings = []
         for power in POWERS:
             profile = undivided / self._sizes[:, None] ** power
             labels = self.ensemble.row_sums(profile).argmax(axis=1)
             E = one_hot(labels, shares.shape[1])
             N = self.ensemble.contingency(E)
-            constant = self.objective.constant
-            losses.append(normalised_loss(constant, self._votes, N, self.mass @ E))
-            profiles.append(profile)
-        best = int(np.argmin(losses))
-        return losses[best], profiles[best]
+            weights = projector_weights(self._votes, N, self.mass @ E)
+            loss = normalised_loss(self.objective.constant, weights)
+            readings.append(Reading(loss, profile, len(weights) - weights.sum()))
+        return min(readings, key=attrgetter("loss"))
 
     def _cluster_eigenvectors(self, n_clusters: int):
         """Return the indicator of the clusters of k-means on leading eigenvectors.
@@ -395,19 +414,6 @@ class EnsembleProblem(Problem):
         with one_thread():  # of several, the number would decide ties
             labels = search.fit(rows, sample_weight=self.mass).labels_
         return one_hot(labels, n_clusters)
-
-    def _distance_to_projector(self, profile) -> float:
-        r"""Return how far a partition is from the mean projector; 0: all partitions hold it.
-
-        With :math:`u_c` as in `normalised_loss` it is :math:`k - \sum_c u_c' A u_c`: half the
-        squared distance of the projectors, up to a constant.
-        """
-        labels = self.ensemble.row_sums(profile).argmax(axis=1)
-        E = one_hot(labels, profile.shape[1])
-        within = self._votes @ self.ensemble.contingency(E) ** 2
-        volumes = self.mass @ E
-        used = volumes > 0
-        return profile.shape[1] - float((within[used] / volumes[used]).sum())
 
     def part(self, size: int, rng) -> EnsembleProblem:
         """Return the problem of `size` samples."""
@@ -430,7 +436,7 @@ class EnsembleProblem(Problem):
 
         Normalised, they are mean co-associations with every cluster; else the shares. For the
         profile see `Ensemble.cluster_profile`. The clusters are those of the factor, or those of
-        k-means on the leading eigenvectors where these are much nearer to the mean projector.
+        k-means on the leading eigenvectors where these are clearly nearer to the mean projector.
 
         Parameters
         ----------
@@ -439,14 +445,13 @@ class EnsembleProblem(Problem):
         """
         if not self.normalize:
             return shares, self.ensemble.cluster_profile(shares)
-        _, profile = self._best_profile(shares)
+        best = self._best_profile(shares)
         if len(self.ensemble) <= _MAX_CLUSTERED:
-            _, other = self._best_profile(self._cluster_eigenvectors(shares.shape[1]))
-            distance = self._distance_to_projector(profile)
-            if self._distance_to_projector(other) < _MUCH_NEARER * distance:
-                profile = other
-        means = self.ensemble.row_sums(profile).astype(self.dtype, copy=False)
-        return membership(means), profile
+            other = self._best_profile(self._cluster_eigenvectors(shares.shape[1]))
+            if other.distance < _CLEARLY_NEARER * best.distance:
+                best = other
+        means = self.ensemble.row_sums(best.profile).astype(self.dtype, copy=False)
+        return membership(means), best.profile
 
     def evaluate(self, labels, n_clusters: int):
         """Return the confidence of every distinct row, and the agreement of every partition."""
@@ -472,17 +477,14 @@ class EnsembleProblem(Problem):
         return membership(means), new_labels, confidence
 
 
-def normalised_loss(constant: float, votes, contingency, volumes) -> float:
-    r"""Return the smallest normalised loss of a factor whose rows have one entry, as a partition's.
+def projector_weights(votes, contingency, volumes):
+    r"""Return :math:`\lambda_c = u_c' A u_c` of the clusters of a partition, (k,).
 
-    With :math:`u_c` the column of cluster c times the root of the mass of the samples, scaled
-    to length 1, it is that of :math:`\sum_c \lambda_c u_c u_c'`,
-    :math:`\lambda_c = u_c' A u_c`.
+    :math:`u_c` is the column of cluster c times the root of the mass of the samples, scaled to
+    length 1. It is 1 if all partitions hold the cluster, and 0 for a cluster without samples.
 
     Parameters
     ----------
-    constant : float
-        Loss of the zero factor.
     votes : ndarray of shape (C,)
         What each base cluster adds to every pair that it holds.
     contingency : ndarray of shape (C, k)
@@ -491,8 +493,16 @@ def normalised_loss(constant: float, votes, contingency, volumes) -> float:
         The mass of every cluster.
     """
     within = votes @ contingency**2
-    shares = np.divide(within, volumes, out=np.zeros_like(within), where=volumes > 0)
-    return constant - float(shares @ shares)
+    return np.divide(within, volumes, out=np.zeros_like(within), where=volumes > 0)
+
+
+def normalised_loss(constant: float, weights) -> float:
+    r"""Return the smallest normalised loss of a factor whose rows have one entry, as a partition's.
+
+    It is that of :math:`\sum_c \lambda_c u_c u_c'`, see `projector_weights`; `constant` is the
+    loss of the zero factor.
+    """
+    return constant - float(weights @ weights)
 
 
 NO_LABEL = (

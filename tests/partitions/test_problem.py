@@ -20,7 +20,12 @@ from partitions.cases import (
 )
 
 from nmfcluster._optim.symmetric import symmetric_factor
-from nmfcluster.partitions.ensemble import Ensemble, EnsembleProblem, normalised_loss
+from nmfcluster.partitions.ensemble import (
+    Ensemble,
+    EnsembleProblem,
+    normalised_loss,
+    projector_weights,
+)
 
 
 def projectors(codes):
@@ -181,12 +186,9 @@ def test_the_hard_loss_is_that_of_the_columns_of_a_partition(seed, missing):
     problem = EnsembleProblem(ensemble, float64, normalize=True)
     expected = normalized_hard_loss(codes, weights, labels[groups])
     E = np.eye(3)[labels]
-    found = normalised_loss(
-        problem.objective.constant,
-        problem._votes,
-        ensemble.contingency(E),
-        problem.mass @ E,
-    )
+    contingency = ensemble.contingency(E)
+    parts = projector_weights(problem._votes, contingency, problem.mass @ E)
+    found = normalised_loss(problem.objective.constant, parts)
     assert_allclose(found, expected, rtol=1e-9)
 
 
