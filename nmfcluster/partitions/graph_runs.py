@@ -1,9 +1,9 @@
 """The default base partitions: factorizations of a few graphs of the samples.
 
-K-means, in the features or on eigenvectors, splits the largest cluster before it finds a small
-one; a factorization of a graph of neighbours does not. Graphs with few and with many neighbours
-are made once, with their leading eigenvectors. Every run factorizes one of them on samples and
-with a number of clusters of its own, so that it is a few dozen sparse products.
+K-means, in the features or on eigenvectors, often splits the largest cluster before it finds a
+small one; a factorization of a graph of neighbours does so less often. Graphs with few and with
+many neighbours are made once, with their leading eigenvectors. Every run factorizes one of them,
+on samples and with a number of clusters of its own. It takes a few dozen sparse products.
 """
 
 from collections.abc import Callable
