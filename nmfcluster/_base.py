@@ -1,6 +1,5 @@
 """What all estimators share: reading, the context of a fit, parameters, fitted attributes."""
 
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from numbers import Real
@@ -20,7 +19,6 @@ from nmfcluster._compat import (
     Interval,
 )
 from nmfcluster._optim.run import WINDOW, SolverConfig, recent_decrease
-from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils import storage, validation
 from nmfcluster._utils.linalg import share_blocks
 from nmfcluster._utils.parallel import one_blas_thread
@@ -29,7 +27,7 @@ from nmfcluster._utils.validation import format_count, make_rng, warn
 
 
 @contextmanager
-def fitting(estimator) -> Iterator[np.random.RandomState]:
+def fitting(estimator):
     """Forget an earlier fit for a new one, and put it back if the new one does not succeed.
 
     BLAS has one thread from the first sum to the last, so that the result does not depend on
@@ -55,7 +53,7 @@ def fitting(estimator) -> Iterator[np.random.RandomState]:
         raise
 
 
-def read_features(estimator, X, reset: bool = True, **checks):
+def read_features(estimator, X, reset=True, **checks):
     """Return X as floats, dense or CSR; `checks` are further options of `validate_data`."""
     # scikit-learn compares feature names that are all strings
     if not reset and not hasattr(estimator, "feature_names_in_"):
@@ -65,7 +63,7 @@ def read_features(estimator, X, reset: bool = True, **checks):
     return validation.read_matrix(X, check=check, **checks)
 
 
-def require_nonnegative(estimator, X, cure: str) -> None:
+def require_nonnegative(estimator, X, cure):
     """Raise if an entry is negative, which NaN is not; `cure` says what to do about it."""
     values = storage.stored_values(X)
     negative = values[values < 0]
@@ -78,7 +76,7 @@ def require_nonnegative(estimator, X, cure: str) -> None:
         )
 
 
-def read_similarity(estimator, X, signed: bool = False):
+def read_similarity(estimator, X, signed=False):
     """Return X as a square matrix of floats, dense or CSR; nonnegative unless `signed`.
 
     It is divided by a power of two where its largest entry is too large, or too small, for sums
@@ -107,7 +105,7 @@ def read_similarity(estimator, X, signed: bool = False):
     return storage.scale_to_range(X)
 
 
-def warn_of_distances(array, name: str) -> None:
+def warn_of_distances(array, name):
     """Warn where what should be similarities looks like distances."""
     if storage.looks_like_distances(array):
         warn(
@@ -116,7 +114,7 @@ def warn_of_distances(array, name: str) -> None:
         )
 
 
-def read_samples(estimator, X, signed: bool = False):
+def read_samples(estimator, X, signed=False):
     """Return X as the `affinity` of an estimator wants it: a similarity, or features."""
     if estimator.affinity == "precomputed":
         return read_similarity(estimator, X, signed)
@@ -290,15 +288,15 @@ class NMFClusterer(
             return self._extend(X)
 
     @property
-    def _n_features_out(self) -> int:
+    def _n_features_out(self):
         return int(self.membership_.shape[1])
 
     def _solver_config(
         self,
-        solver: Callable[..., Any],
-        relative_to_loss: bool = False,
-        n_init: int | None = None,
-    ) -> SolverConfig:
+        solver,
+        relative_to_loss=False,
+        n_init=None,
+    ):
         """Return how this estimator's parameters say that a solver is run."""
         if n_init is None:
             n_init = self.n_init
@@ -313,9 +311,7 @@ class NMFClusterer(
             relative_to_loss=relative_to_loss,
         )
 
-    def _warn_unless_converged(
-        self, factorization: Factorization, n_found: int, cure: str = ""
-    ) -> None:
+    def _warn_unless_converged(self, factorization, n_found, cure=""):
         """Warn if the kept run did not converge, or clusters are missing.
 
         Parameters
@@ -348,14 +344,14 @@ class NMFClusterer(
                 ConvergenceWarning,
             )
 
-    def _check_n_clusters(self, n_samples: int, n_fixed: int = 0) -> None:
+    def _check_n_clusters(self, n_samples, n_fixed=0):
         if self.n_clusters - n_fixed > n_samples:
             most = f"n_samples={n_samples}"
             if n_fixed:
                 most += f" beside {n_fixed} fixed ones"
             raise ValueError(f"n_clusters={self.n_clusters} must be at most {most}.")
 
-    def _check_not_alone(self, n_samples: int) -> None:
+    def _check_not_alone(self, n_samples):
         if n_samples < 2:
             raise ValueError(
                 f"n_samples={n_samples}: at least 2 samples are needed to cluster."

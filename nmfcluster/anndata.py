@@ -188,7 +188,7 @@ def consensus(
     return model
 
 
-def _check_annotated(adata, name: str) -> None:
+def _check_annotated(adata, name):
     """Raise a TypeError unless `adata` is an AnnData."""
     if not all(hasattr(adata, part) for part in ("X", "obsm", "varm", "uns")):
         is_mudata = hasattr(adata, "mod")
@@ -198,7 +198,7 @@ def _check_annotated(adata, name: str) -> None:
         )
 
 
-def _get(adata, where: str, key: str):
+def _get(adata, where, key):
     """Return the value of a key of `adata.where`."""
     mapping = getattr(adata, where)
     if key not in mapping:
@@ -207,7 +207,7 @@ def _get(adata, where: str, key: str):
     return mapping[key]
 
 
-def _read_matrix(adata, layer: str | None, used):
+def _read_matrix(adata, layer, used):
     """Return the matrix of some genes; of an open file by blocks of rows, to save memory."""
     source = adata.X if layer is None else _get(adata, "layers", layer)
     if source is None:

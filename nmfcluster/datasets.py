@@ -268,14 +268,12 @@ def make_biclusters(
     return X, W, H
 
 
-def _equal_labels(n_samples: int, n_clusters: int) -> np.ndarray:
+def _equal_labels(n_samples, n_clusters):
     """Return sorted labels of clusters whose sizes differ by one at most, the larger ones first."""
     return np.sort(np.arange(int(n_samples)) % int(n_clusters))
 
 
-def _make_blocks(
-    shape, n_clusters: int, overlap: float, twins: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def _make_blocks(shape, n_clusters, overlap, twins):
     """Return booleans of samples and of features in biclusters, (n_clusters, n) each."""
     if not isinstance(shape, tuple | list) or len(shape) != 2:
         raise TypeError(
@@ -313,7 +311,7 @@ def _make_blocks(
     return rows, columns
 
 
-def _make_intervals(n: int, n_intervals: int, overlap: float) -> np.ndarray:
+def _make_intervals(n, n_intervals, overlap):
     """Cover 0 to n - 1 by intervals of one length, as rows of booleans.
 
     Neighbouring intervals overlap by a share of their length.
@@ -521,9 +519,7 @@ def make_signatures(
     return X, W, H
 
 
-def _draw_dirichlet(
-    concentration: float, size: int, rng: np.random.RandomState
-) -> np.ndarray:
+def _draw_dirichlet(concentration, size, rng):
     """Draw shares from a symmetric Dirichlet distribution.
 
     With a small concentration all gamma numbers may be 0, so one of them gets the smallest
@@ -534,9 +530,7 @@ def _draw_dirichlet(
     return shares / shares.sum()
 
 
-def _draw_counts(
-    W: np.ndarray, H: np.ndarray, dispersion: float, rng: np.random.RandomState
-) -> np.ndarray:
+def _draw_counts(W, H, dispersion, rng):
     """Draw Poisson counts around W H; with a dispersion, from a negative binomial."""
     means = W @ H
     if dispersion:

@@ -1,6 +1,5 @@
 """Scores of clusterings and of consensus matrices, co-occurrence, and agreement of labellings."""
 
-from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -87,7 +86,7 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     return count_matched(table) / len(labels_true)
 
 
-def _shape(labels) -> tuple[int | None, ...]:
+def _shape(labels):
     """Return the shape of labels; None stands for lists of several lengths."""
     try:
         return np.shape(labels)
@@ -95,13 +94,13 @@ def _shape(labels) -> tuple[int | None, ...]:
         return len(labels), None
 
 
-def _require_vector(labels, name: str):
+def _require_vector(labels, name):
     shape = _shape(labels)
     if len(shape) != 1:
         raise ValueError(f"{name} must have shape (n_samples,), got shape {shape}.")
 
 
-def _read_labels(labels, name: str):
+def _read_labels(labels, name):
     """Return labels as a vector, none of them missing."""
     _require_vector(labels, name)
     labels = column_or_1d(to_numpy(labels))
@@ -192,14 +191,14 @@ def match_labels(labels: Any, reference: Any) -> Any:
     return type(labels)(matched, index=labels.index, **title)
 
 
-def _encode_clusterings(labels, name: str):
+def _encode_clusterings(labels, name):
     """Return the codes and labels of one clustering, or of several, one a column."""
     table = [labels] if len(_shape(labels)) == 1 else labels
     codes, known = encode_labels(table, name)
     return np.maximum(codes, NOISE), known
 
 
-def _shared_samples(labels, reference, n_samples: int, n_reference: int):
+def _shared_samples(labels, reference, n_samples, n_reference):
     """Return the positions of the samples that are in both of two clusterings."""
     own = validation.row_names(labels)
     other = validation.row_names(reference)
@@ -222,7 +221,7 @@ def _shared_samples(labels, reference, n_samples: int, n_reference: int):
     return np.arange(n_samples), np.arange(n_samples)
 
 
-def _match_clusters(codes, shared, reference, n_reference: int):
+def _match_clusters(codes, shared, reference, n_reference):
     """Return the number of the reference cluster of every cluster; new ones get those after."""
     n_clusters = int(codes.max()) + 1
     _, first, sizes = np.unique(
@@ -327,7 +326,7 @@ def _check_consensus(consensus):
 # --- co-occurrence ---------------------------------------------------------------------
 
 
-def consensus_matrix(codes, weights, groups: np.ndarray | None = None):
+def consensus_matrix(codes, weights, groups=None):
     """Return the co-association over the co-occurrence as a dense array.
 
     Parameters
@@ -354,7 +353,7 @@ def consensus_matrix(codes, weights, groups: np.ndarray | None = None):
     return share_of_seen(together, (seen * weights) @ seen.T)
 
 
-def confidence(codes, labels, weights: np.ndarray | None = None):
+def confidence(codes, labels, weights=None):
     """Return the confidence of samples in their clusters by partitions, see `NMFConsensus`, (n,).
 
     It is 0 for a sample in no cluster, whose label is -1.
@@ -574,7 +573,7 @@ def match_components(
     return counterparts, cosines
 
 
-def _read_components(components, name: str):
+def _read_components(components, name):
     """Return components with rows of length 1; a row of zeros stays as it is."""
     rows = validation.read_matrix(
         components, name, dtype=np.float64, accept_sparse=False
@@ -586,7 +585,7 @@ def _read_components(components, name: str):
     return np.asarray(rows / np.where(lengths > 0, lengths, 1))
 
 
-def find_members(memberships, threshold: float):
+def find_members(memberships, threshold):
     """Return which memberships are above 0 and at least a share of the cluster's largest one."""
     memberships = memberships.astype(np.float64, copy=False)
     largest = memberships.max(axis=1, keepdims=True)
@@ -598,7 +597,7 @@ def find_members(memberships, threshold: float):
 # --- agreement of labellings -----------------------------------------------------------
 
 
-def count_matched(table) -> int:
+def count_matched(table):
     """Return the number of samples in matched cells under the best matching of rows to columns.
 
     Parameters
@@ -610,7 +609,7 @@ def count_matched(table) -> int:
     return int(table[rows, columns].sum())
 
 
-def differing_share(a, b) -> float:
+def differing_share(a, b):
     """Return the share of samples that two labellings place differently, eq. 9 of Lange (2005).
 
     Parameters
@@ -631,7 +630,7 @@ def contingency_table(a, b):
     return np.bincount(cells, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
 
 
-def rand_index(a, b) -> float:
+def rand_index(a, b):
     """Return the adjusted Rand index of two labellings.
 
     Parameters
@@ -648,7 +647,7 @@ def rand_index(a, b) -> float:
     return float(adjusted_rand(both, of_a, of_b, max(everything, 1)))
 
 
-def table_of_pairs(statistic: Callable[[np.ndarray, np.ndarray], float], codes):
+def table_of_pairs(statistic, codes):
     """Return a statistic of every two labellings, (B, B); the diagonal is 0.
 
     Parameters
@@ -664,12 +663,12 @@ def table_of_pairs(statistic: Callable[[np.ndarray, np.ndarray], float], codes):
     return table
 
 
-def mean_of_pairs(D) -> float:
+def mean_of_pairs(D):
     """Return the mean of the entries off the diagonal, which is 0."""
     return float(D.sum() / (len(D) * (len(D) - 1)))
 
 
-def mean_agreement(codes, most: int = 30) -> float:
+def mean_agreement(codes, most=30):
     """Return the mean adjusted Rand index of labellings, (B, n), or of some, evenly spaced.
 
     A labelling with one cluster is left out, as it says nothing; it is 0 if no two are left.
@@ -681,7 +680,7 @@ def mean_agreement(codes, most: int = 30) -> float:
     return mean_of_pairs(table_of_pairs(rand_index, some))
 
 
-def jackknife(statistic: Callable[[np.ndarray], float], tables) -> tuple[float, float]:
+def jackknife(statistic, tables):
     """Return a statistic of tables of pairs, and its standard error.
 
     Pairs that share a labelling are not independent. Therefore labellings are left out, one at a

@@ -59,7 +59,7 @@ class Result(NamedTuple):
     annotate: Any = None  # writes an h5ad file with the result, if there can be one
 
 
-def run(options) -> None:
+def run(options):
     """Run a command, and say in one line what it found."""
     command = options.command
     if command == "demo":
@@ -159,12 +159,12 @@ def _output_paths(options):
     return annotated, tables, picture
 
 
-def _stem(file: str) -> str:
+def _stem(file):
     """Return the name of a file without its folder and ending."""
     return Path(file.removesuffix(".gz")).stem
 
 
-def _join(paths: Iterable[Path]) -> str:
+def _join(paths):
     return ", ".join(map(str, paths))
 
 
@@ -175,7 +175,7 @@ def _as_text(entry):
     return f"'{entry}" if entry.lstrip().startswith(("=", "+", "-", "@")) else entry
 
 
-def _row_columns(table: FileTable, columns: Columns) -> Columns:
+def _row_columns(table, columns):
     """Return columns with an entry for every row of a table, preceded by the names of the rows."""
     names = table.rows or range(table.X.shape[0])
     title = table.title
@@ -184,12 +184,12 @@ def _row_columns(table: FileTable, columns: Columns) -> Columns:
     return [(title, names), *columns]
 
 
-def _cluster_columns(F) -> Columns:
+def _cluster_columns(F):
     """Return the columns of a matrix that has one for every cluster."""
     return [(f"cluster{c}", column) for c, column in enumerate(F.T)]
 
 
-def _tables(model, table: FileTable, more: Columns = ()) -> dict[str, Columns]:
+def _tables(model, table, more=()):
     """Return the tables of labels, with more beside them, and of memberships."""
     return {
         "labels": _row_columns(table, [("label", model.labels_), *more]),
@@ -200,14 +200,14 @@ def _tables(model, table: FileTable, more: Columns = ()) -> dict[str, Columns]:
 # --- commands ------------------------------------------------------------------------
 
 
-def _consensus(options) -> Result:
+def _consensus(options):
     table = _read(options, options.files[0])
     model, chosen = _fit(options, table.X)
     tables = _tables(model, table, [("confidence", model.confidence_)])
     return Result(model, chosen, tables)
 
 
-def _cluster(options) -> Result:
+def _cluster(options):
     table = _read(options, options.files[0])
     fit_params = {}
     if options.constraints:
@@ -224,7 +224,7 @@ def _cluster(options) -> Result:
     return Result(model, chosen, _tables(model, table), comment)
 
 
-def _fuse(options) -> Result:
+def _fuse(options):
     names = [_stem(file) for file in options.files]
     if len(set(names)) < len(names):
         names = options.files
@@ -263,7 +263,7 @@ def _fuse(options) -> Result:
     return Result(model, chosen, tables, draw=SourceWeightsDisplay.from_estimator)
 
 
-def _programs(options) -> Result:
+def _programs(options):
     table = _read(options, options.files[0])
     model, chosen = _fit(options, table.X)
     genes = np.array(table.columns or range(table.X.shape[1]))
@@ -310,7 +310,7 @@ def _feature_scores(model, X):
     return model.feature_scores(X)
 
 
-def _how_many(options) -> Result:
+def _how_many(options):
     if isinstance(options.clusters, int):
         raise ValueError(
             f"--clusters must be a range such as 1-15, got {options.clusters}."
@@ -324,7 +324,7 @@ def _how_many(options) -> Result:
 # --- reading and fitting -------------------------------------------------------------
 
 
-def _read(options, file: str) -> FileTable:
+def _read(options, file):
     """Return the table of a file, checked for what the command needs; say how it was read.
 
     It raises if counts are negative, and warns if most of those above 0 are not whole numbers.
@@ -408,7 +408,7 @@ _COMMANDS = {
 # --- demo ----------------------------------------------------------------------------
 
 
-def _demo(picture: str):
+def _demo(picture):
     """Cluster handwritten digits, compare with plain k-means, and save a picture if it is new."""
     X, y = load_digits(return_X_y=True)
     print(f"{len(X)} handwritten digits, {X.shape[1]} pixels, 10 classes")

@@ -8,7 +8,7 @@ from importlib import import_module
 from itertools import islice, product, takewhile
 from math import inf, prod
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 from zipfile import ZipFile
 
 import numpy as np
@@ -41,14 +41,14 @@ class FileTable(NamedTuple):
     title: str | None = None  # of the column that names the rows
     layers: Sequence[str] = ()  # other tables of the file
 
-    def __str__(self) -> str:
+    def __str__(self):
         n_rows, n_columns = self.X.shape
         names = "rows without names"
         if self.rows is not None:
             names = f"names from {self.rows_from}"
         return f"{format_count(n_rows, 'row')}, {format_count(n_columns, 'column')}, {names}"
 
-    def with_distinct_columns(self, file: str) -> Self:
+    def with_distinct_columns(self, file):
         """Return the table with names of columns that differ; warn if they did not."""
         names: dict[str, None] = {}  # in their order
         renamed = []
@@ -72,7 +72,7 @@ class FileTable(NamedTuple):
             X = X.set_axis(list(names), axis=1)
         return self._replace(X=X, columns=list(names))
 
-    def require_complete(self, file: str):
+    def require_complete(self, file):
         """Raise if an entry is missing; a sparse table has none."""
         if is_sparse(self.X):
             return
@@ -97,7 +97,7 @@ class FileTable(NamedTuple):
         first, *others = [_are_ids(column) for _, column in self.X.items()]
         return () if not first or all(others) else self.X.iloc[:, 0]
 
-    def by_names(self, max_bytes: float):
+    def by_names(self, max_bytes):
         """Return a table that can be matched by names: a sparse one with names becomes dense."""
         if self.rows is None or not is_sparse(self.X):
             return self.X
@@ -105,11 +105,11 @@ class FileTable(NamedTuple):
         return imported("pandas").DataFrame(self.X.toarray(), index=self.rows)
 
 
-def _first_three(names) -> str:
+def _first_three(names):
     return f"{', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
 
 
-def imported(name: str):
+def imported(name):
     """Return an optional module; raise an error that says how to install it."""
     try:
         return import_module(name)
@@ -122,12 +122,12 @@ def imported(name: str):
 def read_file(
     path,
     *,
-    may_hold_text: bool = False,
-    max_bytes: float = inf,
-    layer: str | None = None,
-    names: str | None = None,
-    has_titles: bool = True,
-) -> FileTable:
+    may_hold_text=False,
+    max_bytes=inf,
+    layer=None,
+    names=None,
+    has_titles=True,
+):
     """Return the table of a csv, tsv, txt, npy, npz, mtx or h5ad file; raise if there is none.
 
     Warns where it may be meant in another way.
@@ -202,7 +202,7 @@ def read_file(
     return table
 
 
-def _check_numbers(path, table: FileTable):
+def _check_numbers(path, table):
     """Raise if a table holds text; warn if it looks like distances."""
     X = table.X
     if hasattr(X, "select_dtypes"):
@@ -219,19 +219,19 @@ def _check_numbers(path, table: FileTable):
         warn_of_distances(np.asarray(X), f"{path}, which is taken for features,")
 
 
-def _ending(path) -> str:
+def _ending(path):
     """Return the ending of a file, without that of gzip."""
     return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
-def _check_size(size: float, max_bytes: float):
+def _check_size(size, max_bytes):
     if not size <= max_bytes:  # NaN allows nothing
         raise ValueError(
             f"it holds more than {max_bytes / 2**30:g} GiB: --max-gib allows more."
         )
 
 
-def _check_file_size(path, max_bytes: float):
+def _check_file_size(path, max_bytes):
     """Raise if a file holds too much, uncompressed, whatever it says of itself.
 
     Of an archive no more is read than its list says, and of others no more than there is.
@@ -280,7 +280,7 @@ def _open_text(path):
     return read_csv, head
 
 
-def _read_text(path, names: str | None, has_titles: bool) -> FileTable:
+def _read_text(path, names, has_titles):
     """Return the table of a csv, tsv or txt file."""
     read_csv, head = _open_text(path)
     has_titles, titles = _titles(head, has_titles)
@@ -333,7 +333,7 @@ def _read_text(path, names: str | None, has_titles: bool) -> FileTable:
     )
 
 
-def _titles(head, has_titles: bool) -> tuple[bool, list[str]]:
+def _titles(head, has_titles):
     """Return whether the first line holds titles, and those of all columns, blank ones too.
 
     Separators may end all lines, or all but the first one, which may also lack the title of the
@@ -360,12 +360,12 @@ def _titles(head, has_titles: bool) -> tuple[bool, list[str]]:
     return True, [_BLANK] * n_lacking + titles + [_BLANK] * n_at_ends
 
 
-def _n_blank(entries) -> int:
+def _n_blank(entries):
     """Return how many entries at the end are blank."""
     return len(list(takewhile(lambda entry: not entry.strip(), reversed(entries))))
 
 
-def is_number(entry: str) -> bool:
+def is_number(entry):
     """Return whether an entry is a number, with a point and not a comma."""
     try:
         float(entry)
@@ -374,21 +374,21 @@ def is_number(entry: str) -> bool:
     return "_" not in entry  # which Python ignores in numbers
 
 
-def _are_ids(values) -> bool:
+def _are_ids(values):
     """Return whether values are whole numbers, at least 0, that all differ."""
     if values.dtype.kind not in "iuf" or not ((values >= 0) & (values % 1 == 0)).all():
         return False
     return len(np.unique(values)) == len(values)
 
 
-def _are_names(entries) -> bool:
+def _are_names(entries):
     """Return whether entries differ, and none is a number, with a comma or without one."""
     if len(set(entries)) < len(entries):
         return False
     return not any(is_number(entry.replace(",", "")) for entry in entries)
 
 
-def read_pairs(file: str, max_bytes: float, ids) -> PairwiseConstraints:
+def read_pairs(file, max_bytes, ids):
     """Return the pairs of a text file, whose rows have names."""
     path = Path(file)
     columns = ["a", "b", "kind"]
@@ -406,7 +406,7 @@ def read_pairs(file: str, max_bytes: float, ids) -> PairwiseConstraints:
         raise ValueError(f"{file}: {error}") from error
 
 
-def _read_npz(path) -> FileTable:
+def _read_npz(path):
     # np.load would take what is no archive for a pickle
     with path.open("rb") as file, np.lib.npyio.NpzFile(file) as archive:
         if "format" in archive:
@@ -417,7 +417,7 @@ def _read_npz(path) -> FileTable:
         return FileTable(archive[archive.files[0]])
 
 
-def _read_mtx(path, max_bytes: float) -> FileTable:
+def _read_mtx(path, max_bytes):
     """Return a matrix. If 10x Genomics wrote it, rows are cells, named by the files beside it."""
     X = mmread(path)
     genes_from, genes = _names_beside(path, max_bytes, ("features", "genes"), 1)
@@ -440,12 +440,12 @@ def _read_mtx(path, max_bytes: float) -> FileTable:
     return FileTable(X)
 
 
-def _fits(names, size: int) -> bool:
+def _fits(names, size):
     """Return whether there are no names, or as many as needed, below a title or not."""
     return not names or len(names) - size in (0, 1)
 
 
-def _names_beside(path, max_bytes: float, kinds, column: int):
+def _names_beside(path, max_bytes, kinds, column):
     """Return the file of names of a kind that lies beside a matrix, if any, and what it holds."""
     prefix = path.name.partition("matrix.mtx")[0]  # as in GSM1_matrix.mtx
     for start, kind, gz in product((prefix, ""), kinds, ("", ".gz")):
@@ -458,12 +458,12 @@ def _names_beside(path, max_bytes: float, kinds, column: int):
     return "", []
 
 
-def suggest_layers(layers) -> str:
+def suggest_layers(layers):
     """Return how to read one of the layers of a file, if there are any."""
     return f"--layer takes one of its layers: {', '.join(layers)}" if layers else ""
 
 
-def _read_h5ad(path, layer: str | None) -> FileTable:
+def _read_h5ad(path, layer):
     data = imported("anndata").read_h5ad(path)
     layers = list(data.layers)
     X = data.X if layer is None else data.layers.get(layer)

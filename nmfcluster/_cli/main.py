@@ -10,7 +10,6 @@ import sys
 import warnings
 from functools import partial
 from importlib import import_module
-from typing import NoReturn
 
 _LABELS = ("labels", "memberships")
 # What each command finds, and the tables that it writes.
@@ -64,13 +63,13 @@ class _Progress(logging.Handler):
     # When the last one was printed, in milliseconds since the program began.
     _last = 0.0
 
-    def emit(self, record: logging.LogRecord):
+    def emit(self, record):
         if record.relativeCreated > self._last + _PAUSE:
             self._last = record.relativeCreated
             print(f"nmfcluster: {record.getMessage()}", file=sys.stderr)
 
 
-def main(arguments=None) -> None:
+def main(arguments=None):
     """Run a command; an error of the user is one line, with the exit status 2."""
     parser = _make_parser()
     options = parser.parse_args(arguments)
@@ -94,7 +93,7 @@ def main(arguments=None) -> None:
         log.setLevel(logging.NOTSET)
 
 
-def _format_warning(printed, message: Warning | str, *_, **__) -> str:
+def _format_warning(printed, message, *_, **__):
     """Return a warning as a line, or nothing if it was printed before."""
     line = f"nmfcluster: warning: {_of_options(' '.join(str(message).split()))}\n"
     if line in printed:
@@ -103,7 +102,7 @@ def _format_warning(printed, message: Warning | str, *_, **__) -> str:
     return line
 
 
-def _of_options(message: str) -> str:
+def _of_options(message):
     """Return a message that names an option where it names a parameter."""
     for pattern, replacement in _REPLACEMENTS:
         message = re.sub(pattern, replacement, message)
@@ -114,12 +113,12 @@ def _of_options(message: str) -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
+    def error(self, message):
         """Say in one line what is wrong, and leave."""
         self.exit(2, f"nmfcluster: error: {message.splitlines()[0]}\n")
 
 
-def _make_parser() -> argparse.ArgumentParser:
+def _make_parser():
     """Return the parser of all commands."""
     parser = _Parser(
         prog="nmfcluster", description="Cluster tables by matrix factorization."
@@ -211,7 +210,7 @@ def _make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _number_or_range(text: str) -> int | range:
+def _number_or_range(text):
     """Return the number, or the range of numbers, that an argument stands for."""
     found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
     if found is None:
@@ -222,6 +221,6 @@ def _number_or_range(text: str) -> int | range:
     return range(int(first), int(last) + 1) if last else int(first)
 
 
-def number_or_share(text: str) -> float:
+def number_or_share(text):
     """Return a number of rows, or a share of them, which has a point."""
     return int(text) if text.isdecimal() else float(text)

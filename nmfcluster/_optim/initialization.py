@@ -9,7 +9,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from nmfcluster._utils import storage
 from nmfcluster._utils.validation import make_rng
-from nmfcluster.similarity import Explicit, Similarity
+from nmfcluster.similarity import Explicit
 
 # Number of rows of an eigenproblem up to which a dense solver is faster.
 _DENSE = 300
@@ -32,12 +32,12 @@ _RANK_TOL = 1e-7
 _REPRODUCIBLE = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
 
 
-def draw_seeds(rng: np.random.RandomState, size: int) -> list[int]:
+def draw_seeds(rng, size):
     """Draw the seeds of starts before any of them runs."""
     return rng.randint(np.iinfo(np.int32).max, size=size).tolist()
 
 
-def random_start(mass, n_clusters: int, seed, dtype: np.dtype):
+def random_start(mass, n_clusters, seed, dtype):
     """Draw a factor uniformly from (0, 1).
 
     Parameters
@@ -56,7 +56,7 @@ def random_start(mass, n_clusters: int, seed, dtype: np.dtype):
     return (H * np.sqrt(mass)[:, None]).astype(dtype)
 
 
-def leading_eigenpairs(A: Similarity, n_components: int):
+def leading_eigenpairs(A, n_components):
     """Return the largest eigenvalues of A, in decreasing order, and their eigenvectors.
 
     They are found by connected components where A knows these. Of components with equal
@@ -114,7 +114,7 @@ def leading_eigenpairs(A: Similarity, n_components: int):
     return all_values[first], whole
 
 
-def _eigenpairs(A: Similarity, n_components: int):
+def _eigenpairs(A, n_components):
     """Return the leading eigenpairs by the solver that suits the size and the form of A."""
     n = A.shape[0]
     if n <= max(_DENSE, 3 * n_components):
@@ -147,7 +147,7 @@ def _eigenpairs(A: Similarity, n_components: int):
     return values[order], vectors[:, order]
 
 
-def _eigenpairs_of_gram(V, n_components: int):
+def _eigenpairs_of_gram(V, n_components):
     """Return the leading eigenpairs of VV' from those of the smaller V'V, which has the same."""
     n_small = min(n_components, V.shape[1])
     gram = storage.as_float64(storage.choose_storage(V.T @ V))
@@ -161,7 +161,7 @@ def _eigenpairs_of_gram(V, n_components: int):
     return np.where(is_positive, values, 0), of_rows
 
 
-def spectral_start(A: Similarity, n_clusters: int):
+def spectral_start(A, n_clusters):
     """Return the nonnegative part of the leading eigenvectors of A, rotated towards the axes.
 
     Parameters
@@ -177,7 +177,7 @@ def spectral_start(A: Similarity, n_clusters: int):
     return rotate_to_axes(values, vectors, n_clusters).astype(A.dtype)
 
 
-def rotate_to_axes(values, vectors, n_clusters: int):
+def rotate_to_axes(values, vectors, n_clusters):
     """Return the nonnegative part of eigenvectors, rotated towards the axes.
 
     ``V diag(values)^1/2 R`` reproduces the best rank-k part of a matrix for every rotation R. The

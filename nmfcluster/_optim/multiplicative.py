@@ -3,7 +3,6 @@
 import numpy as np
 
 from nmfcluster._optim.run import Steps, keep_starts
-from nmfcluster._optim.symmetric import SymmetricObjective
 from nmfcluster._utils.linalg import gram, inner_products, map_rows, matmul_rows
 
 # Smallest entry of the first core, relative to its positive part.
@@ -27,7 +26,7 @@ def _column_lengths(Q):
     return np.maximum(lengths, np.finfo(Q.dtype).tiny)
 
 
-def multiplicative_trinmf(objective: SymmetricObjective, Q) -> Steps:
+def multiplicative_trinmf(objective, Q) -> Steps:
     r"""Follow eq. 20-21 of Li et al. for :math:`\min \|A - QSQ'\|^2`, Q'Q = I, Q, S >= 0.
 
     .. math::
@@ -76,7 +75,7 @@ def _fit(G, PG, NG):
     return gram(G, map_rows(np.subtract, PG, NG))
 
 
-def multiplicative_gsg(objective: SymmetricObjective, G) -> Steps:
+def multiplicative_gsg(objective, G) -> Steps:
     r"""Minimise :math:`\|A - GSG'\|^2` over G, S >= 0 (Chen et al., 2007, eq. 3).
 
     With :math:`A = P - N` split into nonnegative parts and :math:`K = G'G`,

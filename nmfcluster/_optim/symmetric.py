@@ -11,8 +11,6 @@ import numpy as np
 from nmfcluster._optim.initialization import draw_seeds, random_start, spectral_start
 from nmfcluster._optim.run import (
     Solution,
-    SolverConfig,
-    Start,
     Steps,
     keep_starts,
     loss_of,
@@ -71,11 +69,11 @@ class SymmetricObjective:
     constant: float
 
     @property
-    def wide(self) -> bool:
+    def wide(self):
         """Whether several starts in one product are faster than one after the other."""
         return self.A.wide
 
-    def evaluate(self, H, AH=None) -> Point:
+    def evaluate(self, H, AH=None):
         """Return the losses of a batch of factors, AH, which may be known, and C(H)."""
         if AH is None:
             AH = self.A @ H
@@ -83,7 +81,7 @@ class SymmetricObjective:
         loss = self.constant - 2 * inner_products(H, AH) + inner_products(H, C)
         return Point(loss, H, AH, C)
 
-    def rescaled(self, at: Point) -> Point:
+    def rescaled(self, at):
         """Return each start times the number that minimises its loss; overwrite AH and C."""
         fit = inner_products(at.H, at.AH)
         size = inner_products(at.H, at.C)
@@ -96,7 +94,7 @@ class SymmetricObjective:
         return Point(loss, root * at.H, AH, C)
 
 
-def bregman_nmf(objective: SymmetricObjective, H) -> Steps:
+def bregman_nmf(objective, H) -> Steps:
     r"""Minimise :math:`J(H)` over H >= 0 by accelerated Bregman proximal gradient steps.
 
     With the kernel :math:`h(H) = \frac a4 \|H\|^4`, a = 3, J/4 is smooth relative to h when A is
@@ -164,7 +162,7 @@ def _extrapolate(start, end, share):
     return map_rows(lambda start, end: (end - start) * share + end, start, end)
 
 
-def _descend(objective: SymmetricObjective, now: Point, base: Point, inverse_step):
+def _descend(objective, now, base, inverse_step):
     """Take a step from a base point, or from the current one if the loss would rise.
 
     Parameters
@@ -298,7 +296,7 @@ class Factorization:
         return np.diag((self.H**2).sum(axis=0))
 
 
-def symmetric_factor(solution: Solution):
+def symmetric_factor(solution):
     """Return H of ``HH'``, (n, k): of ``QSQ'`` it is ``Q S^1/2`` with the diagonal of S."""
     if len(solution.factors) == 1:
         return solution.factors[0]
@@ -345,11 +343,11 @@ class Problem:
 
     def __init__(
         self,
-        A: Similarity,
+        A,
         *,
-        constant: float | None = None,
+        constant=None,
         mass=None,
-        init_similarity: Similarity | None = None,
+        init_similarity=None,
         wanted=None,
         rows=None,
     ):
@@ -363,10 +361,10 @@ class Problem:
         self.wanted = np.zeros(n, dtype=bool) if wanted is None else wanted
         self.rows = rows
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.mass)
 
-    def starts(self, config: SolverConfig, rng: np.random.RandomState) -> list[Start]:
+    def starts(self, config, rng):
         """Return one start from eigenvectors, the others random."""
         k = config.n_clusters
         dtype = self.objective.A.dtype
@@ -376,7 +374,7 @@ class Problem:
         ]
         return [partial(spectral_start, self.init_similarity, k), *random]
 
-    def part(self, size: int, rng: np.random.RandomState) -> Problem | None:
+    def part(self, size, rng):
         """Return the problem of `size` rows; None for a sparse graph, which would fall apart."""
         if not self.init_similarity.can_be_thinned:
             return None
@@ -388,7 +386,7 @@ class Problem:
             rows=rows,
         )
 
-    def extended(self, part: Problem, H):
+    def extended(self, part, H):
         """Return the factor of all rows that fits best to the factor of a part of them."""
         padded = np.zeros((len(self), H.shape[1]), dtype=H.dtype)
         padded[part.rows] = H
@@ -396,10 +394,10 @@ class Problem:
 
 
 def factorize(
-    problem: Problem,
-    config: SolverConfig,
-    rng: np.random.RandomState,
-    coarse_size: int | None = None,
+    problem,
+    config,
+    rng,
+    coarse_size=None,
 ) -> Factorization:
     """Factorize a similarity; the run that ranks first is kept.
 
@@ -430,7 +428,7 @@ def factorize(
     return Factorization(best, curves, objective.constant)
 
 
-def _polishing(config: SolverConfig, problem: Problem) -> SolverConfig:
+def _polishing(config, problem):
     """Return the configuration of a run from a good start."""
     tol = config.tol
     if tol >= 0:  # a negative one asks for all updates

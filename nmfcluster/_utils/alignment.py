@@ -72,7 +72,7 @@ def align_similarities(tables, names):
     return ordered, masks, own[leading], first.columns
 
 
-def _is_square(own, table) -> bool:
+def _is_square(own, table):
     """Return whether columns have the names of the rows; numbers in a file can be text in one."""
     columns = getattr(table, "columns", None)
     if own is None or columns is None:
@@ -123,7 +123,7 @@ def align_samples(tables, names):
     return aligned, union
 
 
-def union_of_names(indices, names, noun: str = "sample"):
+def union_of_names(indices, names, noun="sample"):
     """Return all names in several indices, each of which must share some with the others."""
     for i, (index, name) in enumerate(zip(indices, names, strict=True)):
         if not index.is_unique:

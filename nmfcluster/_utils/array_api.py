@@ -25,7 +25,7 @@ _CPU_ENTRIES = 2**20
 _DEVICE_ENTRIES = 2**26
 
 
-def library_of(array) -> str:
+def library_of(array):
     """Return the name of the library that an array is of; "" for numpy and others."""
     for kind in type(array).__mro__:
         library = kind.__module__.partition(".")[0]
@@ -67,7 +67,7 @@ def with_numpy_arrays(model):
     return twin
 
 
-def map_fitted_arrays(model, function) -> None:
+def map_fitted_arrays(model, function):
     """Replace the fitted arrays of a model by a function of them."""
     for name, value in vars(model).copy().items():
         if name.endswith("_") and (isinstance(value, np.ndarray) or library_of(value)):
@@ -90,13 +90,13 @@ class Device:
     device: Any
 
     @classmethod
-    def of(cls, array) -> Device | None:
+    def of(cls, array):
         """Return where an array is; None if it is none of another library."""
         library = library_of(array)
         return cls(library, array.device) if library else None
 
 
-def to_device(array, there: Device | None):
+def to_device(array, there):
     """Return a copy of an array of numpy on a device, a CSR matrix as `SparseTensor`.
 
     It is returned as it is for numpy, which has no device, and None as None.
@@ -116,7 +116,7 @@ def asarray_like(values, F, dtype=None):
     return namespace(F).asarray(values, dtype=dtype, device=F.device)
 
 
-def chunk_size(F, in_cache: int) -> int:
+def chunk_size(F, in_cache):
     """Return how many entries are formed at a time where F is: as a cache holds, or many."""
     is_on_cpu = isinstance(F, np.ndarray) or "cpu" in str(F.device).lower()
     return in_cache if is_on_cpu else _DEVICE_ENTRIES
@@ -141,7 +141,7 @@ def contiguous_transpose(F):
     return np.ascontiguousarray(F.T) if isinstance(F, np.ndarray) else F.T
 
 
-def put_starts(F, mask, values) -> None:
+def put_starts(F, mask, values):
     """Set F for some of the starts."""
     if isinstance(F, np.ndarray):
         F[mask] = values
@@ -150,7 +150,7 @@ def put_starts(F, mask, values) -> None:
         F[start, ...] = values[i, ...]
 
 
-def sum_to_numpy(F, axis: int | tuple[int, ...]):
+def sum_to_numpy(F, axis):
     """Return sums over axes, numpy's in float64."""
     xp = namespace(F)
     return np.asarray(to_numpy(xp.sum(F, axis=axis, dtype=xp.float64)))
@@ -195,7 +195,7 @@ class SparseTensor:
     is_transposed: bool = False
 
     @classmethod
-    def of(cls, X, device: Device) -> SparseTensor:
+    def of(cls, X, device):
         """Return a CSR matrix as one of torch."""
         if device.library != "torch":
             raise TypeError(
@@ -215,7 +215,7 @@ class SparseTensor:
         )
 
     @property
-    def T(self) -> SparseTensor:  # noqa: N802 - as arrays have it
+    def T(self):  # noqa: N802 - as arrays have it
         """The transpose."""
         return replace(
             self, shape=self.shape[::-1], is_transposed=not self.is_transposed

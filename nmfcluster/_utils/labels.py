@@ -20,7 +20,7 @@ _DECODE_ERRORS = "backslashreplace"  # what becomes of bytes that are not UTF-8
 LABEL_BLOCK_ROWS = 16_384  # rows of a block: a block of a wide table stays in cache
 
 
-def partition_columns(table, name: str):
+def partition_columns(table, name):
     """Return the partitions in `table`, one 1-d array each.
 
     Parameters
@@ -74,7 +74,7 @@ def as_label_vector(vector):
     return array
 
 
-def encode_labels(table, name: str, categories=None):
+def encode_labels(table, name, categories=None):
     """Return the labels of every partition as numbers from 0, `NOISE` or `NOT_SEEN`.
 
     -1 is noise; another negative number, NaN and None mean that the partition did not see the
@@ -128,7 +128,7 @@ def encode_labels(table, name: str, categories=None):
     return np.ascontiguousarray(codes.T), all_known
 
 
-def clean_labels(column, name: str):
+def clean_labels(column, name):
     """Return the labels that are there, comparable with each other, and where they are.
 
     The second has an entry a sample: 0 for a label, else `NOISE` or `NOT_SEEN`.
@@ -184,7 +184,7 @@ def clean_labels(column, name: str):
     return labels.astype(np.int64), np.where(seen, 0, unlabelled)
 
 
-def is_missing(value) -> bool:
+def is_missing(value):
     """Return whether a value is None, NaN or pandas.NA, which refuses to be compared."""
     if value is None:
         return True
@@ -285,7 +285,7 @@ def cluster_counts(codes):
     return codes.max(axis=0, initial=NOISE) + 1
 
 
-def indicator(codes, n_clusters) -> sp.csr_array:
+def indicator(codes, n_clusters):
     """Return Z, (n_samples, sum(n_clusters)): 1 where a sample is in a cluster of a partition.
 
     Parameters
@@ -309,7 +309,7 @@ def _offsets(sizes):
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
-def tuple_indicator(codes, n_clusters, rows, most: int | None):
+def tuple_indicator(codes, n_clusters, rows, most):
     """Factor the indicator of all clusters through the label tuples that occur.
 
     A few partitions at a time are taken as one whose clusters are the tuples of labels found in
@@ -369,7 +369,7 @@ def tuple_indicator(codes, n_clusters, rows, most: int | None):
     return J, _clusters_of_tuples(occurring, groups, bases, n_symbols)
 
 
-def _clusters_of_tuples(occurring, groups, bases, n_symbols) -> sp.csr_array:
+def _clusters_of_tuples(occurring, groups, bases, n_symbols):
     """Return the indicator of the clusters that every tuple stands for, by its number."""
     offsets = _offsets(n_symbols - 1)
     all_rows = []
@@ -390,7 +390,7 @@ def _clusters_of_tuples(occurring, groups, bases, n_symbols) -> sp.csr_array:
     return sp.csr_array((np.ones(len(row)), (row, column)), shape=shape)
 
 
-def share_of_seen(together, seen, never: float = MIN_SEEN_WEIGHT):
+def share_of_seen(together, seen, never=MIN_SEEN_WEIGHT):
     """Return the shares ``together / seen``; NaN where the weight that was seen is `never`."""
     shares = np.full(together.shape, np.nan)
     return np.divide(together, seen, out=shares, where=seen > never)
@@ -420,7 +420,7 @@ def adjusted_rand(both, one, other, everything):
     return np.where(most == 0, 1.0, (both - chance) / np.where(most == 0, 1, most))
 
 
-def one_hot(labels, n_clusters: int, dtype=np.float64):
+def one_hot(labels, n_clusters, dtype=np.float64):
     """Return E, dense (n_samples, n_clusters), with E[i, labels[i]] = 1."""
     return np.eye(n_clusters, dtype=dtype)[labels]
 
@@ -452,7 +452,7 @@ def distinct_rows(codes):
     return first, groups.ravel(), counts
 
 
-def hash_label_rows(codes, seed: int = 0):
+def hash_label_rows(codes, seed=0):
     """Return a number for every row of a table of integers, (n_samples,), uint64."""
     # random odd multipliers: two different rows share a key with a chance of about 2^-63
     rng = np.random.default_rng(seed)

@@ -8,7 +8,6 @@ over F >= 0, for ``X ~ A'F`` with ``G = AA'`` and ``N = AX``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -32,7 +31,7 @@ _pool: ContextVar[Executor | None] = ContextVar("pool", default=None)
 
 
 @contextmanager
-def share_blocks(n_jobs: int | None):
+def share_blocks(n_jobs):
     """Let `n_jobs` threads share the blocks that the calling thread works on in this context."""
     n_threads = effective_n_jobs(n_jobs)
     if n_threads == 1:
@@ -46,7 +45,7 @@ def share_blocks(n_jobs: int | None):
             _pool.reset(before)
 
 
-def map_blocks(work: Callable[[slice], T], n_rows: int) -> Iterator[T]:
+def map_blocks(work, n_rows):
     """Return the results of a function of every block of rows, in their order.
 
     Parameters
@@ -71,12 +70,12 @@ def error_state():
     return {"call": np.geterrcall(), **np.geterr()}
 
 
-def sum_blocks(work: Callable[[slice], np.ndarray], n_rows: int):
+def sum_blocks(work, n_rows):
     """Return the sum of a function of every block of rows, added in their order."""
     return reduce(np.add, map_blocks(work, n_rows))
 
 
-def map_rows(function: Callable[..., np.ndarray], *arrays):
+def map_rows(function, *arrays):
     """Return a function of arrays that acts on each of their rows alone.
 
     Parameters
@@ -93,14 +92,14 @@ def map_rows(function: Callable[..., np.ndarray], *arrays):
         return function(*arrays)
     out = np.empty_like(arrays[0])
 
-    def fill(block: slice) -> None:
+    def fill(block):
         out[:, block] = function(*[array[:, block] for array in arrays])
 
     list(map_blocks(fill, out.shape[1]))
     return out
 
 
-def sum_rows(function: Callable[..., np.ndarray], *arrays):
+def sum_rows(function, *arrays):
     """Return a function of arrays, of shape (n_starts, n, k), that is a sum over their rows."""
     n_rows = arrays[0].shape[1]
     if n_rows <= BLOCK_ROWS:
@@ -143,7 +142,7 @@ class RowBlocks:
     array : ndarray or csr_array of shape (n, m)
     """
 
-    def __init__(self, array) -> None:
+    def __init__(self, array):
         self._array = array
         self.n_rows = array.shape[0]
         self._parts = {0: array}
@@ -160,7 +159,7 @@ class RowBlocks:
             return self._array @ H
         out = np.empty((self.n_rows, H.shape[1]), dtype=H.dtype)
 
-        def fill(block: slice) -> None:
+        def fill(block):
             out[block] = self._parts[block.start] @ H
 
         list(map_blocks(fill, self.n_rows))
@@ -184,7 +183,7 @@ class RowBlocks:
         return {start: part.T for start, part in self._parts.items()}
 
     @cached_property
-    def _wide_transpose(self) -> RowBlocks | None:
+    def _wide_transpose(self):
         """The transpose of a sparse matrix, if it has the more rows: its products are no sums."""
         if is_sparse(self._array) and self._array.shape[1] >= self.n_rows:
             return RowBlocks(self._array.T.tocsr())
@@ -203,10 +202,10 @@ def coordinate_descent(
     F,
     N,
     G,
-    sweeps: int,
-    n_fixed: int = 0,
-    column_by_column: bool = False,
-) -> None:
+    sweeps,
+    n_fixed=0,
+    column_by_column=False,
+):
     """Improve F by sweeps of exact coordinate descent over its rows, in place, for every start.
 
     Parameters
@@ -246,7 +245,7 @@ def _scale_to_unit_diagonal(N, G):
     return N * inverse, xp.where(on_diagonal, new_diagonal, G * inverse)
 
 
-def _rows(F, N, G, n_fixed: int = 0):
+def _rows(F, N, G, n_fixed=0):
     """Return views of the rows of all starts that a sweep sets one after the other."""
     rows = []
     for c in range(n_fixed, F.shape[1]):
@@ -255,7 +254,7 @@ def _rows(F, N, G, n_fixed: int = 0):
     return rows
 
 
-def _sweep(F, rows, column_by_column: bool = False) -> None:
+def _sweep(F, rows, column_by_column=False):
     """Set every row of F to its best value, given all others."""
     xp = namespace(F)
     for f, n, g in rows:
@@ -267,7 +266,7 @@ def _sweep(F, rows, column_by_column: bool = False) -> None:
             f[...] = xp.clip(n - new, min=0)
 
 
-def approximate_nnls_rows(B, G, max_sweeps: int = 100, resolution: float = 1e-6):
+def approximate_nnls_rows(B, G, max_sweeps=100, resolution=1e-6):
     """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h`` for every row b of B.
 
     With ``B = A[new, :] @ H`` and ``G = H'H`` these are the factor rows of new samples for a

@@ -140,7 +140,7 @@ class CanonicalOrder:
         Which of the distinct ones every sample equals, in the user's order.
     """
 
-    def __init__(self, samples, first) -> None:
+    def __init__(self, samples, first):
         self.samples = samples
         self.first = first
         self.ranks = np.empty_like(samples)
@@ -164,7 +164,7 @@ class CanonicalOrder:
         return submatrix(S, self.samples, self.samples)
 
 
-def canonical_order(*tables, similarities=(), links=(), weights=None) -> CanonicalOrder:
+def canonical_order(*tables, similarities=(), links=(), weights=None):
     """Return the order of samples by their rows in data matrices, or by how they are related.
 
     They are sorted by the extremes of their rows in the first of these, which stay in order where
@@ -218,7 +218,7 @@ def canonical_order(*tables, similarities=(), links=(), weights=None) -> Canonic
     return CanonicalOrder(order[by_place], first[group])
 
 
-def _sort_arrays(arrays, off_diagonal: bool):
+def _sort_arrays(arrays, off_diagonal):
     """Return arrays in an order of their own, and the extremes of the rows of the first.
 
     They are sorted by their largest entry and their smallest; where these are the same, as those of
@@ -240,7 +240,7 @@ def _sort_arrays(arrays, off_diagonal: bool):
     return arrays, _extremes(arrays[0], off_diagonal)
 
 
-def _extremes(array, off_diagonal: bool):
+def _extremes(array, off_diagonal):
     """Return the largest and the smallest entry of every row; 0 where that is NaN.
 
     Off the diagonal of a similarity, on which most have 0 or 1, zeros do not count, and of two

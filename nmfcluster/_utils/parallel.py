@@ -91,7 +91,7 @@ def try_on_one_thread(task, *arguments):
         return error
 
 
-def _enter(user: tuple[int, object]) -> None:
+def _enter(user):
     with _lock:
         is_first = not _users
         # Numbers of threads that an interrupted user or a parent process did not restore
@@ -104,7 +104,7 @@ def _enter(user: tuple[int, object]) -> None:
             set_blas_threads(_before, 1)
 
 
-def _leave(user: tuple[int, object]) -> None:
+def _leave(user):
     global _before
     with _lock:
         _users.discard(user)
@@ -113,7 +113,7 @@ def _leave(user: tuple[int, object]) -> None:
             _before = []
 
 
-def _renew_lock() -> None:
+def _renew_lock():
     """Give a child process a lock of its own, and forget the other threads of its parent.
 
     One of them may have held the lock, and none of them leaves in the child.
@@ -127,7 +127,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_renew_lock)
 
 
-def uses_cluster() -> bool:
+def uses_cluster():
     """Return whether joblib is told to use a cluster, and this is not a task that runs there.
 
     A cluster is any backend that is not joblib's own and shares no memory, as those of Dask and
@@ -145,9 +145,9 @@ def run_calls(
     function,
     common,
     calls,
-    n_jobs: int | None,
-    each: ProgressCallback | None = None,
-    require: str | None = None,
+    n_jobs,
+    each=None,
+    require=None,
 ):
     """Return ``function(*common, *call)`` for every call, in their order.
 
@@ -226,7 +226,7 @@ class Parcel:
         If they cannot be sent.
     """
 
-    def __init__(self, values) -> None:
+    def __init__(self, values):
         self.values = values
         buffers: list[pickle.PickleBuffer] = []  # of the arrays: nothing is copied
         try:
@@ -241,12 +241,12 @@ class Parcel:
     def __reduce__(self):
         return _unpack, (self._head, *self._bytes)
 
-    def __sizeof__(self) -> int:
+    def __sizeof__(self):
         """Return the number of bytes that are sent, by which Dask plans."""
         return len(self._head) + sum(array.nbytes for array in self._bytes)
 
 
-def _unpack(head: bytes, *arrays) -> Parcel:
+def _unpack(head, *arrays):
     parcel = Parcel.__new__(Parcel)  # not packed again, though it may be sent on
     parcel._head = head
     parcel._bytes = [_align(array) for array in arrays]
@@ -265,7 +265,7 @@ def _align(array):
     return array if is_usable else array.copy()
 
 
-def _run_on_dask(backend, shared: Parcel, calls, is_last: bool = False):
+def _run_on_dask(backend, shared, calls, is_last=False):
     """Return the results of calls on a cluster of Dask, and try again once if it loses workers."""
     try:
         return _submit_calls(backend, shared, calls)
@@ -290,7 +290,7 @@ def _run_on_dask(backend, shared: Parcel, calls, is_last: bool = False):
     return _run_on_dask(backend, shared, calls, is_last=True)
 
 
-def _submit_calls(backend, shared: Parcel, calls):
+def _submit_calls(backend, shared, calls):
     """Make calls through the client of Dask that a backend of joblib has."""
     client = backend.client
     options = backend.submit_kwargs
@@ -317,6 +317,6 @@ def _submit_calls(backend, shared: Parcel, calls):
         raise
 
 
-def _call_on_worker(shared: Parcel, call: Parcel) -> Parcel:
+def _call_on_worker(shared, call):
     function, common = shared.values
     return Parcel(function(*common, *call.values))

@@ -4,7 +4,6 @@ The lines go to the logger ``nmfcluster``, at the level INFO, one before a stage
 """
 
 import logging
-from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
@@ -31,7 +30,7 @@ def reporting(estimator):
         _fitted.reset(before)
 
 
-def log_line(line: str, speaker: str | None = None) -> None:
+def log_line(line, speaker=None):
     """Write a line to the log, in the name of the estimator that is fitted, or of a function."""
     if _log.isEnabledFor(logging.INFO):
         _log.info("%s: %s", speaker or type(_fitted.get()).__name__, line)
@@ -53,7 +52,7 @@ class Stage:
         What its last line says, before the seconds.
     """
 
-    def __init__(self, task: str, n_batches: int) -> None:
+    def __init__(self, task, n_batches):
         self._task = task
         self._n_batches = n_batches
         self._n_done = 0
@@ -66,7 +65,7 @@ class Stage:
             )
             self._context.call_on_fit_task_begin(estimator=estimator)
 
-    def batch_done(self) -> None:
+    def batch_done(self):
         """Report that a batch has ended."""
         self._n_done += 1
         if self._n_batches > 1:
@@ -81,7 +80,7 @@ class Stage:
 
 
 @contextmanager
-def stage(task: str, n_batches: int | None = None) -> Iterator[Stage]:
+def stage(task, n_batches=None):
     """Report that a stage of the running fit begins, and that it has ended, and its time.
 
     Parameters

@@ -19,12 +19,12 @@ from nmfcluster._utils.storage import (
 _DRAWN_ENTRIES = 2**20  # entries that are drawn at a time: 8 MiB of counts
 
 
-def draw_positions(size: int, most: int, rng: np.random.Generator):
+def draw_positions(size, most, rng):
     """Return at most so many positions of a table, drawn at random, in order."""
     return np.arange(size) if size <= most else np.sort(rng.permutation(size)[:most])
 
 
-def draw_preferring(wanted, most: int, rng: np.random.RandomState):
+def draw_preferring(wanted, most, rng):
     """Return at most so many positions, drawn at random: wanted ones first, up to half of these.
 
     Parameters
@@ -43,7 +43,7 @@ def draw_preferring(wanted, most: int, rng: np.random.RandomState):
     return np.concatenate([first, order[~np.isin(order, first)]])[:most]
 
 
-def poisson_counts(X, rng: np.random.Generator):
+def poisson_counts(X, rng):
     """Return a table of counts, every entry from a Poisson distribution with that of X as its mean.
 
     Parameters
@@ -62,7 +62,7 @@ def poisson_counts(X, rng: np.random.Generator):
     return rng.poisson(X).astype(X.dtype)
 
 
-def thin_counts(X, n_parts: int, rng: np.random.Generator, dispersion: float = 0.0):
+def thin_counts(X, n_parts, rng, dispersion=0.0):
     r"""Return matrices of counts that sum to X; each has the same share of a count, on average.
 
     Parts of Poisson numbers are independent [1]_. Counts that vary more, as negative binomial
@@ -104,7 +104,7 @@ def thin_counts(X, n_parts: int, rng: np.random.Generator, dispersion: float = 0
     return [part.reshape(X.shape) for part in parts]
 
 
-def _split_counts(counts, n_parts: int, rng: np.random.Generator, dispersion: float):
+def _split_counts(counts, n_parts, rng, dispersion):
     """Yield parts of counts, one after the other; each takes its share of what is left."""
     # large floats are multiples of a number above 1; so are their parts, which sum to them then
     unit = 1 if counts.dtype.kind in "iu" else np.maximum(np.spacing(counts), 1)
@@ -120,7 +120,7 @@ def _split_counts(counts, n_parts: int, rng: np.random.Generator, dispersion: fl
     yield left * unit
 
 
-def count_non_integers(X) -> int:
+def count_non_integers(X):
     """Return how many entries of a table are no whole numbers."""
     values = stored_values(X)
     return int(np.count_nonzero(values != np.rint(values)))
@@ -130,7 +130,7 @@ def count_non_integers(X) -> int:
 _MAX_SIDE = 1000
 
 
-def overdispersion(X, W, H, rng: np.random.Generator) -> float:
+def overdispersion(X, W, H, rng):
     r"""Return the :math:`\phi` of counts of variance :math:`\mu + \phi \mu^2`, the mean being WH.
 
     It balances squared residuals against this variance, each entry weighted by
@@ -176,7 +176,7 @@ def overdispersion(X, W, H, rng: np.random.Generator) -> float:
     return phi
 
 
-def _leverage(means, factor, scale: float):
+def _leverage(means, factor, scale):
     """Return the leverage of entries on the coefficients of their rows, (n, p).
 
     Parameters

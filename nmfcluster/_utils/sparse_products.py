@@ -80,7 +80,7 @@ def with_data(pattern, values):
     return type(pattern)(parts, shape=pattern.shape)
 
 
-def sparse_if_few(array, share: float):
+def sparse_if_few(array, share):
     """Return a matrix as CSR if no more than a share of its entries are not 0, else as it is."""
     few = not is_sparse(array) and np.count_nonzero(array) <= share * array.size
     return sp.csr_array(array) if few else array

@@ -3,8 +3,6 @@
 And graphs of the objects that are nearest to each other, or most similar.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
@@ -40,25 +38,25 @@ def stored_values(array):
     return array.data if is_sparse(array) else array
 
 
-def minimum(array, value: float):
+def minimum(array, value):
     """Return the entry-wise minimum of an array and a number."""
     if is_sparse(array):  # the cast is for SciPy 1.13, which promotes float32
         return array.minimum(value).astype(array.dtype, copy=False)
     return np.minimum(array, value)
 
 
-def total(array) -> float:
+def total(array):
     """Return the sum of all entries, accumulated in float64."""
     return float(array.sum(dtype=np.float64))
 
 
-def sum_of_squares(array) -> float:
+def sum_of_squares(array):
     """Return the sum of the squared entries, accumulated in float64."""
     values = np.ravel(stored_values(array), order="K")
     return float(np.einsum("i,i->", values, values, dtype=np.float64))
 
 
-def inner_product(a, b) -> float:
+def inner_product(a, b):
     """Return the sum of the products of equal entries, accumulated in float64."""
     if is_sparse(a):
         return total(a.multiply(b))
@@ -73,13 +71,13 @@ def inner_product(a, b) -> float:
     return sum(map(float, products))
 
 
-def row_blocks(n: int, size: int = 256) -> Iterator[slice]:
+def row_blocks(n, size=256):
     """Yield the rows 0 to n - 1, at most `size` at a time: so few, where each is long."""
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
 
 
-def rows_of(array, rows: slice):
+def rows_of(array, rows):
     """Return some rows of an array, or of a CSR matrix, without a copy of their entries."""
     if not is_sparse(array):
         return array[rows]
@@ -141,7 +139,7 @@ def without_diagonal(array):
     return array
 
 
-def max_abs(array) -> float:
+def max_abs(array):
     """Return the largest absolute value of an entry, without a copy of the array."""
     return max(float(array.max()), -float(array.min()))
 
@@ -157,7 +155,7 @@ def scale_to_range(array):
     return array if is_in_range else divide_by_power(array, exponent)
 
 
-def scaling_exponent(array, power: int) -> int:
+def scaling_exponent(array, power):
     """Return by what power of two an array is divided so that sums of its powers can be held.
 
     Parameters
@@ -182,7 +180,7 @@ def scaling_exponent(array, power: int) -> int:
     return 0 if lower <= size <= upper else _even_exponent(array)
 
 
-def divide_by_power(array, exponent: int):
+def divide_by_power(array, exponent):
     """Return an array divided by a power of two: no digit of it changes."""
     if exponent == 0:
         return array
@@ -191,18 +189,18 @@ def divide_by_power(array, exponent: int):
     return np.ldexp(array, -exponent)
 
 
-def divide_number(value: float, exponent: int) -> float:
+def divide_number(value, exponent):
     """Return a number above 0 divided by a power of two; still above 0, and finite."""
     info = np.finfo(np.float64)
     with np.errstate(over="ignore", under="ignore"):
         return float(np.clip(np.ldexp(float(value), -exponent), info.tiny, info.max))
 
 
-def _even_exponent(array) -> int:
+def _even_exponent(array):
     return int(np.frexp(max_abs(array))[1]) // 2 * 2
 
 
-def require_symmetric(array, name: str) -> None:
+def require_symmetric(array, name):
     """Raise if two entries of a square matrix that should be equal differ by more than rounding.
 
     Parameters
@@ -222,7 +220,7 @@ def require_symmetric(array, name: str) -> None:
         )
 
 
-def count_missing_pairs(array) -> int:
+def count_missing_pairs(array):
     """Return the number of pairs for which a matrix, which should be square, holds NaN."""
     if not np.isnan(total(array)):
         return 0
@@ -232,7 +230,7 @@ def count_missing_pairs(array) -> int:
     return int(np.isnan(upper).sum())
 
 
-def looks_like_distances(array) -> bool:
+def looks_like_distances(array):
     """Return whether a square matrix is 0 on its diagonal and above 0 nearly everywhere else."""
     if is_sparse(array) or len(array) < 3 or np.diagonal(array).any():
         return False
@@ -251,12 +249,12 @@ def safe_inverse(values):
     return np.divide(1, values, out=np.zeros_like(values), where=values > 0)
 
 
-def identity(n: int, dtype) -> sp.csr_array:
+def identity(n, dtype):
     """Return the identity matrix, sparse."""
     return sp.eye_array(n, dtype=dtype, format="csr")
 
 
-def group_indicator(groups, dtype=np.float64) -> sp.csr_array:
+def group_indicator(groups, dtype=np.float64):
     """Return E, sparse (n_samples, n_groups), scaled so that E'E = I.
 
     Parameters
@@ -280,7 +278,7 @@ def as_dense(array):
     return array.toarray() if is_sparse(array) else array
 
 
-def fill_unstored(array, value: float):
+def fill_unstored(array, value):
     """Return a matrix as an array, with a value where a sparse one stores nothing."""
     if not is_sparse(array):
         return np.asarray(array)
@@ -314,7 +312,7 @@ def match_storage(array, reference):
     return array if is_sparse(reference) else as_dense(array)
 
 
-def csr_of_equal_rows(values, columns, n_columns: int) -> sp.csr_array:
+def csr_of_equal_rows(values, columns, n_columns):
     """Return the sparse matrix with as many entries in every row, (m, n_columns).
 
     Its indices have 32 bits where they can: scikit-learn takes no others.
@@ -326,7 +324,7 @@ def csr_of_equal_rows(values, columns, n_columns: int) -> sp.csr_array:
     return sp.csr_array((values.ravel(), indices, ends), (n, n_columns))
 
 
-def index_dtype(largest: int):
+def index_dtype(largest):
     """Return the smallest dtype of indices, of 32 or 64 bits, that holds a number."""
     return np.int32 if largest < np.iinfo(np.int32).max else np.int64
 
@@ -337,7 +335,7 @@ def stored_entries(array):
     return rows, array.indices, array.data
 
 
-def with_nonzero_data(array, values) -> sp.csr_array:
+def with_nonzero_data(array, values):
     """Return a CSR matrix with other values for its stored entries; zeros are dropped."""
     parts = (values, array.indices, array.indptr)
     matrix = sp.csr_array(parts, shape=array.shape, copy=True)
@@ -360,7 +358,7 @@ def two_by_two_blocks(same, cross):
     return np.block(blocks)
 
 
-def asymmetry(array) -> float:
+def asymmetry(array):
     """Return the largest difference between an entry of a matrix and its transpose's.
 
     Parameters
@@ -421,7 +419,7 @@ def as_matrix(value):
 _MIN_SIMILARITY = 1e-12  # relative to the largest entry: less is no similarity
 
 
-def nearest_similarities(rows, n_neighbors: int, among=slice(None)) -> sp.csr_array:
+def nearest_similarities(rows, n_neighbors, among=slice(None)):
     """Return the similarities of every row that are not below the K-th largest, sparse.
 
     Parameters
@@ -453,7 +451,7 @@ def vstack(blocks):
     return np.concatenate(blocks)
 
 
-def bipartite_graph(array: sp.csr_array) -> sp.csr_array:
+def bipartite_graph(array):
     """Return ``[[0, S], [S', 0]]``: the graph of the rows and the columns of S, (n + p, n + p)."""
     return sp.block_array([[None, array], [array.T, None]], format="csr")
 

@@ -56,12 +56,12 @@ _PAIRWISE_PARAMETERS = {
 }
 
 
-def format_value(value) -> str:
+def format_value(value):
     """Return a value and its type as an error message shows them."""
     return f"{reprlib.repr(value)} ({type(value).__name__})"
 
 
-def type_name(value) -> str:
+def type_name(value):
     """Return the name of the type of a value; of a class, which should be an instance, its own."""
     return (
         f"the class {value.__name__}"
@@ -70,7 +70,7 @@ def type_name(value) -> str:
     )
 
 
-def require_instance(estimator, name: str) -> None:
+def require_instance(estimator, name):
     """Raise if an estimator, or the last step of a pipeline, is a class."""
     step = last_step(estimator)[1]
     if isinstance(step, type):
@@ -79,13 +79,13 @@ def require_instance(estimator, name: str) -> None:
         )
 
 
-def format_count(n: int, noun: str) -> str:
+def format_count(n, noun):
     """Return a number of things: "1 sample", "2 samples", "3 entries"."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{n} {noun if n == 1 else plural}"
 
 
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
+def warn(message, category=UserWarning):
     """Warn at the line of the user that led here: the first one outside the package.
 
     Parameters
@@ -104,7 +104,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def check_count(value, name: str, least: int | None = None) -> None:
+def check_count(value, name, least=None):
     """Raise unless a value is an int, at least `least`, and no more than can be counted."""
     if not isinstance(value, Integral) or isinstance(value, bool | np.timedelta64):
         raise TypeError(f"{name} must be an int, got {format_value(value)}.")
@@ -116,9 +116,7 @@ def check_count(value, name: str, least: int | None = None) -> None:
         raise ValueError(f"{name} must be at least {least}, got {value}.")
 
 
-def check_number(
-    value, name: str, low: float, high: float = _MAX_NUMBER, closed: str = "left"
-) -> None:
+def check_number(value, name, low, high=_MAX_NUMBER, closed="left"):
     """Raise unless a value is a number of a range, which is closed at the left, or as told."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, got {format_value(value)}.")
@@ -127,7 +125,7 @@ def check_number(
         raise ValueError(f"{name} must be {allowed}, got {value}.")
 
 
-def make_rng(random_state) -> np.random.RandomState:
+def make_rng(random_state):
     """Return the generator of a seed; raise an error that names the parameter.
 
     scikit-learn takes no Generator: a number drawn from one is the seed then.
@@ -152,7 +150,7 @@ def last_step(estimator):
     return prefix, estimator
 
 
-def pairwise_input(estimator, X=None) -> str | None:
+def pairwise_input(estimator, X=None):
     """Return "distances" or "similarities" if an estimator takes those of all pairs, else None.
 
     An estimator declares it by a parameter, or by scikit-learn's tag. In a pipeline the first step
@@ -197,14 +195,14 @@ def _square_matrix(X):
     return X if is_square else None
 
 
-def _is_symmetric(X) -> bool:
+def _is_symmetric(X):
     """Return whether X, as `_square_matrix` returns it, is symmetric; with NaN it is not."""
     if X is None:
         return False
     return storage.asymmetry(X * 1.0) <= 1e-6 * storage.max_abs(X)
 
 
-def may_take_pairs(estimator, X) -> bool:
+def may_take_pairs(estimator, X):
     """Return whether X is symmetric, and a clusterer does not declare that it takes features.
 
     Clusterers of scikit-learn and of this package do, and so do those with a metric or the like.
@@ -221,7 +219,7 @@ def may_take_pairs(estimator, X) -> bool:
     return False
 
 
-def check_accepts_parts(estimator, X, rule: str) -> None:
+def check_accepts_parts(estimator, X, rule):
     """Raise if an estimator cannot be fitted to some of the samples in X.
 
     Parameters
@@ -250,7 +248,7 @@ def check_accepts_parts(estimator, X, rule: str) -> None:
         )
 
 
-def _pairwise_kind(step) -> str | None:
+def _pairwise_kind(step):
     """Return `pairwise_input` of a single step, "pairs" if it does not declare which."""
     for name, kind in _PAIRWISE_PARAMETERS.items():
         value = getattr(step, name, None)
@@ -262,7 +260,7 @@ def _pairwise_kind(step) -> str | None:
     return "pairs" if has_tags and get_tags(step).input_tags.pairwise else None
 
 
-def axis_positions(key, n: int, noun: str, owner: str):
+def axis_positions(key, n, noun, owner):
     """Return the positions, from 0, that a key names on an axis.
 
     Parameters
@@ -319,7 +317,7 @@ def axis_positions(key, n: int, noun: str, owner: str):
     return everything[named]
 
 
-def normalize_weights(weights, n_partitions: int):
+def normalize_weights(weights, n_partitions):
     """Return nonnegative weights of partitions, scaled to sum to 1; equal ones for None."""
     if weights is None:
         return np.full(n_partitions, 1 / n_partitions)
@@ -357,7 +355,7 @@ _SEQUENCES = (
 )
 
 
-def read_matrix(X, name: str = "X", check=None, **options):
+def read_matrix(X, name="X", check=None, **options):
     """Return a data matrix as floats, dense or CSR: every input of numbers is read by this.
 
     Parameters
@@ -391,7 +389,7 @@ def read_matrix(X, name: str = "X", check=None, **options):
     return canonical_csr(matrix)
 
 
-def check_shape(X, name: str, n_columns: int | None, n_rows: int | None = None) -> None:
+def check_shape(X, name, n_columns, n_rows=None):
     """Raise unless a table that was read has as many columns, and as many rows; None: any."""
     rows, columns = (*X.shape, 1)[:2]  # texts by themselves are one column
     for got, wanted, noun in ((columns, n_columns, "column"), (rows, n_rows, "row")):
@@ -401,7 +399,7 @@ def check_shape(X, name: str, n_columns: int | None, n_rows: int | None = None) 
             )
 
 
-def check_readable(X, name: str = "X"):
+def check_readable(X, name="X"):
     """Raise if a matrix is of a kind that numpy, or scikit-learn, would misread or name badly.
 
     Returns it as it is, or as an array if it has no shape, as a list of rows.
@@ -446,7 +444,7 @@ def check_readable(X, name: str = "X"):
     return array
 
 
-def as_array(X, name: str):
+def as_array(X, name):
     """Return X as an array, unless it has a shape; raise if its rows differ in length."""
     try:
         return X if hasattr(X, "shape") else np.asarray(X)
@@ -456,7 +454,7 @@ def as_array(X, name: str):
         ) from None
 
 
-def _check_numbers(array, name: str) -> None:
+def _check_numbers(array, name):
     """Raise if an array holds anything but real numbers."""
     kind = array.dtype.kind
     if kind in _NUMERIC_KINDS:
@@ -500,7 +498,7 @@ def canonical_csr(X):
     return X
 
 
-def check_container(X, name: str, wanted: str) -> None:
+def check_container(X, name, wanted):
     """Raise if a container has to be opened before numpy can read it, or hides some entries.
 
     Parameters
@@ -556,7 +554,7 @@ def check_container(X, name: str, wanted: str) -> None:
         )
 
 
-def check_sparse_indices(X, name: str) -> None:
+def check_sparse_indices(X, name):
     """Raise if a sparse matrix has an entry outside of its shape.
 
     SciPy looks at the lengths of its parts alone, and scikit-learn at their types: a conversion
@@ -576,7 +574,7 @@ def check_sparse_indices(X, name: str) -> None:
         ) from error
 
 
-def check_columns_differ(X, name: str) -> None:
+def check_columns_differ(X, name):
     """Raise if a data frame has no columns, or several of one name."""
     if len(X.columns) == 0:
         raise ValueError(
@@ -613,7 +611,7 @@ def sample_names(table):
     return None if index is None or _is_default(index) else index
 
 
-def row_order(own, other, name: str, owner: str = "X", noun: str = "sample"):
+def row_order(own, other, name, owner="X", noun="sample"):
     """Return the rows of another table in the order of a table's rows, or None if they are.
 
     Parameters
@@ -658,14 +656,14 @@ def row_order(own, other, name: str, owner: str = "X", noun: str = "sample"):
     )
 
 
-def _is_default(index) -> bool:
+def _is_default(index):
     """Return whether an index holds positions, as pandas makes it where none is passed."""
     numbers = np.asarray(index)
     positions = np.arange(len(numbers))
     return numbers.dtype.kind in "iu" and np.array_equal(numbers, positions)
 
 
-def reorder_samples(own, table, name: str):
+def reorder_samples(own, table, name):
     """Return values of samples, in one table or in a list, in the order of the samples' names.
 
     Parameters
@@ -686,7 +684,7 @@ def reorder_samples(own, table, name: str):
     return table if order is None else take_samples(table, order)
 
 
-def read_weights(weights, rows, least: int, n_samples: int):
+def read_weights(weights, rows, least, n_samples):
     """Return how much every sample counts, (n_samples,); None if all count alike.
 
     `rows` are the names of the samples, if X is a data frame; `least` of them must count.
@@ -715,13 +713,13 @@ def read_weights(weights, rows, least: int, n_samples: int):
     return np.asarray(weights)
 
 
-def reorder_columns(own, table, name: str, owner: str):
+def reorder_columns(own, table, name, owner):
     """Return a data frame with its columns in the order of the names that `owner` has."""
     order = row_order(own, column_names(table), name, owner, "column")
     return table if order is None else take_samples(table, order, axis=1)
 
 
-def columns_in_row_order(table, name: str):
+def columns_in_row_order(table, name):
     """Return a data frame with its columns in the order of its rows, where it is square by them."""
     own = row_names(table)
     columns = column_names(table)

@@ -157,7 +157,7 @@ def next_pairs(
     return np.column_stack([first[chosen], first[anchor]])
 
 
-def _read(model, X) -> tuple[PairwiseConstraints, Any]:
+def _read(model, X):
     """Return the known pairs, and X as the fit read it."""
     known = getattr(model, "constraints_", None)
     if not isinstance(known, PairwiseConstraints):
@@ -184,7 +184,7 @@ def _read(model, X) -> tuple[PairwiseConstraints, Any]:
     return known, X
 
 
-def _make_groups(pairs: PairwiseConstraints) -> _Groups:
+def _make_groups(pairs):
     group = components(len(pairs), pairs.must_link)  # soft ones were answered, too
     size = np.bincount(group)
     apart = make_adjacency(len(size), group[pairs.cannot_link])
@@ -241,7 +241,7 @@ def _compute_centrality(C, labels, drawn, P):
     return centrality
 
 
-def _find_anchors(groups: _Groups, P, labels, centrality) -> list[int]:
+def _find_anchors(groups, P, labels, centrality):
     """Return groups that represent clusters: ones that exclude each other, and middles."""
     anchors: list[int] = []
     n_excluding = np.zeros(len(groups.size))  # number of anchors apart from each group
@@ -261,7 +261,7 @@ def _find_anchors(groups: _Groups, P, labels, centrality) -> list[int]:
     return anchors
 
 
-def _compute_probabilities(groups: _Groups, P, anchors: list[int], excluded):
+def _compute_probabilities(groups, P, anchors, excluded):
     """Return the probabilities that groups are one with each anchor.
 
     They are 0 where this is known, or the pair is excluded.
@@ -276,7 +276,7 @@ def _compute_probabilities(groups: _Groups, P, anchors: list[int], excluded):
     return p * storage.safe_inverse(p.sum(axis=1))[:, None]
 
 
-def choose_most_informative(C, weights, group, candidates, count: int) -> list[int]:
+def choose_most_informative(C, weights, group, candidates, count):
     r"""Return the groups with the samples whose answers lower uncertainty most, one after another.
 
     A sample x that becomes known lowers :math:`\sum_i w_i C_{ii}` by

@@ -136,13 +136,13 @@ class PairwiseConstraints:
         self.__setstate__({"n_samples": len(samples), "_links": (must, cannot)})
 
     @classmethod
-    def _of_links(cls, n_samples: int, links: Sequence[Links], names=None) -> Self:
+    def _of_links(cls, n_samples, links, names=None):
         """Return constraints of pairs that are in their form."""
         new = cls.__new__(cls)
         new.__setstate__({"n_samples": n_samples, "_links": links, "index": names})
         return new
 
-    def _with_hard_must_links(self, hard: bool) -> Self:
+    def _with_hard_must_links(self, hard):
         """Return the same pairs, all must-links of which are hard, or none."""
         must, cannot = self._links
         must = must._replace(hard=np.full(len(must.pairs), hard))
@@ -617,7 +617,7 @@ class PairwiseConstraints:
         return A, B
 
 
-def read_pairs(value, name: str, samples: Samples) -> Links:
+def read_pairs(value, name, samples):
     """Return pairs of one kind, checked and in one form.
 
     Parameters
@@ -639,7 +639,7 @@ def read_pairs(value, name: str, samples: Samples) -> Links:
     return _normalize_links(Links(pairs, weights, _find_hard(weights)), name, samples)
 
 
-def read_signed_pairs(value, samples: Samples, hard) -> tuple[Links, Links]:
+def read_signed_pairs(value, samples, hard):
     """Return the must-links and the cannot-links of one table, checked and in one form.
 
     Parameters
@@ -684,7 +684,7 @@ def read_signed_pairs(value, samples: Samples, hard) -> tuple[Links, Links]:
     return must, cannot
 
 
-def _read_columns(value, name: str, samples: Samples):
+def _read_columns(value, name, samples):
     """Return the positions of the samples of pairs, (n_pairs, 2), and further columns.
 
     NumPy does not guess the type of what is no array: it would make words of all of a row.
@@ -705,7 +705,7 @@ def _read_columns(value, name: str, samples: Samples):
     return [np.column_stack(ends), *columns[2:]]
 
 
-def _split_columns(value, name: str):
+def _split_columns(value, name):
     """Return the columns of a table of pairs that is no sparse matrix."""
     of_both_kinds = name == "pairs"
     lengths = (3, 4) if of_both_kinds else (2, 3)
@@ -735,7 +735,7 @@ def _split_columns(value, name: str):
     return [np.fromiter(column, dtype=object, count=len(rows)) for column in columns]
 
 
-def _read_positions(names, name: str, samples: Samples):
+def _read_positions(names, name, samples):
     """Return the positions of samples that are called by them, or by ids."""
     n = len(samples)
     if isinstance(samples, dict):
@@ -770,7 +770,7 @@ def _read_positions(names, name: str, samples: Samples):
     return numbers.astype(np.intp)
 
 
-def _as_numbers(column, name: str, hint: str = ""):
+def _as_numbers(column, name, hint=""):
     """Return a column as numbers; `hint` is added to the error where it holds text."""
     if column.dtype.kind in "iuf":
         return column
@@ -819,7 +819,7 @@ def _find_hard(weights, hard=None):
     return infinite if infinite.any() else weights >= 1
 
 
-def _normalize_links(links: Links, name: str, samples: Samples) -> Links:
+def _normalize_links(links, name, samples):
     """Return pairs that are in range in one form, their weights checked."""
     pairs, weights, hard = links
     bad = ~(weights >= 0)
@@ -846,13 +846,13 @@ def _normalize_links(links: Links, name: str, samples: Samples) -> Links:
     return make_links(pairs[used], weights[used].astype(np.float64), hard[used])
 
 
-def _names_at(positions, samples: Samples):
+def _names_at(positions, samples):
     """Return what a message calls some samples."""
     names = list(samples)
     return tuple(names[i] for i in positions)
 
 
-def read_ids(n_samples, ids) -> tuple[Samples, Any]:
+def read_ids(n_samples, ids):
     """Return what samples are called, and names to keep.
 
     Parameters
@@ -891,7 +891,7 @@ def read_ids(n_samples, ids) -> tuple[Samples, Any]:
     return position, np.fromiter(position, dtype=object) if index is None else index
 
 
-def read_groups(groups, samples: Samples, apart):
+def read_groups(groups, samples, apart):
     """Return the number of the group of every sample, from 0; -1: in none.
 
     Parameters

@@ -23,7 +23,7 @@ class Links(NamedTuple):
     weights: np.ndarray  # (n_pairs,) float64, positive, finite
     hard: np.ndarray  # (n_pairs,) bool: not to be violated, as opposed to soft
 
-    def where(self, mask) -> "Links":
+    def where(self, mask):
         """Return some of the pairs, by a mask or by their positions."""
         return Links._make([part[mask] for part in self])
 
@@ -31,7 +31,7 @@ class Links(NamedTuple):
 NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty(0), np.empty(0, dtype=bool))
 
 
-def make_links(pairs, weights=1.0, hard=True) -> Links:
+def make_links(pairs, weights=1.0, hard=True):
     """Return every pair once, as (i, j) with i <= j and sorted; of equal ones a hard one counts.
 
     Parameters
@@ -56,7 +56,7 @@ def make_links(pairs, weights=1.0, hard=True) -> Links:
     return Links(pairs, weights, hard).where(order[is_last])
 
 
-def copy_links(links: Links, origin) -> Links:
+def copy_links(links, origin):
     """Return the links of copies: all (a, b), a < b, that are copies of the ends of a link.
 
     Parameters
@@ -82,7 +82,7 @@ def copy_links(links: Links, origin) -> Links:
     return make_links(copies, links.weights[source], links.hard[source])
 
 
-def link_all_members(links: Links, group) -> Links:
+def link_all_members(links, group):
     """Return all pairs of samples in groups that links connect.
 
     They share the weights of the links between two groups, or inside of one, evenly, and are hard
@@ -107,7 +107,7 @@ def link_all_members(links: Links, group) -> Links:
     return copy_links(Links(ends, shares, hard), group)
 
 
-def make_links_of_labels(codes, n_pairs=None, random_state=None) -> tuple[Links, Links]:
+def make_links_of_labels(codes, n_pairs=None, random_state=None):
     """Return pairs of samples whose class is known, of weight 1: of equal classes, of others.
 
     Parameters
@@ -141,7 +141,7 @@ def make_links_of_labels(codes, n_pairs=None, random_state=None) -> tuple[Links,
     return make_links(pairs[same]), make_links(pairs[~same])
 
 
-def make_links_of_groups(codes) -> Links:
+def make_links_of_groups(codes):
     """Return all pairs within groups, of weight 1.
 
     Parameters
@@ -156,7 +156,7 @@ def make_links_of_groups(codes) -> Links:
     return make_links(members[copies.pairs])
 
 
-def _draw_distinct_numbers(rng, total: int, n_drawn: int):
+def _draw_distinct_numbers(rng, total, n_drawn):
     """Draw distinct numbers below `total`, all sets of them with the same chance."""
     # a list of all is then short, and draws would often repeat others
     if 3 * n_drawn > total:
@@ -177,7 +177,7 @@ def decode_pairs(numbers):
     return np.column_stack([numbers - b * (b - 1) // 2, b])
 
 
-def make_adjacency(n_nodes: int, pairs, weights=True) -> sp.csr_array:
+def make_adjacency(n_nodes, pairs, weights=True):
     """Return the symmetric matrix of the weights of pairs, at (i, j) and at (j, i).
 
     Parameters
@@ -197,7 +197,7 @@ def make_adjacency(n_nodes: int, pairs, weights=True) -> sp.csr_array:
     return sp.csr_array((entries, tuple(ends.T)), shape=(n_nodes, n_nodes))
 
 
-def components(n_samples: int, pairs):
+def components(n_samples, pairs):
     """Return the groups of samples that pairs join, numbered by first appearance.
 
     Parameters
@@ -216,7 +216,7 @@ def components(n_samples: int, pairs):
     return np.asarray(labels, dtype=np.intp)
 
 
-def check_pairs(pairs, n_clusters: int | None) -> str:
+def check_pairs(pairs, n_clusters):
     """Raise if it turns out that no clustering can satisfy all hard pairs.
 
     Parameters
@@ -275,7 +275,7 @@ def check_pairs(pairs, n_clusters: int | None) -> str:
     return "undecided" if len(apart) else "feasible"
 
 
-def _search_breadth_first(n_nodes: int, edges, roots):
+def _search_breadth_first(n_nodes, edges, roots):
     """Search a graph from roots: the depth of every node, and the node before it."""
     found = dijkstra(
         make_adjacency(n_nodes, edges),
@@ -287,7 +287,7 @@ def _search_breadth_first(n_nodes: int, edges, roots):
     return found[:2]
 
 
-def _trace_to_root(before, node: int) -> list[int]:
+def _trace_to_root(before, node):
     """Return the nodes on the way back to the root of a search, from `node` on."""
     path = []
     while node >= 0:  # SciPy marks what is before a root by a negative number
@@ -296,7 +296,7 @@ def _trace_to_root(before, node: int) -> list[int]:
     return path
 
 
-def _find_odd_cycle(n_nodes: int, edges) -> list[int]:
+def _find_odd_cycle(n_nodes, edges):
     """Return the nodes of a cycle of odd length, in its order; none where two colours are enough.
 
     Every other step away from a root then has the other colour.
@@ -312,7 +312,7 @@ def _find_odd_cycle(n_nodes: int, edges) -> list[int]:
     return one[: n_apart + 1] + other[:n_apart][::-1]
 
 
-def _find_clique(edges, size: int) -> list[int]:
+def _find_clique(edges, size):
     """Return so many nodes that are all neighbours; none where a greedy search finds none.
 
     From every node a clique grows by those of its neighbours that fit, the ones with the most
@@ -334,14 +334,14 @@ def _find_clique(edges, size: int) -> list[int]:
     return []
 
 
-def _enumerate_names(samples, between: str = ", ") -> str:
+def _enumerate_names(samples, between=", "):
     names = [str(sample) for sample in samples]
     if len(names) > _MOST_NAMED:
         names[_MOST_NAMED:] = [f"... ({len(names) - _MOST_NAMED} more)"]
     return between.join(names)
 
 
-def split_pairs(pairs, n_splits: int, rng: np.random.Generator):
+def split_pairs(pairs, n_splits, rng):
     """Yield the folds of pairs that hold out any.
 
     Must-links that join what others join too are held out with them: the links of a random

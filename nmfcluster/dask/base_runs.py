@@ -17,7 +17,7 @@ from nmfcluster.dask.tables import by_blocks, read_rows
 from nmfcluster.partitions import base_runs
 
 
-def _label_block(block, partitions: base_runs.BasePartitions, X_train, dtype):
+def _label_block(block, partitions, X_train, dtype):
     """Return the labels of a block of rows by base partitions.
 
     `X_train` holds the samples of the fit, where some clusterer cannot predict.
@@ -53,7 +53,7 @@ class BlockPartitions:
     _n_features: int
     _label_rows: Callable[[da.Array], da.Array]
 
-    def predict(self, X: da.Array) -> da.Array:
+    def predict(self, X):
         """Label new samples by every partition.
 
         Parameters

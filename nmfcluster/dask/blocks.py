@@ -13,11 +13,10 @@ passes one function, which sums over all blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,7 +59,7 @@ _REST_BITS = 32  # of the rest of a number that was rounded to a whole one
 _NO_ROW = 2**63 - 1  # number of the first row of a kind, if there is none
 
 
-def clean_block(block, first: int = 0):
+def clean_block(block, first=0):
     """Return the labels of a block as integers; -1: noise; -2: the sample was not seen.
 
     Parameters
@@ -136,7 +135,7 @@ class TableSummary:
     least: float
 
     @classmethod
-    def of_block(cls, block, first: int, weights, most: int) -> TableSummary:
+    def of_block(cls, block, first, weights, most):
         """Return the summary of a block.
 
         Parameters
@@ -156,7 +155,7 @@ class TableSummary:
         return cls.merged(parts, most)
 
     @classmethod
-    def _of_part(cls, part, first: int, weights) -> TableSummary:
+    def _of_part(cls, part, first, weights):
         positions, _, counts = distinct_rows(part)
         rows = to_smallest_int(part[positions])
         clusters = []
@@ -178,7 +177,7 @@ class TableSummary:
         )
 
     @classmethod
-    def merged(cls, parts: Sequence[TableSummary], most: int) -> TableSummary:
+    def merged(cls, parts, most):
         """Return the summary of the rows of several."""
         partitions = zip(*[part.clusters for part in parts], strict=True)
         return cls(
@@ -190,7 +189,7 @@ class TableSummary:
         )
 
 
-def _merge_rows(parts, most: int) -> Counted | None:
+def _merge_rows(parts, most):
     """Return the distinct rows of several; None if these are more than `most`."""
     if any(part is None or len(part.values) > most for part in parts):
         return None
@@ -205,7 +204,7 @@ def _merge_rows(parts, most: int) -> Counted | None:
     return merged
 
 
-def _merge_labels(parts) -> Counted:
+def _merge_labels(parts):
     """Return the labels of a partition in several parts, in increasing order."""
     values = np.concatenate([part.values for part in parts])
     counts = np.concatenate([part.counts for part in parts])
@@ -213,7 +212,7 @@ def _merge_labels(parts) -> Counted:
     return Counted(labels, _count_groups(groups, counts, len(labels)))
 
 
-def _count_groups(groups, counts, n_groups: int):
+def _count_groups(groups, counts, n_groups):
     """Return the number of samples of every group; floats hold numbers below 2^53."""
     return np.bincount(groups, counts, n_groups).astype(np.int64)
 
@@ -251,7 +250,7 @@ class BlockedTable:
         A power of two, in which the scales of samples are counted.
     """
 
-    def __init__(self, clusters: list[Counted], weights, n_samples: int, least: float):
+    def __init__(self, clusters, weights, n_samples, least):
         self.weights = weights
         self.n_samples = n_samples
         self.known, sizes = zip(*clusters, strict=True)
@@ -264,13 +263,13 @@ class BlockedTable:
         highest = 1.0 if self.is_complete else 1 / np.sqrt(least)
         self.scale_unit = float(np.exp2(np.ceil(np.log2(highest)) - _SCALE_BITS))
 
-    def scale(self, rows: Ensemble):
+    def scale(self, rows):
         """Return the factors of the rows of a similarity, (m,)."""
         if self.is_complete:
             return np.ones(len(rows))
         return 1 / np.sqrt(np.where(rows.coverage > 0, rows.coverage, 1))
 
-    def codes(self, block, first: int = 0):
+    def codes(self, block, first=0):
         """Return the labels of a block as positions among those of their partitions.
 
         -1 is noise, -2 not seen.
@@ -305,13 +304,13 @@ class BlockedTable:
             positions, groups, counts = distinct_rows(codes)
             yield codes[positions], counts, groups
 
-    def ensemble(self, codes, counts) -> Ensemble:
+    def ensemble(self, codes, counts):
         """Return distinct rows as an ensemble, in which no row depends on the others."""
         return Ensemble(
             codes, counts, self.weights, self.n_clusters, max_tuples=_MAX_TUPLES
         )
 
-    def map_rows(self, block, function: Callable[..., Any], **options):
+    def map_rows(self, block, function, **options):
         """Return a function of the codes of distinct rows for every row of a block."""
         parts = []
         for codes, _, groups in self.distinct(block):
@@ -319,7 +318,7 @@ class BlockedTable:
         return np.concatenate(parts)
 
 
-def changed(reason: str) -> RuntimeError:
+def changed(reason):
     """Return the error of a table that is read twice and does not hold the same."""
     return RuntimeError(
         f"X must hold the same labels whenever it is read, but {reason}: something in what makes "
@@ -348,7 +347,7 @@ class KnownRows:
         self._keys = keys
         self._order = order.astype(np.int32)
 
-    def of_rows(self, codes, name: str):
+    def of_rows(self, codes, name):
         """Return the values of label rows.
 
         Raises
@@ -375,7 +374,7 @@ class CountedRows(LabelTable):
         The whole table.
     """
 
-    def __init__(self, codes, counts, table: BlockedTable):
+    def __init__(self, codes, counts, table):
         first, groups, _ = distinct_rows(codes)
         self.codes = codes[first]
         self.counts = _count_groups(groups, counts, len(first))
@@ -383,10 +382,10 @@ class CountedRows(LabelTable):
         self.n_clusters = table.n_clusters
         self.name = "X"
 
-    def __len__(self) -> int:
+    def __len__(self):
         return int(self.counts.sum())
 
-    def problem(self, weights, normalize: bool):
+    def problem(self, weights, normalize):
         """Return the factorization of the rows that have a label, and which rows have."""
         weights = normalize_weights(weights, len(self.n_clusters))
         ensemble = Ensemble(self.codes, self.counts, weights, self.n_clusters)
@@ -396,7 +395,7 @@ class CountedRows(LabelTable):
 # --- passes over the blocks ------------------------------------------------------------
 
 
-def zero_loss(problem: BlockedTable, sums: Sums) -> float:
+def zero_loss(problem, sums):
     """Return the loss of the zero factor."""
     inverse = sums["inverse"] + sums["rest"] * 2.0**-_REST_BITS
     inverse = inverse * problem.scale_unit**2
@@ -418,7 +417,7 @@ class Target:
     links: np.ndarray
     gram: np.ndarray
 
-    def grid(self, problem: BlockedTable):
+    def grid(self, problem):
         """Return units of the entries of every column, powers of two, (k,)."""
         links = self.links * problem.shares[:, None]
         lengths = np.diagonal(self.gram)
@@ -429,7 +428,7 @@ class Target:
         highest = np.maximum(ratios.max(axis=0), np.finfo(float).tiny)
         return np.exp2(np.ceil(np.log2(highest)) - _SCALE_BITS)
 
-    def rows(self, rows: Ensemble, problem: BlockedTable):
+    def rows(self, rows, problem):
         """Return the rows of the factor that fit best, (m, k)."""
         B = rows.row_sums(problem.votes[:, None] * self.links)
         B = B * problem.scale(rows)[:, None]
@@ -449,7 +448,7 @@ def _solve_columns(N, G):
     return F[:, :1] if is_single else F
 
 
-def first_target(rows: Ensemble, H, problem: BlockedTable) -> Target:
+def first_target(rows, H, problem):
     """Return the target of the first pass, from the factor of a sample of the rows.
 
     Parameters
@@ -471,7 +470,7 @@ def first_target(rows: Ensemble, H, problem: BlockedTable) -> Target:
 # --- sums over blocks -----------------------------------------------------------------------------
 
 
-def sums_of_block(block, problem: BlockedTable, target: Target, grid) -> Sums:
+def sums_of_block(block, problem, target, grid):
     """Return the sums of a block over the rows that fit best.
 
     Parameters
@@ -515,7 +514,7 @@ def sums_of_block(block, problem: BlockedTable, target: Target, grid) -> Sums:
     return add_sums(parts)
 
 
-def counts_of_block(block, problem: BlockedTable, profiles) -> Sums:
+def counts_of_block(block, problem, profiles):
     """Return the counts in base clusters (n_profiles, C, k), and sizes (n_profiles, k).
 
     They are those of the clusters of the rows of a block by each profile.
@@ -537,7 +536,7 @@ def counts_of_block(block, problem: BlockedTable, profiles) -> Sums:
     return add_sums(parts)
 
 
-def add_sums(parts: list[Sums]) -> Sums:
+def add_sums(parts):
     """Return the sums over the samples of all parts, which are whole numbers."""
     total = {}
     for name in parts[0]:
@@ -548,7 +547,7 @@ def add_sums(parts: list[Sums]) -> Sums:
 # --- passes ---------------------------------------------------------------------------------------
 
 
-def next_target(sums: Sums, problem: BlockedTable, grid) -> tuple[Target, float]:
+def next_target(sums, problem, grid):
     """Return the target of the next pass, and the loss of this one, its columns scaled best.
 
     Raises
@@ -589,7 +588,7 @@ class BlockedConsensus:
     contingency: np.ndarray
     profile: np.ndarray
 
-    def of_rows(self, codes, name: str):
+    def of_rows(self, codes, name):
         """Return the "labels", "membership" or "confidence" of label rows."""
         rows = self.table.ensemble(codes, np.ones(len(codes)))
         P = membership(rows.row_sums(self.profile))
@@ -603,11 +602,11 @@ class BlockedConsensus:
 
 
 def improve(
-    sum_blocks: Callable[..., Sums],
-    problem: BlockedTable,
-    target: Target,
-    n_passes: int,
-) -> tuple[BlockedConsensus, np.ndarray]:
+    sum_blocks,
+    problem,
+    target,
+    n_passes,
+):
     """Return the consensus after the best of some passes, and the losses of all.
 
     Parameters

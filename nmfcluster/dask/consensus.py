@@ -221,7 +221,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
                 rows = blocks.KnownRows(source.codes, values)
             local.n_features_in_ = X.shape[1]
 
-            def by_rows(name: str, reference) -> da.Array:
+            def by_rows(name, reference):
                 """Return an array with an entry a sample, computed when it is asked for."""
                 of_block = partial(table.map_rows, function=rows.of_rows, name=name)
                 return by_blocks(X, of_block, reference.dtype, reference.shape[1:])
@@ -243,11 +243,11 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
 
     def _fit_drawn(
         self,
-        local: consensus.NMFConsensus,
-        X: da.Array,
-        table: blocks.BlockedTable,
+        local,
+        X,
+        table,
         rng,
-    ) -> blocks.BlockedConsensus:
+    ):
         """Fit some rows, and improve the fit by passes over all."""
         # fit some rows, drawn without replacement whatever the blocks are
         drawn = sample_without_replacement(
@@ -351,7 +351,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         return tags
 
 
-def _summarise(X: da.Array, weights, most: int) -> blocks.TableSummary:
+def _summarise(X, weights, most):
     """Return the summary of all blocks, checked."""
     summarise = partial(blocks.TableSummary.of_block, weights=weights, most=most)
     parts = of_blocks(X, summarise, with_first=True)

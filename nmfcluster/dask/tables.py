@@ -1,6 +1,5 @@
 """Dask arrays in blocks of rows: checks of them, work on every block, and fitted estimators."""
 
-from collections.abc import Callable
 from functools import partial
 from math import isnan
 from typing import Any
@@ -17,7 +16,7 @@ from nmfcluster._utils.validation import check_shape, format_value
 _ELSE = "X.map_blocks calls anything else"
 
 
-def read_rows(X, name: str = "X") -> da.Array:
+def read_rows(X, name="X"):
     """Return a Dask array of two dimensions whose blocks are blocks of whole rows.
 
     Parameters
@@ -57,7 +56,7 @@ def read_rows(X, name: str = "X") -> da.Array:
     return X.rechunk((tuple(size for size in X.chunks[0] if size), -1))
 
 
-def on_block(function: Callable[..., Any], value, **options):
+def on_block(function, value, **options):
     """Call a function on a worker as a fit would: with one BLAS thread, underflow being 0."""
     with one_blas_thread(), np.errstate(under="ignore"):
         return function(value, **options)
@@ -66,7 +65,7 @@ def on_block(function: Callable[..., Any], value, **options):
 _on_block = delayed(on_block, pure=False)
 
 
-def of_blocks(X: da.Array, function: Callable[..., Any], with_first: bool = False):
+def of_blocks(X, function, with_first=False):
     """Return a function of every block, as delayed objects.
 
     Parameters
@@ -89,9 +88,7 @@ def of_blocks(X: da.Array, function: Callable[..., Any], with_first: bool = Fals
     return parts
 
 
-def by_blocks(
-    X: da.Array, function: Callable[[Any], Any], dtype, shape: tuple[int, ...] = ()
-) -> da.Array:
+def by_blocks(X, function, dtype, shape=()):
     """Return a function of every block as a Dask array, one row for every row.
 
     Parameters
@@ -109,7 +106,7 @@ def by_blocks(
     return da.concatenate(parts)
 
 
-def reduced(parts, merge: Callable[[list[Any]], Any], fan_in: int = 8):
+def reduced(parts, merge, fan_in=8):
     """Merge delayed parts, `fan_in` at a time, and compute the result on the scheduler."""
     while len(parts) > 1:
         starts = range(0, len(parts), fan_in)
@@ -207,7 +204,7 @@ def _transform(model, block):
     return np.asarray(model.transform(np.asarray(block)))
 
 
-def _checked(model, X, method: str) -> da.Array:
+def _checked(model, X, method):
     if (
         isinstance(model, type)
         or not hasattr(model, "fit")

@@ -232,7 +232,7 @@ class BiclusterDisplay(Display):
         self.strips_ = _draw_strips(ax, x, y, row_shares, column_shares, order)
 
 
-def _arrange_table(X, rows, columns, row_strength, column_strength, max_cells: int):
+def _arrange_table(X, rows, columns, row_strength, column_strength, max_cells):
     """Divide a matrix into cells, in an order that makes its biclusters blocks.
 
     Parameters
@@ -282,7 +282,7 @@ def _arrange_table(X, rows, columns, row_strength, column_strength, max_cells: i
     return {"matrix": matrix, "clusters": clusters, **of_rows, **of_columns}
 
 
-def _arrange_side(side: str, members, strength, clusters, max_cells: int):
+def _arrange_side(side, members, strength, clusters, max_cells):
     """Order the rows of a matrix, or its columns, and divide them into cells.
 
     Parameters
@@ -394,7 +394,7 @@ def _draw_strips(ax, x, y, row_shares, column_shares, names):
     return strips
 
 
-def _check_members(value, name: str):
+def _check_members(value, name):
     """Return booleans of shape (n_clusters, n)."""
     members = read_matrix(value, name, accept_sparse=False, dtype=None)
     if members.dtype.kind != "b":

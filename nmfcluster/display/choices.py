@@ -161,10 +161,10 @@ class NumberDisplay(Display):
             title += ", no agreement"
         ax.set_title(title, fontsize="medium")
 
-    def _draw_curve(self, ax, table, name: str, **style):
+    def _draw_curve(self, ax, table, name, **style):
         self.lines_[name] = draw_curve(ax, table["n_clusters"], table[name], **style)
 
-    def _draw_votes(self, ax, votes, candidates, n_clusters: int):
+    def _draw_votes(self, ax, votes, candidates, n_clusters):
         """Draw a row for every criterion, the first at the top, with a dot at its answer."""
         low = candidates[0]
         high = candidates[-1]

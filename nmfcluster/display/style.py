@@ -39,7 +39,7 @@ LONGEST = 30  # letters of the name of a source, or of a value
 _MAX_MARGIN = 0.45
 
 
-def check_fitted(estimator, attribute: str, expected: str, cure: str):
+def check_fitted(estimator, attribute, expected, cure):
     """Return an estimator with numpy arrays; raise unless it has what a picture shows.
 
     Parameters
@@ -60,7 +60,7 @@ def check_fitted(estimator, attribute: str, expected: str, cure: str):
     )
 
 
-def read_list(values, name: str):
+def read_list(values, name):
     """Return values as a list; raise if it is empty."""
     is_iterable = isinstance(values, Iterable) and not isinstance(values, str)
     found = list(values) if is_iterable else []
@@ -96,7 +96,7 @@ class Display:
     def _draw(self, ax):
         raise NotImplementedError
 
-    def _set_axes(self, ax, figsize: tuple[float, float], has_margins: bool = False):
+    def _set_axes(self, ax, figsize, has_margins=False):
         """Set `ax_` and `figure_` to given axes, or to new ones; return the axes.
 
         With margins, given axes shrink so that labels and legends at their sides are in
@@ -191,7 +191,7 @@ def points_outside(ax):
     )
 
 
-def shorter_side(ax) -> float:
+def shorter_side(ax):
     """Return the shorter side of axes in points, without the margins that they have by now."""
     ax.get_tightbbox()  # lets them shrink
     return float(min(ax.bbox.size)) * 72 / ax.figure.dpi
@@ -200,9 +200,7 @@ def shorter_side(ax) -> float:
 # --- parts of pictures -----------------------------------------------------------------
 
 
-def draw_curve(
-    ax, x, heights, errors=None, *, as_good=None, colour: str = EMPHASIS, **style
-):
+def draw_curve(ax, x, heights, errors=None, *, as_good=None, colour=EMPHASIS, **style):
     """Draw dots on a line, and a band of standard errors around it; return the dots.
 
     Parameters
@@ -250,7 +248,7 @@ def draw_curve(
     return ax.plot(x, heights, **style)[0]
 
 
-def set_value_ticks(ax, name: str, values, chosen):
+def set_value_ticks(ax, name, values, chosen):
     """Put the values of a parameter side by side on the x axis; return their positions.
 
     A line marks the one that was chosen; None: none was.
@@ -268,21 +266,21 @@ def set_value_ticks(ax, name: str, values, chosen):
     return positions
 
 
-def format_tick(value) -> str:
+def format_tick(value):
     """Return a number with four digits, or the text of another value, shortened."""
     if isinstance(value, Real) and not isinstance(value, bool):
         return f"{value:.4g}"
     return shorten(" ".join(str(value).split()))
 
 
-def shorten(name: str) -> str:
+def shorten(name):
     """Return a name, with an ellipsis at the end if it is too long."""
     if len(name) <= LONGEST:
         return name
     return name[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def divide_into_cells(labels, confidence, max_cells: int):
+def divide_into_cells(labels, confidence, max_cells):
     """Divide samples into cells that hold one cluster each.
 
     Parameters
@@ -323,7 +321,7 @@ def divide_into_cells(labels, confidence, max_cells: int):
     }
 
 
-def draw_matrix(ax, x, y, values, label: str, extend: str, **colours):
+def draw_matrix(ax, x, y, values, label, extend, **colours):
     """Draw a matrix, its first row on top, and a scale of its colours; return both.
 
     Cells have the edges `x` and `y`. The scale has a label, and is pointed as matplotlib's
@@ -341,10 +339,10 @@ def draw_matrix(ax, x, y, values, label: str, extend: str, **colours):
     return mesh, bar
 
 
-def add_legend(ax, title: str):
+def add_legend(ax, title):
     """Add a legend at the right of axes, in letters small enough for a part of their room."""
 
-    def draw(font: float, scale: float | None = None):
+    def draw(font, scale=None):
         return ax.legend(
             title=title,
             alignment="left",
@@ -364,7 +362,7 @@ def add_legend(ax, title: str):
     draw(font, font / FONT)
 
 
-def set_count_ticks(axis, n_ticks: int = 5):
+def set_count_ticks(axis, n_ticks=5):
     """Put a few round numbers on an axis that counts samples, clusters or updates."""
     axis.get_major_locator().set_params(
         nbins=n_ticks, integer=True, steps=(1, 2, 5, 10)
@@ -372,6 +370,6 @@ def set_count_ticks(axis, n_ticks: int = 5):
     axis.set_major_formatter("{x:,.0f}")
 
 
-def cluster_colour(i: int) -> str:
+def cluster_colour(i):
     """Return the colour of the i-th cluster, line or source; after 21 they begin again."""
     return COLOURS[i % len(COLOURS)]

@@ -7,15 +7,12 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._optim.initialization import leading_eigenpairs
-from nmfcluster._optim.run import SolverConfig
 from nmfcluster._utils.storage import bipartite_graph, with_nonzero_data
 from nmfcluster._utils.validation import format_count, format_value, warn
 from nmfcluster.fusion.kl_loss import unexplained_share
-from nmfcluster.fusion.model import FittedSources, Sample
+from nmfcluster.fusion.model import FittedSources
 from nmfcluster.fusion.residuals import (
     AGREE,
-    Agreement,
-    FusedGraph,
     Residual,
     compute_residual,
     divide_by_degrees,
@@ -27,7 +24,6 @@ from nmfcluster.fusion.residuals import (
 )
 from nmfcluster.similarity import Explicit
 from nmfcluster.stack.container import check_above_0
-from nmfcluster.stack.readers import StackReader
 
 # objects up to which there is a start for every single graph, which takes an eigendecomposition
 _MAX_STARTED = 50_000
@@ -52,7 +48,7 @@ class AgreementGraph(FittedSources):
     relative = True
     max_rounds = 5
 
-    def __init__(self, reader: StackReader, objects, sample: Sample) -> None:
+    def __init__(self, reader, objects, sample):
         super().__init__(reader, sample)
         is_square = objects.shape[0] == objects.shape[1]
         self.evaluated_rows = sample.compared if is_square else sample.fitted
@@ -94,7 +90,7 @@ class AgreementGraph(FittedSources):
         has_landmarks = is_square and len(sample.fitted) > self.n_compared
         self._read_again = objects if has_landmarks else None
 
-    def prepare(self, config: SolverConfig, weights):
+    def prepare(self, config, weights):
         self._n_clusters = config.n_clusters
         # the weights of informative sources: those of the user, or equal ones of those that agree
         prior = self._vote() if weights is None else weights
@@ -114,12 +110,12 @@ class AgreementGraph(FittedSources):
             single = [self.mix(weights, blocks).A for weights in alone]
         return prior, single
 
-    def release(self) -> None:
+    def release(self):
         for R in self._residuals:
             R.stored = R.stored[:0].copy()  # a view would keep the whole
         self._read_again = None
 
-    def mix(self, weights, blocks=None) -> FusedGraph:
+    def mix(self, weights, blocks=None):
         """Return the graph that weighted sources make; `blocks` of residuals are all by default."""
         if blocks is None:
             blocks = self._blocks()
@@ -205,7 +201,7 @@ class AgreementGraph(FittedSources):
         )
         return chosen * votes
 
-    def _graph_of_source(self, R: Residual):
+    def _graph_of_source(self, R):
         """Return the graph of a source alone, of some of the objects where it is dense.
 
         The first ones are as good as any: their order is random.
@@ -227,12 +223,12 @@ class AgreementGraph(FittedSources):
             blocks = self.reader.compare_in_blocks(self._read_again, self.fitted)
             yield from map(self._residuals_of_new, blocks)
 
-    def _residuals_of_new(self, sources) -> list[Residual]:
+    def _residuals_of_new(self, sources):
         """Return the residuals of the similarities of other objects."""
         return [self._residuals[i].residual_of_new(sources[i]) for i in self._order]
 
 
-def _clear_self_similarities(sources) -> None:
+def _clear_self_similarities(sources):
     """Set similarities of objects to themselves to 0, in which all sources agree.
 
     They are the largest of their row and of their column in every source.
@@ -263,7 +259,7 @@ def vote_shares(duplicates):
     return 1 / np.bincount(group)[group]
 
 
-def candidate_groups(found: Agreement, duplicates, is_informative):
+def candidate_groups(found, duplicates, is_informative):
     """Return the groups of sources that may count: masks, (n_groups, L).
 
     They are those of the largest group that agree, directly or by a chain. Where several groups
@@ -326,7 +322,7 @@ def read_source_weights(weights, names):
     return read / fsum(read)
 
 
-def check_connected(seen, names) -> None:
+def check_connected(seen, names):
     """Raise if objects fall into groups that no source has in common.
 
     Parameters

@@ -40,7 +40,7 @@ class DensePairs:
         ``-sum p log p``, in nats.
     """
 
-    def __init__(self, matrix) -> None:
+    def __init__(self, matrix):
         self._matrix = matrix
         self._size = total(matrix) or 1.0
         self._blocks = list(row_blocks(len(matrix), _DENSE_ROWS))
@@ -69,7 +69,7 @@ class DensePairs:
             product[rows.stop :] += ratio[:, rows.stop - rows.start :].T @ W[rows]
         return product / self._size
 
-    def cross_entropy(self, W, H) -> float:
+    def cross_entropy(self, W, H):
         """Return ``-sum_ij p_ij log (W H')_ij`` for a symmetric ``W H'``, in nats."""
         return cross_entropy(self._matrix, W, H)
 
@@ -85,7 +85,7 @@ class SparsePairs:
     matrix : csr_array of shape (n, n)
     """
 
-    def __init__(self, matrix: sp.csr_array) -> None:
+    def __init__(self, matrix):
         half = sp.csr_array(sp.triu(matrix, format="csr"))
         i, j, values = stored_entries(half)
         values = values / (total(matrix) or 1.0)
@@ -106,7 +106,7 @@ class SparsePairs:
         half = sp.csr_array(stored, shape=(len(W), len(W)))
         return half @ W + half.T @ W
 
-    def cross_entropy(self, W, H) -> float:
+    def cross_entropy(self, W, H):
         loss = 0.0
         for block, entries in _blocks_of_entries(W, H, self._rows, self._columns):
             losses = self._values[block] * np.log(entries)
@@ -114,7 +114,7 @@ class SparsePairs:
         return 2 * loss
 
 
-def cross_entropy(S, W, H) -> float:
+def cross_entropy(S, W, H):
     """Return ``-sum_ij p_ij log (W H')_ij`` of a matrix scaled to sum to 1, in nats.
 
     Parameters
@@ -134,7 +134,7 @@ def cross_entropy(S, W, H) -> float:
     return loss / (total(S) or 1.0)
 
 
-def unexplained_share(S: sp.csr_array, W, H) -> float:
+def unexplained_share(S, W, H):
     r"""Return the share of the information in pairs that a model leaves unexplained.
 
     Pairs are drawn by the model or, with a probability of their own, by independent objects:
@@ -169,7 +169,7 @@ def unexplained_share(S: sp.csr_array, W, H) -> float:
     for block, entries in _blocks_of_entries(W, H, i, j):
         ratios[block] = entries / mass / r[i[block]] / s[j[block]]
 
-    def slope(share: float) -> float:
+    def slope(share):
         return float(p @ ((ratios - 1) / (1 - share + share * ratios)))
 
     # the best share of the model, at which the slope is 0 unless it is at an end
@@ -219,7 +219,7 @@ def _blocks_of_entries(W, H, rows, columns):
         yield block, np.einsum("ec,ec->e", of_rows, of_columns)
 
 
-def entropy_of(values, size: float = 1.0) -> float:
+def entropy_of(values, size=1.0):
     """Return ``-sum p log p`` for ``p = values / size``, in float64."""
     return float(entr(values.astype(np.float64) / size).sum())
 
@@ -248,7 +248,7 @@ class FusionObjective:
 
     wide = False  # starts side by side are not faster: a quotient is as large as the similarity
 
-    def __init__(self, matrix, relative: bool, shift: float) -> None:
+    def __init__(self, matrix, relative, shift):
         pairs = (SparsePairs if sp.issparse(matrix) else DensePairs)(matrix)
         largest = 2 * entropy_of(pairs.margin) - pairs.entropy - shift
         self.pairs = pairs
@@ -257,14 +257,14 @@ class FusionObjective:
         self.max_loss = max(largest, MIN_INFORMATION)
         self.constant = 1.0 if relative else self.max_loss
 
-    def loss(self, W) -> float:
+    def loss(self, W):
         """Return the loss of a factor W, (n, k), that sums to 1."""
         pairs = self.pairs
         loss = pairs.cross_entropy(W, W / W.sum(axis=0)) - pairs.entropy - self.shift
         return loss / self.max_loss if self.relative else loss
 
 
-def gibbs_weights(losses, eta: float, prior):
+def gibbs_weights(losses, eta, prior):
     """Return the weights ``a_l ~ p_l exp(-x_l / eta)`` that are best for losses (eqs. 6 and 7).
 
     They minimise ``a'x + eta D(a || p)``; with equal p that is ``a'x - eta H(a)``, but for a

@@ -19,10 +19,9 @@ from sklearn.preprocessing import normalize
 
 from nmfcluster._base import hard_labels, membership
 from nmfcluster._optim.initialization import leading_eigenpairs, rotate_to_axes
-from nmfcluster._optim.run import SolverConfig, Start, Steps, run_starts
+from nmfcluster._optim.run import Start, Steps, run_starts
 from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils import storage
-from nmfcluster._utils.order import CanonicalOrder
 from nmfcluster._utils.parallel import one_thread
 from nmfcluster._utils.progress import stage
 from nmfcluster._utils.validation import format_count, warn
@@ -34,7 +33,6 @@ from nmfcluster.fusion.kl_loss import (
 )
 from nmfcluster.fusion.residuals import FusedGraph
 from nmfcluster.similarity import Explicit
-from nmfcluster.stack.readers import StackReader
 
 # smallest entry of a factor that sums to 1, by bytes a number: an entry of 0 would stay 0, and
 # products of two entries must be above 0
@@ -58,7 +56,7 @@ def _make_positive(W):
     return W / W.sum()
 
 
-def em_step(objective: FusionObjective, W):
+def em_step(objective, W):
     r"""Return the factor after one step of expectation and maximisation.
 
     With :math:`R = P / (W H')`, entry by entry, and :math:`W = H \mathrm{diag}(q)`,
@@ -110,7 +108,7 @@ def extrapolate_steps(step, W):
     return [step(_make_positive(extrapolated)), twice]
 
 
-def fusion_nmf(objective: FusionObjective, W) -> Steps:
+def fusion_nmf(objective, W) -> Steps:
     """Minimise the divergence of pairs from the model by extrapolated EM steps.
 
     If these would raise it, plain EM steps are taken, which cannot: the loss never rises.
@@ -191,7 +189,7 @@ class SpectralStarts:
         values, vectors = leading_eigenpairs(Explicit(scaled), min(self.n_clusters, n))
         return degrees, values, vectors
 
-    def start(self, objective: FusionObjective, by_kmeans: bool):
+    def start(self, objective, by_kmeans):
         """Return the factor where a run starts, after some EM steps, (n, k).
 
         Before these it holds the eigenvectors rotated towards the axes, or clusters that k-means
@@ -218,13 +216,13 @@ class SpectralStarts:
 
 def fit_fusion(
     matrix,
-    config: SolverConfig,
+    config,
     *,
-    relative: bool,
-    symmetric: bool = True,
+    relative,
+    symmetric=True,
     single_matrices=(),
     previous=None,
-) -> Fusion:
+):
     """Fit the factor to the pairs of a matrix; the run with the smallest loss is kept.
 
     The first start is spectral; the second has the clusters of k-means on the same eigenvectors.
@@ -303,12 +301,12 @@ class Sample:
 
 def draw_sample(
     shape,
-    order: CanonicalOrder,
-    n_clusters: int,
-    max_samples: float | None,
-    symmetric: bool,
+    order,
+    n_clusters,
+    max_samples,
+    symmetric,
     rng,
-) -> Sample:
+):
     """Return the objects that a model is fitted to.
 
     Without `symmetric`, all objects are fitted to their similarities to those that are drawn.
@@ -386,16 +384,16 @@ class FittedSources:
     losses_of: Any
     mix_new: Any
 
-    def __init__(self, reader: StackReader, sample: Sample) -> None:
+    def __init__(self, reader, sample):
         self.reader = reader
         self.fitted = sample.fitted
         self.symmetric = sample.symmetric
         self.n_compared = len(sample.compared)
 
-    def release(self) -> None:
+    def release(self):
         """Let go of what a fit alone needs."""
 
-    def fit(self, config: SolverConfig, eta: float, user_weights) -> None:
+    def fit(self, config, eta, user_weights):
         """Find the model and the weights in turn: the nested alternation of the paper, section 3.
 
         Parameters
@@ -445,7 +443,7 @@ class FittedSources:
     def extend_to_all(
         self,
         objects,
-        order: CanonicalOrder,
+        order,
         posterior,
         profile,
     ):
@@ -502,7 +500,7 @@ class FittedSources:
             return W, H
         return W[: -self.n_compared], H[-self.n_compared :]
 
-    def labels_of_source(self, number: int, config: SolverConfig):
+    def labels_of_source(self, number, config):
         """Return the clusters of the first objects by one source; -1: it did not see the object."""
         matrix = self.own[number]
         fusion = fit_fusion(
@@ -528,7 +526,7 @@ class KLFusion(FittedSources):
     max_rounds = 100
     subtracts_entropy = True
 
-    def __init__(self, reader: StackReader, objects, sample: Sample) -> None:
+    def __init__(self, reader, objects, sample):
         super().__init__(reader, sample)
         self.evaluated_rows = sample.fitted
         if sample.symmetric:
@@ -565,11 +563,11 @@ class KLFusion(FittedSources):
         # sources are summed in an order of their own: so that rounding does not depend on theirs
         self._order = np.lexsort((self._sizes, self._entropies))
 
-    def prepare(self, config: SolverConfig, weights):
+    def prepare(self, config, weights):
         equal_weights = np.full(len(self.own), 1 / len(self.own))
         return equal_weights if weights is None else weights, []
 
-    def mix(self, weights) -> FusedGraph:
+    def mix(self, weights):
         return FusedGraph(self._weighted_sum(self.own, weights))
 
     def losses_of(self, W):

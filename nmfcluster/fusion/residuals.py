@@ -5,7 +5,6 @@ The caller passes sources in an order of their own, so that rounding does not de
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, isqrt
@@ -80,13 +79,13 @@ class Residual:
         return self.rows > 0
 
     @property
-    def is_graph(self) -> bool:
+    def is_graph(self):
         """Whether the source is sparse, with few enough entries in a row to be a graph."""
         N = self.stored
         most = _DENSE_GRAPH * isqrt(N.shape[1]) * N.shape[0]
         return sp.issparse(N) and N.nnz <= most
 
-    def restrict_to(self, objects) -> Residual:
+    def restrict_to(self, objects):
         """Return the residual of some objects alone, which are positions."""
         N = self.stored[objects]
         columns = self.columns
@@ -100,7 +99,7 @@ class Residual:
                 np.fill_diagonal(N, 0)
         return _residual_of_scaled(N, self.degrees, self.square)
 
-    def residual_of_new(self, source) -> Residual:
+    def residual_of_new(self, source):
         """Return the residual of the similarities of other objects, (m, n), to these."""
         if sp.issparse(self.stored):
             source = sp.csr_array(source)
@@ -110,7 +109,7 @@ class Residual:
         stored = _subtract_expected(N, rows, self.columns, square=False)
         return replace(self, stored=stored, rows=rows, square=False)
 
-    def block(self, rows: slice):
+    def block(self, rows):
         """Return some rows of R as an array, in float32, with what stands on its diagonal."""
         if not sp.issparse(self.stored):
             return self.stored[rows]
@@ -126,7 +125,7 @@ class Residual:
         return stored - self.rows[rows] * self.columns[columns]
 
 
-def compute_residual(source, square: bool = True) -> Residual:
+def compute_residual(source, square=True):
     """Return the residual of a source over independence.
 
     Parameters
@@ -154,7 +153,7 @@ def compute_residual(source, square: bool = True) -> Residual:
     return _residual_of_scaled(N, degrees, square)
 
 
-def _residual_of_scaled(N, degrees, square: bool) -> Residual:
+def _residual_of_scaled(N, degrees, square):
     """Return the residual of a source that is divided by the roots of its sums."""
     row_sums = sums_of(N, axis=1)
     root = np.sqrt(row_sums.sum() or 1.0)
@@ -174,7 +173,7 @@ def _residual_of_scaled(N, degrees, square: bool) -> Residual:
     return R
 
 
-def _subtract_expected(N, u, v, square: bool):
+def _subtract_expected(N, u, v, square):
     """Return what a residual stores: a dense N minus u v', in float32 and without a diagonal."""
     if sp.issparse(N):
         return N
@@ -186,7 +185,7 @@ def _subtract_expected(N, u, v, square: bool):
     return stored
 
 
-def _clean(source, square: bool):
+def _clean(source, square):
     """Return a source without negative or negligible entries, or the diagonal if it is square."""
     least = _NEGLIGIBLE * max(float(source.max()), 0) if all(source.shape) else 0.0
     if sp.issparse(source):
@@ -213,7 +212,7 @@ def _divide_by_roots(S, row_degrees, column_degrees):
     return S
 
 
-def sums_of(array, axis: int):
+def sums_of(array, axis):
     """Return the sums of a matrix along an axis, in float64."""
     return np.asarray(array.sum(axis=axis, dtype=np.float64)).ravel()
 
@@ -238,7 +237,7 @@ class Agreement(NamedTuple):
     scores: np.ndarray
 
 
-def measure_agreement(residuals: list[Residual]) -> Agreement:
+def measure_agreement(residuals):
     """Return how far the residuals of sources correlate."""
     correlations = np.eye(len(residuals))
     scores = np.zeros_like(correlations)
@@ -258,7 +257,7 @@ def measure_agreement(residuals: list[Residual]) -> Agreement:
     return Agreement(correlations, scores)
 
 
-def n_pairs(one: Residual, other: Residual) -> int:
+def n_pairs(one, other):
     """Return the number of pairs, both ways, of objects that both sources saw."""
     n_seen = int((one.seen & other.seen).sum())
     if one.square:
@@ -266,7 +265,7 @@ def n_pairs(one: Residual, other: Residual) -> int:
     return n_seen * int(((one.columns > 0) & (other.columns > 0)).sum())
 
 
-def inner_product(one: Residual, other: Residual) -> float:
+def inner_product(one, other):
     """Return the sum of the products of equal entries of two residuals, off the diagonal."""
     # those of what is stored; of a sparse residual u v' is still to be subtracted
     product = storage.inner_product(one.stored, other.stored)
@@ -283,7 +282,7 @@ def inner_product(one: Residual, other: Residual) -> float:
     return product - expected
 
 
-def find_duplicates(residuals: list[Residual], found: Agreement):
+def find_duplicates(residuals, found):
     """Return which sources are nearly equal, (L, L), bool.
 
     Their residuals correlate, and so do those of the pairs that both call similar by themselves:
@@ -296,7 +295,7 @@ def find_duplicates(residuals: list[Residual], found: Agreement):
     return same
 
 
-def _are_equal_inside(one: Residual, other: Residual) -> bool:
+def _are_equal_inside(one, other):
     """Return whether two residuals correlate in the pairs that both call similar."""
     n_rows = min(len(one.rows), max(1, _COMPARED_ENTRIES // len(one.columns)))
     blocks = [R.block(slice(0, n_rows)) for R in (one, other)]
@@ -341,11 +340,11 @@ class FusedGraph(NamedTuple):
 
 
 def n_neighbors_to_keep(
-    residuals: list[Residual],
+    residuals,
     weights,
-    n_clusters: int,
+    n_clusters,
     distinct=slice(None),
-) -> int | None:
+):
     """Return how many neighbours an object has in the sum of sources; None: all that one has.
 
     It is None where all sources that count are graphs. Else it is the root of the number of
@@ -370,11 +369,11 @@ def n_neighbors_to_keep(
 
 
 def fused_graph(
-    blocks: Iterable[list[Residual]],
+    blocks,
     weights,
-    n_neighbors: int | None,
+    n_neighbors,
     distinct=slice(None),
-) -> FusedGraph:
+):
     """Return the graph that weighted sources make.
 
     Parameters
@@ -408,11 +407,11 @@ def fused_graph(
 
 
 def fused_rows(
-    residuals: list[Residual],
+    residuals,
     weights,
-    n_neighbors: int | None,
+    n_neighbors,
     distinct=slice(None),
-) -> sp.csr_array:
+):
     r"""Return the pairs that sources together call similar, and how much.
 
     .. math:: R_{ij} = \frac{\sum_l w_l R^l_{ij} / s_l}{\sqrt{\sum_l w_l}}
@@ -470,7 +469,7 @@ def fused_rows(
     return storage.vstack(blocks)
 
 
-def _counting(residuals: list[Residual], weights):
+def _counting(residuals, weights):
     """Return the sources that count, and their weights."""
     pairs = zip(residuals, weights, strict=True)
     return [(R, float(w)) for R, w in pairs if w > 0 and R.size > 0]

@@ -152,7 +152,7 @@ def assign(
     return Assignment(usages, low, high)
 
 
-def _assign(X, H, min_gain: float):
+def _assign(X, H, min_gain):
     """Return the usages, (n, k), in the dtype of X."""
     W = fit_rows(Divergence(X), H)
     sums = H.sum(axis=1, dtype=np.float64)
@@ -165,7 +165,7 @@ def _assign(X, H, min_gain: float):
     return W
 
 
-def _eliminate(x, H, W, min_gain: float):
+def _eliminate(x, H, W, min_gain):
     """Return the minima of rows over the components that are left of those in W, (n, k)."""
     fit = _fit_used(x, H, W)
     active = np.arange(len(x))
@@ -192,7 +192,7 @@ class _Fit(NamedTuple):
     bounds: np.ndarray  # of the rise of the loss without a component
 
 
-def _fit_used(x, H, W) -> _Fit:
+def _fit_used(x, H, W):
     """Return the minima over the components in W, their losses, and bounds of rises of these.
 
     A sum of ``-x log m`` with x >= r, divided by r, is self-concordant [1]_. So a component cannot

@@ -1,7 +1,6 @@
 """Fits of tables on a device: arrays are numpy's outside of runs, and come back where X is."""
 
 import inspect
-from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, TypeVar
@@ -46,14 +45,14 @@ current_device: ContextVar[Device | None] = ContextVar("current_device", default
 """Where the table is that is fitted; None for numpy."""
 
 
-def on_devices(estimator: C) -> C:
+def on_devices(estimator):
     """Let methods of an estimator take arrays on a device, and return such."""
     for name in _METHODS:
         setattr(estimator, name, _on_device(getattr(estimator, name)))
     return estimator
 
 
-def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
+def _on_device(method):
     """Return a method that is given arrays of numpy, and whose result is moved to where X is."""
     name = method.__name__
     is_fit = name == "fit"
@@ -100,7 +99,7 @@ def _on_device(method: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _moved(result, there: Device | None):
+def _moved(result, there):
     """Return arrays of numbers, a tuple of them, or a model that has some, on a device."""
     if there is None:
         return result

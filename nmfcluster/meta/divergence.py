@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -56,7 +56,7 @@ _TOLERANCE = 1e-10
 _RIDGE = 1e-12
 
 
-def joint_em(objective: Divergence, F) -> Steps:
+def joint_em(objective, F) -> Steps:
     r"""Minimise the Kullback-Leibler divergence by extrapolated expectation maximisation.
 
     Counts are sums of what each cluster makes, :math:`x_{ij} = \sum_k z_{ijk}`. The expected
@@ -115,7 +115,7 @@ def joint_em(objective: Divergence, F) -> Steps:
         loss = loss_new
 
 
-def _normalize(factors, n_fixed: int):
+def _normalize(factors, n_fixed):
     """Return W times the sums of the rows of H, and H with rows that sum to 1."""
     W, H = factors
     xp = namespace(H)
@@ -124,7 +124,7 @@ def _normalize(factors, n_fixed: int):
     return W * sums, H / xp.where(sums > 0, sums, 1)
 
 
-def _most_likely(M, H, n_fixed: int):
+def _most_likely(M, H, n_fixed):
     """Return the most likely H for expected counts; a cluster without any keeps its own."""
     xp = namespace(H)
     sums = xp.sum(M, axis=2, keepdims=True)
@@ -183,12 +183,12 @@ class Divergence(BaseObjective):
     n_first_updates: ClassVar[int] = 15  # after fewer, runs end higher
 
     @cached_property
-    def constant(self) -> float:
+    def constant(self):
         """Loss of the best product of rank 1, which knows no clusters."""
         rows, columns = self._sums
         return self.error(rows[:, None], columns[None] / (rows.sum() or 1)) ** 2 / 2
 
-    def for_runs(self) -> Divergence:
+    def for_runs(self):
         """Return the objective as runs of an ensemble have it: in float32, four digits suffice.
 
         A dense numpy array that holds few entries becomes sparse.
@@ -198,7 +198,7 @@ class Divergence(BaseObjective):
             return single
         return replace(single, X=sparse_if_few(single.X, _SPARSE_SHARE))
 
-    def is_in_range(self) -> bool:
+    def is_in_range(self):
         """Return whether float32, which runs have, can hold sums of X and their squares."""
         return 1 / _LARGEST_SUM < float(self._sums[0].sum()) < _LARGEST_SUM
 
@@ -223,7 +223,7 @@ class Divergence(BaseObjective):
         sums = H.sum(axis=1, keepdims=True)
         return self.with_fixed(H / np.where(sums > 0, sums, 1))
 
-    def error(self, W, H) -> float:
+    def error(self, W, H):
         """Return the root of twice the loss of one pair of factors, W of shape (n, k)."""
         H = as_float64(H)[None]
         loss = 0.0
@@ -232,7 +232,7 @@ class Divergence(BaseObjective):
             loss += part.expected_counts(as_float64(W[block]).T[None], H)[2][0]
         return float(np.sqrt(2 * loss))
 
-    def expected_counts(self, W, H, with_loss: bool = True):
+    def expected_counts(self, W, H, with_loss=True):
         r"""Return the counts expected of every cluster, by rows and by columns, and the losses.
 
         With the quotients :math:`q_{ij} = x_{ij} / (WH)_{ij}` these are :math:`w_{ik}
@@ -275,7 +275,7 @@ class Divergence(BaseObjective):
         return W * rows, H * columns, np.maximum(losses, 0)
 
 
-def _add_of_all(X, W, H, rows, columns, with_loss: bool) -> float:
+def _add_of_all(X, W, H, rows, columns, with_loss):
     """Set rows to ``HQ'``, add ``W'Q`` to columns, and return the sum of ``x log q``."""
     loss = 0.0
     size = max(1, chunk_size(H, _BLOCK_ENTRIES) // H.shape[1])
@@ -290,7 +290,7 @@ def _add_of_all(X, W, H, rows, columns, with_loss: bool) -> float:
     return loss
 
 
-def _add_of_stored(X, W, H, rows, columns, with_loss: bool) -> float:
+def _add_of_stored(X, W, H, rows, columns, with_loss):
     """Do the same for a sparse X, from its stored entries."""
     loss = 0.0
     W = contiguous_transpose(W)
@@ -314,7 +314,7 @@ def _quotients(x, means):
     return call_with_out(means, xp.divide, x, means)
 
 
-def _log_sum(x, q) -> float:
+def _log_sum(x, q):
     """Return the sum of ``x log q``; an entry of 0 adds nothing."""
     xp = namespace(q)
     logs = xp.log(xp.clip(q, float(xp.finfo(q.dtype).smallest_normal), None))
@@ -393,7 +393,7 @@ class _State(NamedTuple):
     slope: np.ndarray
     residual: np.ndarray  # of the conditions of a minimum, as a share of the counts
 
-    def take(self, rows) -> _State:
+    def take(self, rows):
         return _State._make([array[rows] for array in self])
 
 
@@ -422,7 +422,7 @@ class PoissonRows:
         """The entries that count: all of a dense X, (n, p), those that a sparse one stores."""
         return self.X.data if is_sparse(self.X) else self.X
 
-    def take(self, rows) -> Self:
+    def take(self, rows):
         """Return some of the rows."""
         own = self.components[rows] if self.components.ndim == 3 else self.components
         return type(self)(self.X[rows], own, self.costs[rows], self.totals[rows])
@@ -461,7 +461,7 @@ class PoissonRows:
         gain = row_sums(self._as_matrix(x * logs))
         return np.where(lost, np.inf, np.einsum("nk,nk->n", U, self.costs) - gain)
 
-    def state(self, U) -> _State:
+    def state(self, U):
         """Return the losses at U, with their slopes and residuals."""
         means = self.means(U)
         slope = self.costs - self.gains(means)
@@ -470,7 +470,7 @@ class PoissonRows:
         return _State(U, self.losses(U, means), slope, missed.max(axis=1))
 
 
-def solve_poisson_rows(rows: PoissonRows, start):
+def solve_poisson_rows(rows, start):
     """Return the minimum of every row, (n, k), from a positive start; one without counts is 0."""
     U = np.zeros(rows.costs.shape)
     active = np.flatnonzero(rows.totals > 0)
@@ -493,7 +493,7 @@ def solve_poisson_rows(rows: PoissonRows, start):
     return U
 
 
-def _newton_step(rows: PoissonRows, state: _State) -> None:
+def _newton_step(rows, state):
     """Make a step of Newton, in place, halved until it lowers a row.
 
     The step is to the minimum of the quadratic function that is nearest, over all that is

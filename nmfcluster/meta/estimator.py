@@ -387,7 +387,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             warn_of_unconverged_runs(runs, self.max_iter)
         return self
 
-    def _read(self, X, reset: bool = True):
+    def _read(self, X, reset=True):
         # in C order: sums do not depend on the memory layout of X
         X = read_features(self, X, reset, order="C", ensure_all_finite="allow-nan")
         cure = "give counts as before scaling or correction, or clip what is little below 0"
@@ -646,7 +646,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         is_part = np.unique(place)[:, None] == place
         return self._refit_sums(is_part.astype(float), X)
 
-    def _refit_sums(self, A, X) -> Self:
+    def _refit_sums(self, A, X):
         """Return the model whose clusters are sums of those of this one, (n_new, k) of 0 and 1."""
         X = self._read(X, reset=False)
         check_shape(X, "X", None, len(self.factor_))

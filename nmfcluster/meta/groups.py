@@ -181,7 +181,7 @@ def _read_programs(components):
     return aligned, np.asarray(features)
 
 
-def read_groups(groups, name: str, n: int, noun: str):
+def read_groups(groups, name, n, noun):
     """Return the names of groups, sorted, and the number of the group of every one of `n` things.
 
     `noun` is what a message calls one of them.
@@ -227,7 +227,7 @@ class GroupFits:
     partitions: np.ndarray
 
 
-def fit_groups(model, X, groups, weights, fixed, seed: int) -> GroupFits:
+def fit_groups(model, X, groups, weights, fixed, seed):
     """Fit a model like `model` to the rows of every group, and metacluster their programs."""
     names, group = read_groups(groups, "groups", X.shape[0], "sample")
     if model.sparsity:  # usages alone are fitted at the end
@@ -264,7 +264,7 @@ def fit_groups(model, X, groups, weights, fixed, seed: int) -> GroupFits:
     return _summary(models, names, group, components.astype(X.dtype), labels)
 
 
-def _summary(models, names, group, components, labels) -> GroupFits:
+def _summary(models, names, group, components, labels):
     """Return what the runs of all groups found; `labels` are the metaclusters of programs."""
     n_runs = len(models[0].run_losses_)
     partitions = np.full((len(group), len(models) * n_runs), NOT_SEEN)
@@ -289,7 +289,7 @@ def _summary(models, names, group, components, labels) -> GroupFits:
     )
 
 
-def is_shared(presence, min_groups: float):
+def is_shared(presence, min_groups):
     """Return which clusters are present in as many groups, or in such a share of them."""
     if not isinstance(min_groups, Integral):
         # what one group alone has is not shared

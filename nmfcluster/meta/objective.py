@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nmfcluster._utils.order import CanonicalOrder, canonical_order
+from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.sparse_products import split_missing
 from nmfcluster._utils.storage import row_sums, scaled_columns, total
 from nmfcluster._utils.validation import (
@@ -28,12 +28,12 @@ LOSSES: dict[str, type[Objective]] = {
 
 def make_objective(
     X,
-    loss: str,
-    sparsity: float = 0.0,
-    penalty: str = "l2",
+    loss,
+    sparsity=0.0,
+    penalty="l2",
     fixed=(),
-    all_fixed: bool = False,
-) -> Objective:
+    all_fixed=False,
+):
     """Return the objective of X, in which NaN stands for what is not observed.
 
     Parameters
@@ -66,7 +66,7 @@ def make_objective(
     return objective
 
 
-def drop_unexplained(objective: Objective, H, names=None) -> Objective:
+def drop_unexplained(objective, H, names=None):
     """Return the objective without counts in columns that no component has, and warn of these.
 
     Squares keep them. `names` are the names of the columns.
@@ -87,7 +87,7 @@ def drop_unexplained(objective: Objective, H, names=None) -> Objective:
     return replace(objective, X=kept)
 
 
-def order_of_samples(objective: Objective, weights=None) -> CanonicalOrder:
+def order_of_samples(objective, weights=None):
     """Return the order in which samples are fitted."""
     tables = [objective.X]
     if objective.missing is not None:
@@ -95,13 +95,13 @@ def order_of_samples(objective: Objective, weights=None) -> CanonicalOrder:
     return canonical_order(*tables, weights=weights)
 
 
-def fit_rows(objective: Objective, H):
+def fit_rows(objective, H):
     """Return the best W for H, to the last bit the same for rows in any order."""
     order = order_of_samples(objective)
     return objective.take_rows(order.samples).fit_rows(H)[order.first_ranks]
 
 
-def read_fixed_components(components, columns, dtype, n_clusters: int, n_features: int):
+def read_fixed_components(components, columns, dtype, n_clusters, n_features):
     """Return the components that are fixed, (n_fixed, n_features); None if there are none.
 
     `columns` are the names of the columns of X, if it is a data frame.
@@ -117,7 +117,7 @@ def read_fixed_components(components, columns, dtype, n_clusters: int, n_feature
     return fixed
 
 
-def read_components(components, name: str, columns, dtype):
+def read_components(components, name, columns, dtype):
     """Return known components, none of them 0, with their columns in the order of X's names."""
     components = reorder_columns(columns, components, name, "X")
     read = read_matrix(

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, compress, pairwise
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from nmfcluster._base import hard_labels
 from nmfcluster._optim.initialization import draw_seeds
-from nmfcluster._optim.run import (
-    Factors,
-    Solution,
-    SolverConfig,
-    Steps,
-    keep_starts,
-    loss_of,
-    run_starts,
-)
+from nmfcluster._optim.run import Solution, Steps, keep_starts, loss_of, run_starts
 from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils.array_api import Device, asarray_like, namespace, to_device
 from nmfcluster._utils.linalg import inner_products
@@ -56,7 +47,7 @@ _LIFT = 0.05
 WAYS = ("ptf", "nmf")
 
 
-def _of_every_start(name: str) -> Callable[..., Any]:
+def _of_every_start(name):
     """Return a method that calls the same one of the objective of every start."""
 
     def method(self, *arrays, **options):
@@ -97,10 +88,10 @@ class SideBySide:
     products = _of_every_start("products")
     expected_counts = _of_every_start("expected_counts")
 
-    def __init__(self, objectives) -> None:
+    def __init__(self, objectives):
         self.objectives = objectives
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name):
         """Return an attribute that is the same for all."""
         return getattr(self.objectives[0], name)
 
@@ -110,11 +101,11 @@ class SideBySide:
         return np.array([objective.constant for objective in self.objectives])
 
     @property
-    def standardised(self) -> Self:
+    def standardised(self):
         """Least squares of the data over these roots."""
         return type(self)([objective.standardised for objective in self.objectives])
 
-    def keep_starts(self, keep) -> Self:
+    def keep_starts(self, keep):
         """Return the objectives of the starts that go on."""
         if keep is None:
             return self
@@ -144,7 +135,7 @@ class Runs:
     converged: np.ndarray
 
     @classmethod
-    def of(cls, solutions: list[Solution]) -> Self:
+    def of(cls, solutions):
         """Put the clusters of solutions together; the list is emptied, so that W is held once."""
         components = [solution.factors[1] for solution in solutions]
         sizes = np.array([len(H) for H in components])
@@ -159,10 +150,10 @@ class Runs:
         W *= lengths
         return cls(W, H, sizes, losses, converged)
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.sizes)
 
-    def slices(self) -> list[slice]:
+    def slices(self):
         """Return where the clusters of every run are."""
         ends = np.cumsum([0, *self.sizes])
         return [slice(start, end) for start, end in pairwise(ends)]
@@ -177,7 +168,7 @@ class Runs:
         """The run of every cluster."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
-    def starts(self, n_starts: int, n_clusters: int):
+    def starts(self, n_starts, n_clusters):
         """Return positions of clusters to start from, once for each of the first runs.
 
         They are the largest of the run, then of the next where it has few; a cluster is as large as
@@ -218,11 +209,11 @@ def _cosines(A, B):
 
 
 def draw_sizes(
-    n_runs: int,
-    n_clusters: int,
+    n_runs,
+    n_clusters,
     base_n_clusters,
     rng,
-    n_fixed: int = 0,
+    n_fixed=0,
 ):
     """Return the number of clusters of every run; together they have at least `n_clusters`.
 
@@ -307,17 +298,17 @@ class Resampled:
     weights: np.ndarray | None = None
 
     @property
-    def constant(self) -> float:
+    def constant(self):
         """Loss by which a decrease is measured."""
         return self.objective.constant
 
     @property
-    def wide(self) -> bool:
+    def wide(self):
         """Whether starts run side by side: on little data, where products are not all the work."""
         is_small = self.objective.X.size <= _SIDE_BY_SIDE
         return is_small and not self.objective.sparsity
 
-    def seen_by(self, starts) -> Objective | SideBySide:
+    def seen_by(self, starts):
         """Return the objective of what every start of a batch sees."""
         objectives = []
         for start in starts:
@@ -332,7 +323,7 @@ class Resampled:
             objectives.append(objective.weighted(weights))
         return SideBySide(objectives) if len(objectives) > 1 else objectives[0]
 
-    def of_all(self, start, factors: Factors) -> Factors:
+    def of_all(self, start, factors):
         """Return the factors of a start with rows of 0 for those of X that it does not see."""
         W, H = factors
         all_rows = np.zeros((start.shape[0], len(H)), dtype=H.dtype)
@@ -341,14 +332,14 @@ class Resampled:
 
 
 def run_many(
-    objective: Objective,
-    config: SolverConfig,
+    objective,
+    config,
     sizes,
     rng,
-    resample: str | float | None = None,
+    resample=None,
     weights=None,
     memory=None,
-) -> Runs:
+):
     """Factorize X from random starts, once for each number of clusters in `sizes`.
 
     Parameters
@@ -436,7 +427,7 @@ def run_many(
     return runs
 
 
-def warn_of_unconverged_runs(runs: Runs, max_iter: int) -> None:
+def warn_of_unconverged_runs(runs, max_iter):
     """Warn if runs did not converge."""
     n_lost = np.count_nonzero(~runs.converged)
     if n_lost:
@@ -466,7 +457,7 @@ class RunsObjective:
     wide = False  # starts side by side would not share a product
 
     @cached_property
-    def constant(self) -> float:
+    def constant(self):
         """Loss of the zero factors."""
         rows, columns = [
             np.einsum("ij,ij->i", F, F, dtype=np.float64) for F in (self.W, self.H)
@@ -474,7 +465,7 @@ class RunsObjective:
         return float(rows @ columns) / 2
 
 
-def tensor_hals(objective: RunsObjective, F) -> Steps:
+def tensor_hals(objective, F) -> Steps:
     r"""Factorize the biclusters of runs, ``w_j h_j ~ sum_k alpha_jk beta_k gamma_k``.
 
     Positive tensor factorization (Badea, 2005, eq. 14) from the factors alone: with
@@ -538,7 +529,7 @@ class Metaclusters:
     columns: np.ndarray
 
 
-def cluster_runs(way: str, runs: Runs, config: SolverConfig) -> list[Metaclusters]:
+def cluster_runs(way, runs, config):
     r"""Metacluster the clusters of the runs, and return the optima, each of them once.
 
     ``"ptf"`` factorizes the biclusters of the runs as a positive tensor (eq. 14), ``"nmf"`` their
@@ -577,9 +568,7 @@ def cluster_runs(way: str, runs: Runs, config: SolverConfig) -> list[Metacluster
     return optima
 
 
-def metacluster_runs(
-    way: str, runs: Runs, config: SolverConfig, fixed=()
-) -> list[Metaclusters]:
+def metacluster_runs(way, runs, config, fixed=()):
     """Metacluster runs that may have components in common, and return the optima.
 
     Parameters
@@ -614,7 +603,7 @@ def metacluster_runs(
     return candidates
 
 
-def refine(objective: Objective, config: SolverConfig, candidates: list[Metaclusters]):
+def refine(objective, config, candidates):
     """Factorize X from metaclusters, and keep those with the smallest loss.
 
     Parameters
@@ -647,9 +636,9 @@ def refine(objective: Objective, config: SolverConfig, candidates: list[Metaclus
 
 
 def order_by_size(
-    objective: Objective,
-    best: Solution,
-    n_fixed: int = 0,
+    objective,
+    best,
+    n_fixed=0,
     weights=None,
 ):
     """Return the best W (n, k), scaled H, and which cluster is which, the largest first.
@@ -688,7 +677,7 @@ def order_by_size(
     return W, H, order
 
 
-def count_distinct(W, H, n_fixed: int = 0) -> int:
+def count_distinct(W, H, n_fixed=0):
     """Return the number of clusters that are fixed, or neither 0 nor equal to another one.
 
     A cluster also counts if it overlaps with others and is the strongest of no sample. Clusters are

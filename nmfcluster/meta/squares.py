@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -89,12 +89,12 @@ class BaseObjective:
         return to_device(self.X, self.device), to_device(self.missing, self.device)
 
     @property
-    def wide(self) -> bool:
+    def wide(self):
         """Whether several starts in one product are faster than one after the other."""
         return not is_sparse(self.X)
 
     @property
-    def n_fixed(self) -> int:
+    def n_fixed(self):
         """Number of rows of H that are fixed."""
         return len(self.fixed)
 
@@ -115,23 +115,23 @@ class BaseObjective:
         return tuple(roots)
 
     @property  # not cached: it is as large as X, and quick to make
-    def standardised(self) -> MatrixObjective:
+    def standardised(self):
         """Least squares of X over the roots of its means: half of chi-square."""
         rows, columns = self.root_means()
         fixed = (self.fixed / columns).astype(self.X.dtype)
         X = scale_rows_columns(self.X, 1 / rows[0], 1 / columns[0])
         return MatrixObjective(X, self.missing, fixed, device=self.device)
 
-    def keep_starts(self, keep) -> Self:
+    def keep_starts(self, keep):
         """Return the objective of the starts that go on: X is that of all."""
         return self
 
-    def take_rows(self, rows) -> Self:
+    def take_rows(self, rows):
         """Return the objective of some rows."""
         missing = None if self.missing is None else self.missing[rows]
         return replace(self, X=self.X[rows], missing=missing)
 
-    def astype(self, dtype) -> Self:
+    def astype(self, dtype):
         """Return the objective in another floating-point type."""
         missing = self.missing
         if missing is not None:
@@ -139,7 +139,7 @@ class BaseObjective:
         fixed = self.fixed.astype(dtype, copy=False)
         return replace(self, X=astype(self.X, dtype), missing=missing, fixed=fixed)
 
-    def weighted(self, weights) -> Self:
+    def weighted(self, weights):
         """Return the objective with rows that count as often as their weights say."""
         if weights is None:
             return self
@@ -156,11 +156,11 @@ class BaseObjective:
             else scaled_rows(array, weights ** (1 / self.degree))
         )
 
-    def is_in_range(self) -> bool:
+    def is_in_range(self):
         """Return whether the loss of X, and sums on the way to it, can be held."""
         raise NotImplementedError
 
-    def check_range(self) -> None:
+    def check_range(self):
         """Raise a ValueError if X is 0, or too large or too small for sums."""
         high = max_abs(self.X)
         if high == 0:
@@ -171,7 +171,7 @@ class BaseObjective:
                 f"some room, got entries up to {high:.3g}; scale it."
             )
 
-    def check_observed(self, check_columns: bool) -> None:
+    def check_observed(self, check_columns):
         """Raise a ValueError if nothing is observed of a row, or of a column."""
         if self.missing is None:
             return
@@ -247,7 +247,7 @@ class MatrixObjective(BaseObjective):
         return sparse_hals if self.sparsity else hals
 
     @cached_property
-    def constant(self) -> float:
+    def constant(self):
         """Loss of the zero factors."""
         return sum_of_squares(self.X) / 2
 
@@ -261,7 +261,7 @@ class MatrixObjective(BaseObjective):
             for s in range(W.shape[0])
         ]
 
-    def products(self, W, H, transposed: bool = False):
+    def products(self, W, H, transposed=False):
         """Return ``W'X`` of every start, (n_starts, k, p), or ``HX'``, (n_starts, k, n).
 
         Also the imputed entries that were taken where X misses some. A sparse X is multiplied from
@@ -297,7 +297,7 @@ class MatrixObjective(BaseObjective):
             losses[s] += inner_products(new.data[None, None], mean[None, None])[0]
         return np.maximum(losses, 0)
 
-    def for_runs(self) -> MatrixObjective:
+    def for_runs(self):
         """Return the objective as runs of an ensemble have it."""
         return self
 
@@ -315,7 +315,7 @@ class MatrixObjective(BaseObjective):
         """Return H with rows of length 1, fixed ones as they are."""
         return self.with_fixed(unit_rows(H)[0])
 
-    def error(self, W, H) -> float:
+    def error(self, W, H):
         """Return ``||X - WH||`` of one pair of factors, W of shape (n, k)."""
         if is_sparse(self.X):
             objective = replace(self.astype(np.float64), device=None)
@@ -333,7 +333,7 @@ class MatrixObjective(BaseObjective):
             squares += sum_of_squares(residual)
         return float(np.sqrt(squares))
 
-    def is_in_range(self) -> bool:
+    def is_in_range(self):
         """Return whether the dtype of X can hold sums of its squares, and more."""
         limits = np.finfo(self.X.dtype)
         lowest = _MARGIN * float(limits.tiny)
@@ -399,7 +399,7 @@ def pair_products(values, columns):
     return G
 
 
-def descend(F, N, G, sweeps: int = _SWEEPS, n_fixed: int = 0):
+def descend(F, N, G, sweeps=_SWEEPS, n_fixed=0):
     """Return the factor of every start after sweeps of coordinate descent."""
     F = namespace(F).asarray(F, copy=True)
     coordinate_descent(F, N, G, sweeps, n_fixed)
@@ -559,7 +559,7 @@ def sparse_hals(objective, F) -> Steps:
         loss = objective.loss(N, W, G)
 
 
-def penalty_of(H, penalty: str):
+def penalty_of(H, penalty):
     """Return R(H) of every start, (n_starts,), accumulated in float64."""
     if penalty == "l2":
         return inner_products(H, H)
@@ -572,10 +572,10 @@ def descend_penalised(
     H,
     N,
     G,
-    sparsity: float,
-    penalty: str,
-    sweeps: int,
-) -> None:
+    sparsity,
+    penalty,
+    sweeps,
+):
     """Improve the H of every start by sweeps of coordinate descent over its rows, in place.
 
     Parameters
@@ -601,7 +601,7 @@ def descend_penalised(
     coordinate_descent(H, N, G, sweeps)
 
 
-def descend_on_sphere(W, N, G, sweeps: int) -> None:
+def descend_on_sphere(W, N, G, sweeps):
     """Improve the W of one start, in place: each row is the best of length 1.
 
     Parameters

@@ -2,7 +2,7 @@
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from statistics import median_high
 from typing import Any
@@ -241,7 +241,7 @@ def choose_n_clusters(
     return chosen
 
 
-def _sweep(estimator, X, candidates, method: str, fit_params, n_jobs, rng):
+def _sweep(estimator, X, candidates, method, fit_params, n_jobs, rng):
     """Return the choice by `sweep_n_clusters`, which decides for runs of NMF."""
     if fit_params:
         raise ValueError(
@@ -260,7 +260,7 @@ def _sweep(estimator, X, candidates, method: str, fit_params, n_jobs, rng):
     )
 
 
-def _read_parts(estimator, X, fit_params, where: str) -> refits.Samples:
+def _read_parts(estimator, X, fit_params, where):
     """Return all samples for fits to parts of them."""
     advice = "choose_n_clusters needs all samples"
     samples = refits.read_samples(estimator, X, None, {}, fit_params, advice)
@@ -269,7 +269,7 @@ def _read_parts(estimator, X, fit_params, where: str) -> refits.Samples:
     return samples
 
 
-def _resolve_method(method: str, estimator, X, fit_params) -> str:
+def _resolve_method(method, estimator, X, fit_params):
     """Return the method for the kind of input; raise if the given one cannot use it."""
     takes_features = refits.takes_features(estimator, X)
     takes_labels = refits.takes_labels(estimator)
@@ -295,7 +295,7 @@ def _resolve_method(method: str, estimator, X, fit_params) -> str:
 # --- eigengap ------------------------------------------------------------------------
 
 
-def measure_gaps(estimator, X, numbers, seed: int):
+def measure_gaps(estimator, X, numbers, seed):
     r"""Return how far eigenvalues of the mean projector fall after each number of clusters.
 
     Eigenvalues of the normalised mean projector are 1 for clusters that no partition mixes, and
@@ -358,7 +358,7 @@ def measure_gaps(estimator, X, numbers, seed: int):
     return figures, [None] * len(numbers)
 
 
-def _shares_repeated(table: LabelTable, numbers, weights, rng):
+def _shares_repeated(table, numbers, weights, rng):
     """Return the largest share of partitions, all nearly the same, of each number of clusters.
 
     A clustering that several resolutions or seeds repeat stands for its number of clusters,
@@ -381,7 +381,7 @@ def _shares_repeated(table: LabelTable, numbers, weights, rng):
 # --- stability -----------------------------------------------------------------------
 
 
-def measure_stability(models, samples: refits.Samples, seed: int, n_jobs: int | None):
+def measure_stability(models, samples, seed, n_jobs):
     """Fit every number of clusters to the same parts of the samples, and compare the fits.
 
     Every number is fitted twice, the smallest first, until fits find fewer clusters than
@@ -462,7 +462,7 @@ def _undecided(means, errors, n_fits):
     return pending.tolist()
 
 
-def _agreement(fits, n_clusters: int):
+def _agreement(fits, n_clusters):
     """Return the mean adjusted Rand index, its standard error, and the clusters found.
 
     The index is NaN if a fit failed, or if most fits found fewer clusters. A few fits to
@@ -480,9 +480,7 @@ def _agreement(fits, n_clusters: int):
     return mean, error, n_found
 
 
-def select_best(
-    method: str, numbers, figures, failures, fit_with: Callable[[int], Any], X
-) -> results.NumberOfClusters:
+def select_best(method, numbers, figures, failures, fit_with, X):
     """Return the chosen number of clusters: by `_rank`, the first whose fit finds as many.
 
     If the fit to all samples fails or finds fewer clusters, the next best number is
@@ -562,9 +560,7 @@ def _rank(means, repeated):
 # --- values of any parameter -----------------------------------------------------------
 
 
-def choose_by_values(
-    estimator, X, values, param_name: str, fit_params, method: str, n_jobs, rng
-) -> results.NumberOfClusters:
+def choose_by_values(estimator, X, values, param_name, fit_params, method, n_jobs, rng):
     """Choose among the numbers of clusters that values of a parameter lead to, by stability.
 
     Parameters
@@ -633,7 +629,7 @@ def choose_by_values(
     )
 
 
-def _positions_by_number(models, X) -> dict[int, list[int]]:
+def _positions_by_number(models, X):
     """Return the positions of fitted models by the numbers of clusters that they found."""
     positions = defaultdict(list)
     for i, model in enumerate(models):
@@ -642,7 +638,7 @@ def _positions_by_number(models, X) -> dict[int, list[int]]:
     return dict(sorted(positions.items()))
 
 
-def _labels_by_number(models, samples: refits.Samples, seed: int, n_jobs: int | None):
+def _labels_by_number(models, samples, seed, n_jobs):
     """Return the labels by fits of all models, by the number that they found and the half."""
     n_samples = refits.count_entries(samples.X)
     compared = draw_positions(n_samples, _MAX_COMPARED, np.random.default_rng(seed))

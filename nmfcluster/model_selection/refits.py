@@ -1,6 +1,5 @@
 """Refits of a clusterer to parts of the samples, and the labels that they assign."""
 
-from collections.abc import Callable
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -62,7 +61,7 @@ class Samples(NamedTuple):
 # --- input ---------------------------------------------------------------------------
 
 
-def read_samples(estimator, X, y, metadata, fit_params, advice: str) -> Samples:
+def read_samples(estimator, X, y, metadata, fit_params, advice):
     """Return all samples and arguments of `fit`, which have an entry for every sample.
 
     Parameters
@@ -132,7 +131,7 @@ def read_samples(estimator, X, y, metadata, fit_params, advice: str) -> Samples:
     return Samples(X, y, fit_params, pairwise)
 
 
-def count_entries(value) -> int:
+def count_entries(value):
     """Return the number of samples that a value has entries for; -1 if it has no length."""
     shape = getattr(value, "shape", None)
     if shape is None:
@@ -142,7 +141,7 @@ def count_entries(value) -> int:
     return int(shape[0]) if shape and isinstance(shape[0], Integral) else -1
 
 
-def get_n_samples(X) -> int:
+def get_n_samples(X):
     """Return the number of samples in X; raise if it has none."""
     n_samples = -1 if isinstance(X, str | bytes | set | type) else count_entries(X)
     if n_samples < 0:
@@ -153,7 +152,7 @@ def get_n_samples(X) -> int:
     return n_samples
 
 
-def accepts_fit_param(estimator, name: str) -> bool:
+def accepts_fit_param(estimator, name):
     """Return whether `fit` of an estimator takes an argument with this name."""
     if not hasattr(estimator, "fit"):
         return False
@@ -162,7 +161,7 @@ def accepts_fit_param(estimator, name: str) -> bool:
     return takes_any or name in parameters
 
 
-def check_fit_params(estimator, fit_params) -> None:
+def check_fit_params(estimator, fit_params):
     """Raise unless `fit` of an estimator takes all arguments."""
     for name in fit_params:
         if name == "X" or not accepts_fit_param(estimator, name):
@@ -172,7 +171,7 @@ def check_fit_params(estimator, fit_params) -> None:
             )
 
 
-def takes_features(estimator, X) -> bool:
+def takes_features(estimator, X):
     """Return whether X is one matrix of features for an estimator.
 
     It is not if it holds pairs of samples, labels of partitions, or several sources.
@@ -185,12 +184,12 @@ def takes_features(estimator, X) -> bool:
     return isinstance(X, list | tuple) or len(getattr(X, "shape", ())) == 2
 
 
-def takes_labels(estimator) -> bool:
+def takes_labels(estimator):
     """Return whether an estimator takes labels, by scikit-learn's tag."""
     return bool(get_tags(estimator).input_tags.categorical)
 
 
-def check_symmetric(X, pairwise: str, name: str) -> None:
+def check_symmetric(X, pairwise, name):
     """Raise if X holds pairs of samples between the two halves of a split."""
     if hasattr(X, "tocsr"):
         if pairwise == "similarities":  # sparse distances are directed
@@ -201,7 +200,7 @@ def check_symmetric(X, pairwise: str, name: str) -> None:
             require_symmetric(layer, name)
 
 
-def _as_indexable(X, pairwise: str | None):
+def _as_indexable(X, pairwise):
     """Return X in a container of which rows can be taken, and of pairs also columns."""
     if hasattr(X, "tocsr"):
         return canonical_csr(check_readable(X).tocsr())
@@ -212,7 +211,7 @@ def _as_indexable(X, pairwise: str | None):
     return X if hasattr(X, "iloc") else np.asarray(X)
 
 
-def _require_entries(value, n_samples: int, name: str, cure: str = "") -> None:
+def _require_entries(value, n_samples, name, cure=""):
     """Raise unless a value has one entry for each sample; `cure` says what would have."""
     count = count_entries(value)
     if count != n_samples:
@@ -226,19 +225,19 @@ def _require_entries(value, n_samples: int, name: str, cure: str = "") -> None:
 # --- refits and their labels -----------------------------------------------------------
 
 
-def try_calls(task: Callable[..., Any], common, calls, n_jobs: int | None):
+def try_calls(task, common, calls, n_jobs):
     """Return what a task returns for every call, or the error that it raises, see `run_calls`."""
     # threads are set once for all calls, as setting them takes longer than some fits
     with one_thread():
         return run_calls(try_on_one_thread, (task, *common), calls, n_jobs)
 
 
-def first_error(outcomes) -> Exception | None:
+def first_error(outcomes):
     """Return the first error among outcomes."""
     return next((each for each in outcomes if isinstance(each, Exception)), None)
 
 
-def labels_by_refit(samples: Samples, size: int, targets, estimator, rng):
+def labels_by_refit(samples, size, targets, estimator, rng):
     """Return labels by a clone that is fitted to samples drawn at random.
 
     Parameters
@@ -315,7 +314,7 @@ def set_seeds(estimator, rng):
     return estimator.set_params(**seeds)
 
 
-def count_clusters(model, X) -> int:
+def count_clusters(model, X):
     """Return the number of clusters with any of the samples a model was fitted to."""
     return int(training_labels(model, X).max(initial=-1)) + 1
 
@@ -326,7 +325,7 @@ def training_labels(model, X):
     return _encode(model.predict(X) if labels is None else labels, count_entries(X))
 
 
-def _encode(labels, n_samples: int):
+def _encode(labels, n_samples):
     """Return labels numbered from 0; -1: in no cluster."""
     if np.shape(labels) != (n_samples,):
         raise ValueError(

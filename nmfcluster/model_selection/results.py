@@ -1,6 +1,5 @@
 """Candidates for the number of clusters, and the result of choosing one of them."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -22,7 +21,7 @@ DEFAULT_CANDIDATES = range(1, 16)
 MAX_SAMPLES = 500
 
 
-def n_clusters_parameter(estimator) -> str:
+def n_clusters_parameter(estimator):
     """Return the name of the parameter that is the number of clusters."""
     require_instance(estimator, "estimator")
     prefix, step = last_step(estimator)
@@ -38,7 +37,7 @@ def n_clusters_parameter(estimator) -> str:
     )
 
 
-def read_candidates(candidates: Iterable[int], n_samples: int, n_fixed: int = 0):
+def read_candidates(candidates, n_samples, n_fixed=0):
     """Return numbers of clusters in increasing order; a tuple of two is a range."""
     if isinstance(candidates, str | bytes) or not hasattr(candidates, "__iter__"):
         raise TypeError(
@@ -67,7 +66,7 @@ def read_candidates(candidates: Iterable[int], n_samples: int, n_fixed: int = 0)
     return np.sort(np.array(numbers, dtype=np.int64))
 
 
-def read_values(candidates: Iterable[Any], param_name: str, estimator) -> list[Any]:
+def read_values(candidates, param_name, estimator):
     """Return the values of a parameter that the estimator has."""
     names = estimator.get_params()
     if param_name not in names:
@@ -86,14 +85,14 @@ def read_values(candidates: Iterable[Any], param_name: str, estimator) -> list[A
     return values
 
 
-def format_candidates(numbers) -> str:
+def format_candidates(numbers):
     """Return candidates as text: "2 to 9" if none is left out, or "2, 5, 9"."""
     if 0 < numbers[-1] - numbers[0] < len(numbers):
         return f"{numbers[0]} to {numbers[-1]}"
     return ", ".join(map(str, numbers))
 
 
-def drop_single_cluster(numbers, method: str):
+def drop_single_cluster(numbers, method):
     """Return candidates without 1, which a method cannot judge; raise if none is left."""
     if numbers[-1] == 1:
         raise ValueError(
@@ -102,7 +101,7 @@ def drop_single_cluster(numbers, method: str):
     return numbers[numbers > 1]
 
 
-def warn_if_largest(numbers, chosen: int) -> None:
+def warn_if_largest(numbers, chosen):
     """Warn if the largest of several candidates was chosen, as a larger one may be better."""
     if chosen == numbers[-1] and len(numbers) > 1:
         warn(
@@ -110,7 +109,7 @@ def warn_if_largest(numbers, chosen: int) -> None:
         )
 
 
-def report_failures(numbers, outcomes, caller: str, name: str = "n_clusters") -> None:
+def report_failures(numbers, outcomes, caller, name="n_clusters"):
     """Warn of candidates whose outcome is an error; raise the first error if all are."""
     failed = [
         (k, outcome)
@@ -139,7 +138,7 @@ class _Choice:
     votes: dict[str, int] = field(default_factory=dict, kw_only=True)
     agreed: bool = field(default=True, kw_only=True)
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         by = self.method
         if self.votes:
             n_votes = list(self.votes.values()).count(self.n_clusters_)
@@ -165,7 +164,7 @@ class _Choice:
             "chosen": self.candidates == self.n_clusters_,
         }
 
-    def plot(self, ax=None) -> NumberDisplay:
+    def plot(self, ax=None):
         """Draw the figures of all candidates.
 
         Parameters

@@ -1,6 +1,6 @@
 """Scorers for scikit-learn's searches, without true labels, and the split for them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -29,7 +29,6 @@ from nmfcluster.metrics import (
     table_of_pairs,
 )
 from nmfcluster.model_selection.refits import (
-    Samples,
     accepts_fit_param,
     check_symmetric,
     count_entries,
@@ -312,13 +311,11 @@ class RefitScorer(RoutedScorer):
             return values[0]
         return dict(zip(self._details, values, strict=True))
 
-    def _score(self, estimator, samples: Samples) -> list[float]:
+    def _score(self, estimator, samples):
         """Return the score and the other details; raise FitFailedWarning if a refit fails."""
         raise NotImplementedError
 
-    def _run_refits(
-        self, task: Callable[..., Any], common, calls, noun: str, suffix: str = ""
-    ):
+    def _run_refits(self, task, common, calls, noun, suffix=""):
         """Return the results of a task for every call, each with a random generator of its own.
 
         `noun` and `suffix` are put before and after the number of the first call that failed.
@@ -336,7 +333,7 @@ class RefitScorer(RoutedScorer):
                 )
         return results
 
-    def _accept_sample_weight(self) -> bool:
+    def _accept_sample_weight(self):
         return True  # searches of scikit-learn >= 1.7 call this
 
 
@@ -475,7 +472,7 @@ class StabilityScorer(RefitScorer):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _score(self, estimator, samples: Samples) -> list[float]:
+    def _score(self, estimator, samples):
         pairs = getattr(last_step(estimator)[1], "constraints_", None)
         is_constrained = isinstance(pairs, PairwiseConstraints) and pairs.n_pairs > 0
         is_passed = any(name.endswith("constraints") for name in samples.fit_params)
@@ -644,7 +641,7 @@ class HeldOutPairsScorer(RefitScorer):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _score(self, estimator, samples: Samples) -> list[float]:
+    def _score(self, estimator, samples):
         name, pairs, samples = _without_constraints(estimator, samples)
         if not pairs.n_pairs:
             raise ValueError("constraints must hold at least one pair, got none.")
@@ -686,14 +683,14 @@ class HeldOutPairsScorer(RefitScorer):
         ]
 
 
-def _satisfied_by_refit(estimator, samples: Samples, name: str, pairs, kept, rng):
+def _satisfied_by_refit(estimator, samples, name, pairs, kept, rng):
     """Return which of all pairs a clone satisfies that is fitted under the kept pairs."""
     fit_params = {**samples.fit_params, name: kept}
     model = refit(estimator, samples.X, samples.y, fit_params, rng)
     return pairs.satisfied(training_labels(model, samples.X))
 
 
-def _without_constraints(estimator, samples: Samples):
+def _without_constraints(estimator, samples):
     """Return the name that `fit` takes constraints by, these, and samples without them."""
     y = samples.y
     constraints = {

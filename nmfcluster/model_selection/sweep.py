@@ -226,7 +226,7 @@ def sweep_n_clusters(
     return ClusterSweep(numbers, k, as_good, by, **figures, estimators=tuple(fits))
 
 
-def _read(estimator: NMFMetaCluster, X, method: str):
+def _read(estimator, X, method):
     """Return a clone of the estimator, X as floats, and whether held-out counts decide.
 
     Raises, or warns, if X does not hold counts.
@@ -268,14 +268,12 @@ def _read(estimator: NMFMetaCluster, X, method: str):
     return model, table, is_whole and method != "recurrence"
 
 
-def _fit(model: NMFMetaCluster, X, n_clusters: int) -> NMFMetaCluster:
+def _fit(model, X, n_clusters):
     """Return a clone with a number of clusters, fitted to X."""
     return clone(model).set_params(n_clusters=n_clusters).fit(X)
 
 
-def _fit_all(
-    model: NMFMetaCluster, X, numbers, n_estimators, n_jobs: int | None, seed: int
-):
+def _fit_all(model, X, numbers, n_estimators, n_jobs, seed):
     """Return the fits of all numbers of clusters, and figures by attributes of `ClusterSweep`.
 
     A fit that failed is None, and its figures are NaN.
@@ -303,7 +301,7 @@ def _fit_all(
     return fits, dict(zip(names, figures, strict=True))
 
 
-def _choose_by_runs(model: NMFMetaCluster, table, method: str, numbers, figures):
+def _choose_by_runs(model, table, method, numbers, figures):
     """Return the rule that decides, and the numbers that are about as good as the best."""
     if method == "auto":
         # the error of an exact factorization is small relative to that of the model of
@@ -323,9 +321,7 @@ def _choose_by_runs(model: NMFMetaCluster, table, method: str, numbers, figures)
 # --- held-out counts ------------------------------------------------------------------
 
 
-def held_out_losses(
-    model: NMFMetaCluster, table, dispersion, numbers, fits, seeds, n_jobs: int | None
-):
+def held_out_losses(model, table, dispersion, numbers, fits, seeds, n_jobs):
     """Return the loss of each part of the counts under fits to the other parts.
 
     Parameters
@@ -381,9 +377,7 @@ def held_out_losses(
     return dispersion, losses
 
 
-def held_out_loss(
-    estimator: NMFMetaCluster, X, parts, n_clusters: int, part: int, seed: int
-) -> float:
+def held_out_loss(estimator, X, parts, n_clusters, part, seed):
     r"""Return the loss of one part of the counts under a fit to the other parts.
 
     The expected counts are :math:`((1 - \delta) WH + \delta rc) / (m - 1)`, for m parts, with W

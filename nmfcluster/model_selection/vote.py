@@ -1,10 +1,8 @@
 """The vote of several criteria on the number of clusters of samples with features."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from itertools import combinations
 from statistics import median_low, multimode
-from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import DisjointSet, complete, fcluster, single
@@ -66,9 +64,7 @@ _ONE_MODE = 0.98
 _N_NEIGHBORS = (8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 
-def choose_by_vote(
-    estimator, X, numbers, seed: int, fit_with: Callable[[int], Any]
-) -> NumberOfClusters:
+def choose_by_vote(estimator, X, numbers, seed, fit_with):
     """Return the number that most criteria find in the input of a pipeline's last step."""
     log_line("asking criteria", speaker="choose_n_clusters")
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
@@ -103,7 +99,7 @@ def draw_samples(X, rng):
     return take_samples(X, draw_positions(count_entries(X), _MAX_SAMPLES, rng))
 
 
-def collect_votes(X, max_clusters: int, rng):
+def collect_votes(X, max_clusters, rng):
     """Return the number of clusters that each criterion finds.
 
     Criteria use the principal axes that vary more than noise. None of them reliably
@@ -156,7 +152,7 @@ def collect_votes(X, max_clusters: int, rng):
     return {name: k for name, k in votes.items() if k}, certain
 
 
-def decide(votes, certain: int, candidates):
+def decide(votes, certain, candidates):
     """Return the number of clusters that most criteria vote for.
 
     A criterion that finds one cluster may also have detected too little. A number that
@@ -198,7 +194,7 @@ def decide(votes, certain: int, candidates):
     return n_clusters, best if agreed else None
 
 
-def disagreement_message(votes, agreed: int | None, n_clusters: int, candidates) -> str:
+def disagreement_message(votes, agreed, n_clusters, candidates):
     """Return the warning for criteria that do not agree on the chosen number."""
     counts = list(votes.values())
     if agreed is None:
@@ -218,7 +214,7 @@ def disagreement_message(votes, agreed: int | None, n_clusters: int, candidates)
     return f"{most}, which is not among {among}: give {needed}, too."
 
 
-def close_candidates(n_clusters: int, agreed: bool, votes, candidates):
+def close_candidates(n_clusters, agreed, votes, candidates):
     """Return which candidates are about as good as the winner, which is among them.
 
     These have at most one vote fewer. Where too few criteria agree, they are all numbers
@@ -299,7 +295,7 @@ def project_above_noise(X):
 # --- separation --------------------------------------------------------------------
 
 
-def count_separated_clusters(X, max_clusters: int):
+def count_separated_clusters(X, max_clusters):
     """Return the number of clusters that are farther from each other than they are wide.
 
     Dunn's index is the smallest distance of samples of two clusters divided by the
@@ -343,7 +339,7 @@ def count_separated_clusters(X, max_clusters: int):
 # --- prediction strength -----------------------------------------------------------
 
 
-def count_predictable_clusters(X, candidates, rng) -> int:
+def count_predictable_clusters(X, candidates, rng):
     """Return the largest number of k-means clusters with a prediction strength of 0.8.
 
     Samples are split into halves twelve times, and the standard error of the mean is
@@ -381,7 +377,7 @@ def count_predictable_clusters(X, candidates, rng) -> int:
     return 1
 
 
-def draw_split(X, max_clusters: int, rng):
+def draw_split(X, max_clusters, rng):
     """Return the samples of two random halves, each with two starts of k-means.
 
     A start has `max_clusters` centres. Its first k centres are the start of k clusters,
@@ -401,7 +397,7 @@ def draw_split(X, max_clusters: int, rng):
     return split
 
 
-def split_strength(split, n_clusters: int) -> float:
+def split_strength(split, n_clusters):
     """Return the prediction strength of k-means clusters in the second half of a split.
 
     Of two starts, the one with the smaller inertia counts.
@@ -417,7 +413,7 @@ def split_strength(split, n_clusters: int) -> float:
     return prediction_strength(second.labels_, first.predict(split[1][0]))
 
 
-def prediction_strength(labels, predicted) -> float:
+def prediction_strength(labels, predicted):
     """Return the share of pairs in a cluster that are predicted to be together.
 
     The share is that of the cluster in which it is smallest.
@@ -446,7 +442,7 @@ def prediction_strength(labels, predicted) -> float:
 # --- Gaussian mixtures ---------------------------------------------------------------
 
 
-def fit_mixture(X, candidates, seed: int) -> GaussianMixture:
+def fit_mixture(X, candidates, seed):
     """Return the Gaussian mixture with the smallest BIC among numbers of components.
 
     Components have a covariance each, or share one, as few samples say no more. EM stops
@@ -476,7 +472,7 @@ def fit_mixture(X, candidates, seed: int) -> GaussianMixture:
     return min(fits, key=lambda mixture: mixture.bic(X))
 
 
-def count_mixture_modes(mixture: GaussianMixture) -> int:
+def count_mixture_modes(mixture):
     """Return the number of components, where components with one mode count as one.
 
     All modes of the density of two components are on the ridge line between their
@@ -505,7 +501,7 @@ def count_mixture_modes(mixture: GaussianMixture) -> int:
     return modes.n_subsets
 
 
-def ridge_line_dip(mixture: GaussianMixture, i: int, j: int) -> float:
+def ridge_line_dip(mixture, i, j):
     """Return the density of a mixture at its dip between two components.
 
     It is relative to the lower of the peaks on both sides of the dip. It is 1 if the
@@ -582,7 +578,7 @@ def count_density_modes(X):
     return max(multimode(likely)), max(multimode(certain))
 
 
-def _intrinsic_dimension(distances) -> float:
+def _intrinsic_dimension(distances):
     """Return the intrinsic dimension of samples by the distances of their neighbours."""
     k = distances.shape[1]
     tiny = np.finfo(float).tiny
@@ -617,7 +613,7 @@ def peak_prominences(heights, nearest):
     return np.array(prominences + [np.inf] * components.n_subsets)
 
 
-def count_hdbscan_clusters(X) -> int:
+def count_hdbscan_clusters(X):
     """Return the number of clusters of HDBSCAN, which may be one.
 
     A cluster has at least one of 50 samples, and at least five samples.

@@ -25,7 +25,7 @@ from nmfcluster._base import read_features
 from nmfcluster._utils import storage, validation
 from nmfcluster._utils.labels import NOISE, NOT_SEEN, to_smallest_int
 from nmfcluster._utils.order import canonical_order
-from nmfcluster._utils.parallel import ProgressCallback, run_calls, try_on_one_thread
+from nmfcluster._utils.parallel import run_calls, try_on_one_thread
 from nmfcluster.partitions.graph_runs import (
     GraphFactorization,
     predict_runs,
@@ -80,12 +80,12 @@ def base_clusterers(estimator):
     return bases
 
 
-def is_builtin(base) -> bool:
+def is_builtin(base):
     """Return whether a clusterer needs finite floats, and does not write to them."""
     return type(base) in _BUILTIN and getattr(base, "copy_x", True)
 
 
-def pairwise_kind(bases, X) -> str | None:
+def pairwise_kind(bases, X):
     """Return whether clusterers need "distances" or "similarities" of all pairs in X.
 
     None stands for features.
@@ -111,7 +111,7 @@ def pairwise_kind(bases, X) -> str | None:
     return kind
 
 
-def check_accept_parts(estimator, X, rule: str):
+def check_accept_parts(estimator, X, rule):
     """Raise if base clusterers cannot be fitted to some of the samples alone."""
     for base in base_clusterers(estimator):
         validation.check_accepts_parts(base, X, f"{rule} for this estimator")
@@ -121,8 +121,8 @@ def read_base_input(
     X,
     bases,
     estimator=None,
-    name: str = "X",
-    known: tuple[str | None, bool] | None = None,
+    name="X",
+    known=None,
 ):
     """Return X as base clusterers are fitted to it, and its `pairwise_kind`.
 
@@ -160,9 +160,7 @@ def read_base_input(
     return X, pairs
 
 
-def read_unconverted(
-    X, name: str = "X", estimator=None, reset: bool = True, are_labels: bool = False
-):
+def read_unconverted(X, name="X", estimator=None, reset=True, are_labels=False):
     """Return a data frame, or an array of anything, with its columns checked."""
     wanted = "one table of labels" if are_labels else "one table"
     validation.check_container(X, name, wanted)
@@ -182,7 +180,7 @@ def read_unconverted(
     return X
 
 
-def _only_clusterers_can_read(X) -> bool:
+def _only_clusterers_can_read(X):
     """Return whether X is a data frame, or holds text."""
     if hasattr(X, "__dask_graph__"):
         return False
@@ -197,18 +195,18 @@ def _only_clusterers_can_read(X) -> bool:
     return array.dtype.kind in "UST"
 
 
-def float_type(X) -> np.dtype | None:
+def float_type(X):
     """Return the type of a table of floats; None for what is passed on unconverted."""
     dtype = getattr(X, "dtype", None)
     return dtype if dtype in storage.FLOATS else None
 
 
-def n_features_of(X) -> int:
+def n_features_of(X):
     """Return the number of features; single texts are one."""
     return X.shape[1] if len(X.shape) > 1 else 1
 
 
-def is_finite(X) -> bool:
+def is_finite(X):
     """Return whether X is a table of floats without NaN."""
     return float_type(X) is not None and not np.isnan(float(X.max()))
 
@@ -225,7 +223,7 @@ def sortable_numbers(X):
     return numbers.reshape(-1, 1).astype(float)
 
 
-def take_part(X, samples: Drawn, features: Drawn, pairs: str | None, clusterer):
+def take_part(X, samples, features, pairs, clusterer):
     """Return some samples and features of X; of pairs, those of the samples. None: all.
 
     A clusterer that may write to X gets a copy.
@@ -246,8 +244,8 @@ def predict_labels(
     estimator,
     X,
     X_train,
-    pairs: str | None,
-    features: Drawn,
+    pairs,
+    features,
     labels,
 ):
     """Return the labels of new samples: as predicted, or of the nearest that the run saw."""
@@ -267,7 +265,7 @@ def predict_labels(
     return labels[seen[nearest_samples(train, new)]]
 
 
-def labels_of_pairs(X, pairs: str, labels):
+def labels_of_pairs(X, pairs, labels):
     """Return the labels of new samples by their pairs with all that were partitioned, X.
 
     Each has that of the nearest, or most similar, sample that the run saw; of several such the
@@ -512,13 +510,13 @@ def draw_base_runs(
     rng,
     X,
     estimator,
-    n_clusters: tuple[int, int],
+    n_clusters,
     *,
-    n_estimators: int,
-    max_samples: int | float,
-    max_features: int | float,
-    predict_unseen: bool = False,
-) -> list[BaseRun]:
+    n_estimators,
+    max_samples,
+    max_features,
+    predict_unseen=False,
+):
     """Draw what the runs of base clusterers differ by, see `base_partitions`."""
     n_samples = X.shape[0]
     n_features = n_features_of(X)
@@ -542,7 +540,7 @@ def draw_base_runs(
     return runs
 
 
-def _how_many(value: int | float, total: int, name: str) -> int:
+def _how_many(value, total, name):
     """Return how many of all a number, or a share, of them are; one at least."""
     if not isinstance(value, Integral):
         value = value * total
@@ -551,7 +549,7 @@ def _how_many(value: int | float, total: int, name: str) -> int:
     return max(int(value), 1)
 
 
-def _draw(rng, total: int, size: int) -> Drawn:
+def _draw(rng, total, size):
     if size == total:
         return None
     # unlike a permutation it takes no time for those that are not drawn
@@ -561,12 +559,12 @@ def _draw(rng, total: int, size: int) -> Drawn:
 def run_base_clusterers(
     X,
     estimator,
-    runs: list[BaseRun],
-    pairs: str | None,
-    n_jobs: int | None,
+    runs,
+    pairs,
+    n_jobs,
     sample_weight=None,
-    after_each: ProgressCallback | None = None,
-) -> BasePartitions:
+    after_each=None,
+):
     """Return the base partitions that clusterers find in X, see `read_base_input`.
 
     `sample_weight` is for clusterers that take it. `after_each` is called as often as there
@@ -614,11 +612,11 @@ def run_base_clusterers(
 def _run_in_turns(
     X,
     estimator,
-    runs: list[BaseRun],
-    pairs: str | None,
-    n_jobs: int | None,
+    runs,
+    pairs,
+    n_jobs,
     sample_weight,
-    after_each: ProgressCallback | None,
+    after_each,
 ):
     """Return fitted clusterers of a user, their labels, and which runs these are from."""
     bases = base_clusterers(estimator)
@@ -638,7 +636,7 @@ def _run_in_turns(
     return list(found), labels, kept
 
 
-def _run(X, pairs: str | None, sample_weight, run: BaseRun, estimator):
+def _run(X, pairs, sample_weight, run, estimator):
     """Return the fitted clusterer and its labels, -2 for samples that it did not see."""
     # fit the clusterer to its part of the data
     samples = run.samples
@@ -667,7 +665,7 @@ def _run(X, pairs: str | None, sample_weight, run: BaseRun, estimator):
     return estimator, to_smallest_int(labels)
 
 
-def _run_parameters(estimator, n_clusters: int, seed: int) -> dict[str, int]:
+def _run_parameters(estimator, n_clusters, seed):
     """Return the parameters of a clusterer, or a pipeline, that differ between runs."""
     parameters = {}
     has_n_clusters = False
@@ -686,7 +684,7 @@ def _run_parameters(estimator, n_clusters: int, seed: int) -> dict[str, int]:
     return parameters
 
 
-def _kept_runs(bases, results, fitted: str):
+def _kept_runs(bases, results, fitted):
     """Return whether each run found clusters; warn of the others, raise where these are all.
 
     `fitted` says how many samples each run was fitted to.
@@ -726,7 +724,7 @@ def _kept_runs(bases, results, fitted: str):
     return kept
 
 
-def range_of_clusters(value, name: str) -> tuple[int, int]:
+def range_of_clusters(value, name):
     """Return the smallest and the largest number of clusters that a base partition may have.
 
     Parameters

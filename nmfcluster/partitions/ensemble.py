@@ -15,7 +15,6 @@ from sklearn.cluster import KMeans
 
 from nmfcluster._base import hard_labels, membership
 from nmfcluster._optim.initialization import leading_eigenpairs
-from nmfcluster._optim.run import Solution
 from nmfcluster._optim.symmetric import (
     Problem,
     fitted_factor,
@@ -35,7 +34,7 @@ from nmfcluster._utils.labels import (
 )
 from nmfcluster._utils.parallel import one_thread
 from nmfcluster._utils.validation import format_count, warn
-from nmfcluster.similarity import Explicit, Factored, Similarity
+from nmfcluster.similarity import Explicit, Factored
 
 
 @dataclass
@@ -106,9 +105,7 @@ class Ensemble:
             self.coverage = self.row_sums(self.cluster_weights[:, None])[:, 0]
 
     @classmethod
-    def from_table(
-        cls, codes, weights, sample_weight=None
-    ) -> tuple[Ensemble, np.ndarray]:
+    def from_table(cls, codes, weights, sample_weight=None):
         """Return the ensemble of an encoded table, and the distinct row of every sample.
 
         `sample_weight` has how many samples each counts as, one by default.
@@ -131,7 +128,7 @@ class Ensemble:
         """Return the distinct rows alone: workers need no table of all samples."""
         return {**vars(self), "table": self.codes, "rows": None}
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.counts)
 
     @property
@@ -165,7 +162,7 @@ class Ensemble:
         """
         return self._A.T @ (self._J.T @ per_row)
 
-    def similarity(self, dtype, votes, scale) -> Similarity:
+    def similarity(self, dtype, votes, scale):
         """Return the co-association, collapsed to the distinct rows.
 
         Parameters
@@ -197,7 +194,7 @@ class Ensemble:
         """
         return self.cluster_sums(memberships * self.counts[:, None])
 
-    def hard_loss(self, E) -> float:
+    def hard_loss(self, E):
         """Return the loss of a partition: the weighted mean of its distances to all of them.
 
         E is its indicator, one row a distinct row.
@@ -230,7 +227,7 @@ class Ensemble:
         mass = np.maximum(self.counts @ P, np.finfo(float).tiny)
         return self.cluster_weights[:, None] * self.contingency(P) / mass
 
-    def sample(self, size: int, rng) -> Ensemble:
+    def sample(self, size, rng):
         """Return the ensemble of `size` samples drawn without replacement.
 
         Where counts are sums of weights, samples are first drawn by them with replacement.
@@ -243,13 +240,13 @@ class Ensemble:
         drawn = np.bincount(chosen, minlength=len(self))
         return self._of_counts(drawn)
 
-    def _of_counts(self, counts) -> Ensemble:
+    def _of_counts(self, counts):
         """Return the rows that count by other numbers of samples."""
         kept = np.flatnonzero(counts)
         rows = kept if self.rows is None else self.rows[kept]
         return replace(self, counts=counts[kept], rows=rows)
 
-    def labelled_rows(self, groups) -> tuple[Ensemble, np.ndarray]:
+    def labelled_rows(self, groups):
         """Return the rows that count and that some partition saw, and which samples have.
 
         Parameters
@@ -354,7 +351,7 @@ class EnsembleProblem(Problem):
 
     polish_min_iter = 1  # updates: partitions that agree fix the factor well
 
-    def __init__(self, ensemble: Ensemble, dtype: np.dtype, normalize: bool):
+    def __init__(self, ensemble, dtype, normalize):
         self.ensemble = ensemble
         self.dtype = dtype
         self.normalize = normalize
@@ -379,14 +376,14 @@ class EnsembleProblem(Problem):
         super().__init__(A, constant=constant, mass=self.counts * self._weight)
         self.name = f"{len(ensemble)} label rows"
 
-    def rank(self, solution: Solution) -> float:
+    def rank(self, solution):
         """Return the hard loss of what is read off a factor."""
         H = symmetric_factor(solution)
         if self.normalize:
             return self._best_profile(membership(H)).loss
         return self.ensemble.hard_loss(one_hot(H.argmax(axis=1), H.shape[1]))
 
-    def _best_profile(self, shares) -> Reading:
+    def _best_profile(self, shares):
         """Return the clusters with the smallest hard loss over the powers of sizes."""
         undivided = self.ensemble.cluster_profile(shares)
         readings = []
@@ -400,7 +397,7 @@ class EnsembleProblem(Problem):
             readings.append(Reading(loss, profile, len(weights) - weights.sum()))
         return min(readings, key=attrgetter("loss"))
 
-    def _cluster_eigenvectors(self, n_clusters: int):
+    def _cluster_eigenvectors(self, n_clusters):
         """Return the indicator of the clusters of k-means on leading eigenvectors.
 
         They relax the partition that is nearest to the mean projector, as the factor does; the
@@ -415,12 +412,12 @@ class EnsembleProblem(Problem):
             labels = search.fit(rows, sample_weight=self.mass).labels_
         return one_hot(labels, n_clusters)
 
-    def part(self, size: int, rng) -> EnsembleProblem:
+    def part(self, size, rng):
         """Return the problem of `size` samples."""
         sampled = self.ensemble.sample(size, rng)
         return EnsembleProblem(sampled, self.dtype, self.normalize)
 
-    def extended(self, part: Problem, H):
+    def extended(self, part, H):
         """Return the factor of all rows that fits best to the factor of a part of the samples."""
         assert isinstance(part, EnsembleProblem)
         rows = H / np.sqrt(part.counts)[:, None]
@@ -453,7 +450,7 @@ class EnsembleProblem(Problem):
         means = self.ensemble.row_sums(best.profile).astype(self.dtype, copy=False)
         return membership(means), best.profile
 
-    def evaluate(self, labels, n_clusters: int):
+    def evaluate(self, labels, n_clusters):
         """Return the confidence of every distinct row, and the agreement of every partition."""
         contingency = self.ensemble.contingency(one_hot(labels, n_clusters))
         confidence = self.ensemble.confidence(contingency, labels)
@@ -496,7 +493,7 @@ def projector_weights(votes, contingency, volumes):
     return np.divide(within, volumes, out=np.zeros_like(within), where=volumes > 0)
 
 
-def normalised_loss(constant: float, weights) -> float:
+def normalised_loss(constant, weights):
     r"""Return the smallest normalised loss of a factor whose rows have one entry, as a partition's.
 
     It is that of :math:`\sum_c \lambda_c u_c u_c'`, see `projector_weights`; `constant` is the
@@ -515,9 +512,7 @@ _MAX_LISTED = 5  # samples that a warning names
 _MIN_MEAN_SIZE = 10
 
 
-def warn_of_singletons(
-    problem: EnsembleProblem, groups, labels, n_clusters: int, names
-):
+def warn_of_singletons(problem, groups, labels, n_clusters, names):
     """Warn of samples that are clusters, and are so in most partitions that saw them.
 
     There are none where clusters are small on average.
@@ -553,7 +548,7 @@ def warn_of_singletons(
     )
 
 
-def warn_of_unlabelled(samples, names, n_samples: int):
+def warn_of_unlabelled(samples, names, n_samples):
     """Warn of samples in no cluster, raise if these are all; `names` is their index, or None."""
     if len(samples) == n_samples:
         raise ValueError(
@@ -564,7 +559,7 @@ def warn_of_unlabelled(samples, names, n_samples: int):
     warn(f"{NO_LABEL.format(number)}: {list_samples(samples, names)}.")
 
 
-def list_samples(samples, names) -> str:
+def list_samples(samples, names):
     """Return the names of the first of some samples, or their numbers, and how many more are."""
     shown = samples[:_MAX_LISTED]
     if names is not None:

@@ -16,7 +16,7 @@ from nmfcluster._optim.run import SolverConfig, iterate
 from nmfcluster._optim.symmetric import Problem, bregman_nmf
 from nmfcluster._utils.labels import one_hot, to_smallest_int
 from nmfcluster._utils.order import canonical_order
-from nmfcluster._utils.parallel import ProgressCallback, one_thread, run_calls
+from nmfcluster._utils.parallel import one_thread, run_calls
 from nmfcluster._utils.storage import row_blocks
 from nmfcluster._utils.validation import make_rng
 from nmfcluster.affinity import normalize_similarity
@@ -103,23 +103,23 @@ class GraphFactorization:
         Number of features of the run.
     """
 
-    def __init__(self, neighbors: Neighbors, n_clusters: int, row_labels):
+    def __init__(self, neighbors, n_clusters, row_labels):
         self.n_features_in_ = neighbors.n_features
         self.neighbors = neighbors
         self.n_clusters = n_clusters
         self.row_labels = row_labels
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return f"GraphFactorization(n_clusters={self.n_clusters})"
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X):
         """Return the clusters of new samples, which were read, with the features of the run."""
         neighbors = self.neighbors._replace(features=None)
         run = GraphFactorization(neighbors, self.n_clusters, self.row_labels)
         return predict_runs([run], X)[:, 0]
 
 
-def run_graphs(X, runs, n_jobs: int | None, after_each: ProgressCallback | None = None):
+def run_graphs(X, runs, n_jobs, after_each=None):
     """Return a factorization and the labels of all samples for every run.
 
     Parameters
@@ -169,7 +169,7 @@ def run_graphs(X, runs, n_jobs: int | None, after_each: ProgressCallback | None 
     return found, labels[order.distinct_inverse]
 
 
-def _make_graph(points, n_clusters: int, kind: int, features, n_pairs: int, seed: int):
+def _make_graph(points, n_clusters, kind, features, n_pairs, seed):
     """Return a graph of samples with many or few neighbours.
 
     Parameters
@@ -205,7 +205,7 @@ def _make_graph(points, n_clusters: int, kind: int, features, n_pairs: int, seed
     return Graph(A, values, vectors, neighbors)
 
 
-def _run(graph: Graph, run, drawn) -> GraphFactorization:
+def _run(graph, run, drawn):
     """Factorize a graph on some of its samples, and let these vote for the others.
 
     `drawn` says which of its samples the run may see; None: all.
@@ -254,7 +254,7 @@ def _run(graph: Graph, run, drawn) -> GraphFactorization:
     )
 
 
-def predict_runs(runs: list[GraphFactorization], X):
+def predict_runs(runs, X):
     """Return the clusters of new samples by every run, (n_new, n_runs); X was read."""
     labels = np.empty((X.shape[0], len(runs)), dtype=np.int64)
     # the runs of a graph share the search of neighbours

@@ -23,7 +23,7 @@ from nmfcluster._utils.labels import (
     one_hot,
     set_noise_apart,
 )
-from nmfcluster._utils.order import CanonicalOrder, canonical_order
+from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.progress import log_line, stage
 from nmfcluster._utils.validation import (
     format_count,
@@ -63,10 +63,10 @@ class PrecomputedSimilarity:
         self.similarity = Explicit(X)
         self.diagonal = X.diagonal()
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.order.samples)
 
-    def problem(self, weights, normalize: bool):
+    def problem(self, weights, normalize):
         """Return the factorization of the similarity, and the row of every sample."""
         degrees = (self.similarity @ np.ones((len(self), 1)))[:, 0]
         isolated = self.order.samples[degrees <= self.diagonal]
@@ -119,12 +119,12 @@ class PrecomputedProblem(Problem):
     # weight of the partitions that saw each sample, of those that any saw
     coverage: Any = 1.0
 
-    def __init__(self, source: PrecomputedSimilarity, A: Similarity, mass=None):
+    def __init__(self, source, A, mass=None):
         self._source = source
         self.normalize = mass is not None
         super().__init__(A, mass=mass)
 
-    def part(self, size: int, rng) -> Problem | None:
+    def part(self, size, rng):
         """Return the problem of `size` samples; None for a similarity: it is fitted as it is."""
         return None if self.weights is None else super().part(size, rng)
 
@@ -135,13 +135,13 @@ class PrecomputedProblem(Problem):
         P = membership(self._source.similarity @ profile) if self.normalize else shares
         return P[self._source.order.first], profile
 
-    def evaluate(self, labels, n_clusters: int):
+    def evaluate(self, labels, n_clusters):
         """Return the confidence of every row; there is no agreement."""
         E = one_hot(labels, n_clusters, self._source.similarity.dtype)
         return self._source.confidence(E, labels)[self._source.order.first], None
 
 
-def is_soft(partitions) -> bool:
+def is_soft(partitions):
     """Return whether a list of partitions holds tables of memberships, and not labels alone."""
     if not isinstance(partitions, list | tuple):
         return False
@@ -166,7 +166,7 @@ class Memberships(PrecomputedSimilarity):
         memberships of new samples are given, too.
     """
 
-    def __init__(self, partitions, name: str, X=None):
+    def __init__(self, partitions, name, X=None):
         self._name = name
         self._X = X
         # labels of the partitions that are label vectors
@@ -216,7 +216,7 @@ class Memberships(PrecomputedSimilarity):
         codes = set_noise_apart(codes, self.weights)
         return Z * (codes.max(axis=1) >= 0)[:, None]
 
-    def problem(self, weights, normalize: bool):
+    def problem(self, weights, normalize):
         """Return the factorization of the co-association under weights, and the row of samples.
 
         Samples that no partition saw have row -1. Rows are divided by the root of the weight of
@@ -275,7 +275,7 @@ def check_length(rows, X):
         )
 
 
-def _read_memberships(table, name: str):
+def _read_memberships(table, name):
     """Return memberships that sum to 1; a row of NaN, or of zeros, stands for "not seen"."""
     table = read_matrix(
         table,
@@ -350,7 +350,7 @@ def make_partitions(X, pairs: str | None, rng, sample_weight, estimator, **optio
     return found
 
 
-def _label_copies(labels, drawn, order: CanonicalOrder):
+def _label_copies(labels, drawn, order):
     """Return labels of a run in which samples equal to drawn ones have the labels of these."""
     is_drawn = np.zeros(len(labels), dtype=bool)
     is_drawn[drawn] = True
@@ -361,18 +361,18 @@ def _label_copies(labels, drawn, order: CanonicalOrder):
 
 def run_bases(
     X,
-    pairs: str | None,
+    pairs,
     rng,
     sample_weight,
-    order: CanonicalOrder,
+    order,
     estimator,
     *,
-    n_clusters: int,
+    n_clusters,
     base_n_clusters,
-    n_estimators: int,
-    n_jobs: int | None,
+    n_estimators,
+    n_jobs,
     **sizes,
-) -> base_runs.BasePartitions:
+):
     """Run the base clusterers on samples all of which count.
 
     Parameters
@@ -447,7 +447,7 @@ class LabelTable:
     _base: base_runs.BasePartitions | None = None
     _X = None
 
-    def __init__(self, labels, name: str, names=None, X=None):
+    def __init__(self, labels, name, names=None, X=None):
         if isinstance(labels, base_runs.BasePartitions):
             self._base = labels
             self.estimators = labels.estimators
@@ -461,7 +461,7 @@ class LabelTable:
         if X is not None and (self._base is None or self._base.needs_training_data):
             self._X = take_samples(X, np.arange(X.shape[0]))
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.codes)
 
     def warn_of_single(self):
@@ -474,7 +474,7 @@ class LabelTable:
                 "numbers for not seen. If -1 is a label, number clusters from 0."
             )
 
-    def problem(self, weights, normalize: bool):
+    def problem(self, weights, normalize):
         """Return the factorization of the co-association under weights, and the row of samples.
 
         A row is one of the distinct label rows; that of samples without a label, or of weight 0,
@@ -501,14 +501,14 @@ class LabelTable:
             warn_of_unlabelled(unlabelled, self.names, len(self))
         return self._problem_of(ensemble, groups, normalize)
 
-    def _problem_of(self, ensemble: Ensemble, groups, normalize: bool):
+    def _problem_of(self, ensemble, groups, normalize):
         """Return the factorization of the rows that have a label, and the row of every sample."""
         self._weights = ensemble.weights
         ensemble, groups = ensemble.labelled_rows(groups)
         log_line(f"{len(ensemble)} distinct label rows of {len(self)} samples")
         return EnsembleProblem(ensemble, self.dtype, normalize), groups
 
-    def _require_drawn(self, samples, drawn: list[Any]):
+    def _require_drawn(self, samples, drawn):
         """Raise if no base run drew some of the samples that have no label."""
         if any(of_run is None for of_run in drawn):
             return

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from nmfcluster._base import read_features
 from nmfcluster._compat import COUNT, RANDOM_STATE, TakesSparse, fit_context
 from nmfcluster._optim.initialization import leading_eigenpairs
-from nmfcluster._utils.order import CanonicalOrder, canonical_order
+from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.parallel import one_thread
 from nmfcluster._utils.storage import (
     divide_by_power,
@@ -197,7 +197,7 @@ class LandmarkSpectral(_Spectral):
         self.n_neighbors = n_neighbors
         self.random_state = random_state
 
-    def _embedding(self, X, order: CanonicalOrder, rng):
+    def _embedding(self, X, order, rng):
         X = X[order.samples]
         if self.n_clusters > min(self.n_landmarks, X.shape[0]):
             raise ValueError(
@@ -295,7 +295,7 @@ class GraphSpectral(_Spectral):
         self.n_neighbors = n_neighbors
         self.random_state = random_state
 
-    def _embedding(self, X, order: CanonicalOrder, rng):
+    def _embedding(self, X, order, rng):
         # draw the samples of the graph among the distinct ones
         n_distinct = len(order.distinct)
         least = min(max(self.n_clusters, self.n_neighbors + 1), n_distinct)
@@ -318,7 +318,7 @@ class GraphSpectral(_Spectral):
         return vectors[:, used], partial(_neighbor_sums, search, points[:0], basis)
 
 
-def _neighbor_sums(search: NearestNeighbors, reference, basis, X):
+def _neighbor_sums(search, reference, basis, X):
     """Return the sums over the nearest samples of rows of a basis, (n_new, r)."""
     nearest = search.kneighbors_graph(match_storage(X, reference))
     return np.asarray(nearest @ basis)

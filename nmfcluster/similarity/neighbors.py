@@ -51,7 +51,7 @@ _MAX_DISTANCE_RATIO = 50.0
 _N_WIDTH_SAMPLES = 2_000
 
 
-def suits_neighbor_graph(X) -> bool:
+def suits_neighbor_graph(X):
     """Return whether a graph of neighbours of samples is likely to be connected, and found soon.
 
     Graphs of more samples in few dimensions mostly fall into parts. With more sparse samples, such
@@ -60,7 +60,7 @@ def suits_neighbor_graph(X) -> bool:
     return X.shape[0] <= (10_000 if storage.is_sparse(X) else 3_000)
 
 
-def default_n_neighbors(n_rows: int, n_clusters: int | None) -> int:
+def default_n_neighbors(n_rows, n_clusters):
     """Return 10, or three quarters of the mean number of rows of small clusters, at least 3."""
     if n_clusters is None:
         return _N_NEIGHBORS
@@ -68,7 +68,7 @@ def default_n_neighbors(n_rows: int, n_clusters: int | None) -> int:
     return max(min(share, _N_NEIGHBORS), _MIN_NEIGHBORS)
 
 
-def has_small_clusters(n_rows: int, n_clusters: int | None) -> bool:
+def has_small_clusters(n_rows, n_clusters):
     """Return whether clusters have fewer than 14 rows on average, so that one row may be one."""
     return default_n_neighbors(n_rows, n_clusters) < _N_NEIGHBORS
 
@@ -210,7 +210,7 @@ class NeighborGraph:
         W = storage.with_nonzero_data(W, weights)
         return sp.csr_array(W.maximum(W.T))
 
-    def _find_neighbors(self, rows, most: int):
+    def _find_neighbors(self, rows, most):
         """Return the distances of some rows, or all, to other rows, and which these are."""
         most = min(most, self._X.shape[0] - 1)
         with one_thread():  # ties are broken by the number of threads
@@ -253,7 +253,7 @@ class NeighborGraph:
         return sp.csr_array(W[:, self._row])
 
 
-def find_longest_step(distances, n_clusters: int) -> float:
+def find_longest_step(distances, n_clusters):
     """Return the longest step inside of the clusters that single linkage finds.
 
     Parameters
@@ -384,13 +384,13 @@ class Landmarks:
     def __init__(
         self,
         X,
-        n_landmarks: int,
-        n_neighbors: int,
-        random_state: Any = 0,
-        max_parts: int | None = None,
-        common_width: bool = False,
-        counts: np.ndarray | None = None,
-    ) -> None:
+        n_landmarks,
+        n_neighbors,
+        random_state=0,
+        max_parts=None,
+        common_width=False,
+        counts=None,
+    ):
         # Python's integers: numpy's small ones wrap around
         drawn, self.points = _choose_landmarks(X, int(n_landmarks), random_state)
         n_neighbors = min(int(n_neighbors), self.points.shape[0])
@@ -427,7 +427,7 @@ class Landmarks:
         """
         return self._weights[:, None] * (self._B.T @ P)
 
-    def between(self, X) -> np.ndarray:
+    def between(self, X):
         """Return the similarities of new samples to those of the fit; hardly any is 0.
 
         Parameters
@@ -442,13 +442,13 @@ class Landmarks:
         return storage.as_dense(weighted @ self._B.T)
 
 
-def _weigh_landmarks(search: NearestNeighbors, dtype, width, X):
+def _weigh_landmarks(search, dtype, width, X):
     """Return the weights of the nearest landmarks of samples, (n_samples, n_landmarks).
 
     The width is None if the distance to the farthest of them is taken.
     """
 
-    def weigh(block: slice) -> sp.csr_array:
+    def weigh(block):
         with one_thread():  # ties are broken by the number of threads
             distances, nearest = search.kneighbors(X[block])
         # a width may be 0: the smallest is that of rounding of the nearest
@@ -467,7 +467,7 @@ def _weigh_landmarks(search: NearestNeighbors, dtype, width, X):
     return sp.csr_array(sp.vstack(blocks, format="csr"))
 
 
-def _link_landmarks(B, X, search: NearestNeighbors, max_parts: int):
+def _link_landmarks(B, X, search, max_parts):
     """Return the weights of landmarks with links, until there are few enough components."""
     while True:
         # the component of every sample, and of every landmark; -1: no sample uses it. The first
@@ -490,7 +490,7 @@ def _link_landmarks(B, X, search: NearestNeighbors, max_parts: int):
         B = storage.scaled_rows(B, 1 / storage.row_sums(B))
 
 
-def _choose_landmarks(X, n_landmarks: int, random_state):
+def _choose_landmarks(X, n_landmarks, random_state):
     """Return samples, and the landmarks: all of them, or centres of a few steps of k-means."""
     if X.shape[0] <= n_landmarks:
         return X, X
@@ -507,7 +507,7 @@ def _choose_landmarks(X, n_landmarks: int, random_state):
     return drawn, points
 
 
-def _find_links(X, part, search: NearestNeighbors, part_of_point, max_parts: int):
+def _find_links(X, part, search, part_of_point, max_parts):
     """Return a link from every surplus component, the smallest ones, to the point nearest to it.
 
     Parameters

@@ -324,7 +324,7 @@ class Factored(Similarity):
         )
 
     @property
-    def _has_nonnegative_weights(self) -> bool:
+    def _has_nonnegative_weights(self):
         """Whether C is diagonal and nonnegative, so that A is VV' for some V."""
         diagonal = self._center.diagonal()
         has_other_entries = storage.total(abs(self._center)) != diagonal.sum()
@@ -499,7 +499,7 @@ class WeightedSum(Similarity):
             gains = [(losses[0][0], 0.0)]
         return _sum_of_pairs(gains), _sum_of_pairs(losses) if losses else None
 
-    def _map_terms(self, method: str, argument: np.ndarray) -> Similarity:
+    def _map_terms(self, method, argument):
         """Return the sum of what a method of the terms returns, with their weights."""
         changed = [(getattr(term, method)(argument), w) for term, w in self.terms]
         return _sum_of_pairs(changed)
@@ -532,7 +532,7 @@ class WeightedSum(Similarity):
         return reduce(add, [term.toarray() * weight for term, weight in self.terms])
 
 
-def inner(A: Similarity, B: Similarity) -> float:
+def inner(A, B):
     """Return the Frobenius inner product <A, B> = sum_ij A_ij B_ij, accumulated in float64.
 
     Parameters
@@ -592,7 +592,7 @@ def inner(A: Similarity, B: Similarity) -> float:
     return total
 
 
-def _multiply_stack(A: Similarity, H):
+def _multiply_stack(A, H):
     """Return the product with every block of a stack; a single one is not copied."""
     products = []
     for block in H.reshape((-1, *H.shape[-2:])):
@@ -601,6 +601,6 @@ def _multiply_stack(A: Similarity, H):
     return stacked.reshape(H.shape)
 
 
-def _sum_of_pairs(pairs: list[tuple[Similarity, float]]) -> WeightedSum:
+def _sum_of_pairs(pairs):
     terms = [term for term, _ in pairs]
     return WeightedSum(terms, [weight for _, weight in pairs])

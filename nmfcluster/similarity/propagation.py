@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from nmfcluster._utils import storage
 from nmfcluster._utils.sampling import draw_preferring
-from nmfcluster.similarity.operators import Explicit, Factored, Similarity, WeightedSum
+from nmfcluster.similarity.operators import Explicit, Factored, WeightedSum
 
 # samples up to which a dense similarity is propagated: an (n, n) array is made
 MAX_DENSE_SAMPLES = 3_000
@@ -27,12 +27,12 @@ _WALK_TOL = 0.05
 
 
 def propagate_constraints(
-    W: Similarity,
+    W,
     links,
-    width: float,
-    rng: np.random.RandomState,
-    by_landmarks: bool = False,
-) -> Similarity:
+    width,
+    rng,
+    by_landmarks=False,
+):
     r"""Return a similarity that is raised between samples near pairs that belong together.
 
     Exhaustive constraint propagation [1]_ spreads links along a similarity,
@@ -118,7 +118,7 @@ def propagate_constraints(
     return W.scaled(np.full(n, scale**0.5, W.dtype)) + Factored(B, M)
 
 
-def _connect_points(W: Similarity, landmarks, is_dense: bool):
+def _connect_points(W, landmarks, is_dense):
     """Return similarities of samples to the points that links spread between, and of the points.
 
     The points are the landmarks if there are some, or else the samples. Diagonals are left out.
@@ -138,7 +138,7 @@ def _connect_points(W: Similarity, landmarks, is_dense: bool):
     return B, V
 
 
-def _draw_linked(links, n_points: int, rng: np.random.RandomState):
+def _draw_linked(links, n_points, rng):
     """Return the samples in pairs, or drawn ones; up to half of them in must-links, if rare."""
     most = max(min(_MAX_STARTS, _MAX_START_ENTRIES // n_points), 2)
     linked = np.flatnonzero(np.diff(links.indptr))
@@ -149,7 +149,7 @@ def _draw_linked(links, n_points: int, rng: np.random.RandomState):
     return np.union1d(one[drawn], other[drawn])
 
 
-def run_walks(V, starts, width: float):
+def run_walks(V, starts, width):
     """Return ``(1 - a)(I - aS)^-1`` times columns: where walks from these end.
 
     Parameters
@@ -191,7 +191,7 @@ def compute_entries(K, Z):
     return _rescale(F, K.dtype)
 
 
-def draw_entries(K, Z, per_row: int, rng: np.random.RandomState):
+def draw_entries(K, Z, per_row, rng):
     r"""Return a sparse matrix whose expectation is m, of up to `per_row` entries a row.
 
     The ends of p `per_row` / 2 pairs of walks from both ends of must-links are drawn, so that a

@@ -6,13 +6,12 @@ similarities of a row: such unplaced rows are assigned afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from nmfcluster._base import membership
-from nmfcluster._optim.symmetric import Factorization, Problem
+from nmfcluster._optim.symmetric import Problem
 from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.storage import inner_product, stored_entries, with_nonzero_data
 from nmfcluster._utils.validation import (
@@ -21,10 +20,10 @@ from nmfcluster._utils.validation import (
     sample_names,
     warn,
 )
-from nmfcluster.affinity import Affinity, warn_of_split
+from nmfcluster.affinity import warn_of_split
 from nmfcluster.constraints import PairwiseConstraints
 from nmfcluster.constraints.graph import make_adjacency
-from nmfcluster.similarity import Explicit, Similarity, inner
+from nmfcluster.similarity import Explicit, inner
 from nmfcluster.similarity.operators import N_SAMPLED_ENTRIES
 
 # largest weight of violated pairs, over that of the best assignment so far, at which clusters are
@@ -34,7 +33,7 @@ _WORTH = 2 / 3
 
 def read_constraints(
     names,
-    n_samples: int,
+    n_samples,
     y,
     constraints,
     must_link,
@@ -82,9 +81,7 @@ def read_constraints(
     return reorder_samples(names, constraints, "constraints")
 
 
-def check_constraints(
-    pairs: PairwiseConstraints, n_clusters: int, contradictions: str
-) -> bool:
+def check_constraints(pairs, n_clusters, contradictions):
     """Raise, or warn, if no clustering satisfies all pairs; return whether one is known to."""
     if contradictions == "ignore":
         return False
@@ -98,7 +95,7 @@ def check_constraints(
         return False
 
 
-def find_rows(X, pairs: PairwiseConstraints, is_similarity: bool):
+def find_rows(X, pairs, is_similarity):
     """Return the rows that are fitted, in canonical order; one may stand for several equal samples.
 
     A sample in a pair has a row of its own. So has every sample of a precomputed similarity: how
@@ -154,11 +151,11 @@ class ConstrainedProblem(Problem):
 
     def __init__(
         self,
-        affinity: Affinity,
-        pairs: PairwiseConstraints,
-        alpha: float,
-        beta: float,
-        may_be_empty: bool = False,
+        affinity,
+        pairs,
+        alpha,
+        beta,
+        may_be_empty=False,
     ):
         W = affinity.similarity
         counts = affinity.counts
@@ -222,7 +219,7 @@ class ConstrainedProblem(Problem):
         return P
 
 
-def _scale_links(links, amount: float, groups) -> Similarity | None:
+def _scale_links(links, amount, groups):
     """Return `amount` times the weights of pairs; None where that adds nothing.
 
     Pairs inside a group are left out, as they change nothing.
@@ -235,7 +232,7 @@ def _scale_links(links, amount: float, groups) -> Similarity | None:
     return Explicit((links * amount).astype(links.dtype))
 
 
-def large_entry(A: Similarity, share: float = 0.999) -> float:
+def large_entry(A, share=0.999):
     """Return a quantile of the absolute values of the entries that are not 0, off the diagonal.
 
     Parameters
@@ -263,7 +260,7 @@ def large_entry(A: Similarity, share: float = 0.999) -> float:
     return float(np.quantile(sizes, share)) if len(sizes) else 1.0
 
 
-def warn_of_sizes(affinity: Affinity, labels, n_clusters: int) -> None:
+def warn_of_sizes(affinity, labels, n_clusters):
     """Warn if a fit is likely to have split a large cluster for want of normalisation."""
     if affinity.is_normalized:
         return
@@ -273,9 +270,7 @@ def warn_of_sizes(affinity: Affinity, labels, n_clusters: int) -> None:
     warn_of_split(W, labels, n_clusters)
 
 
-def warn_of_violations(
-    pairs: PairwiseConstraints, must_ok, cannot_ok, beta: float
-) -> None:
+def warn_of_violations(pairs, must_ok, cannot_ok, beta):
     """Warn where hard pairs are violated, all of which could be satisfied."""
     n_must = int((pairs.must_link_hard & ~must_ok).sum())
     n_cannot = int((pairs.cannot_link_hard & ~cannot_ok).sum())
@@ -292,10 +287,10 @@ def warn_of_violations(
 
 
 def assign_unplaced(
-    problem: ConstrainedProblem,
-    pairs: PairwiseConstraints,
-    found: Factorization,
-    refit: Callable[[np.ndarray, int], Factorization],
+    problem,
+    pairs,
+    found,
+    refit,
 ):
     """Assign unplaced rows that violate pairs to the clusters where they violate the fewest.
 
@@ -376,7 +371,7 @@ def _find_violated(labels, ends, costs):
     return (one == other) == (costs > 0)
 
 
-def _assign_rows(A: Similarity, links, labels, attraction, n_most: int):
+def _assign_rows(A, links, labels, attraction, n_most):
     """Return labels of all rows: those without a cluster get one, by the pairs they violate.
 
     One after another, those that violate pairs in most clusters first, is assigned to the
@@ -424,9 +419,7 @@ def _assign_rows(A: Similarity, links, labels, attraction, n_most: int):
     return labels
 
 
-def _with_own_clusters(
-    problem: ConstrainedProblem, found: Factorization, rows, n_clusters: int
-) -> Factorization:
+def _with_own_clusters(problem, found, rows, n_clusters):
     """Return the factorization of some rows, a mask, as one of all, with rows and columns of 0.
 
     Its loss is that of all; the losses before it change by as much.
@@ -447,7 +440,7 @@ def _with_own_clusters(
     return replace(found, best=best, curves=[curve + change for curve in found.curves])
 
 
-def _warn_of_uniform(F, P) -> None:
+def _warn_of_uniform(F, P):
     """Warn of rows of zeros whose memberships are uniform: nothing determines their cluster."""
     is_uniform = ~F.any(axis=1) & (P == P[:, :1]).all(axis=1)
     n_uniform = int(is_uniform.sum())

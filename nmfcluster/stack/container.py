@@ -43,13 +43,13 @@ class _Stack:
     _as_array: ClassVar[str]  # what an error of numpy.asarray says to take instead
 
     @classmethod
-    def _unchecked(cls, held, names, index=None, columns=None) -> Self:
+    def _unchecked(cls, held, names, index=None, columns=None):
         """Return a stack of sources that are checked."""
         new = cls.__new__(cls)
         new._set(held, names, index, columns)
         return new
 
-    def _set(self, held, names, index, columns=None) -> None:
+    def _set(self, held, names, index, columns=None):
         self._held = tuple(held)  # what is kept of every source
         self.names = names
         self.index = index
@@ -154,7 +154,7 @@ class SimilarityStack(_Stack):
             held, names, index, columns = read_sources(sources, names)
             self._set(held, names, index, columns)
 
-    def _set(self, held, names, index, columns=None) -> None:
+    def _set(self, held, names, index, columns=None):
         dtype = np.result_type(*(source.values.dtype for source in held))
         cast = [
             one._replace(values=one.values.astype(dtype, copy=False)) for one in held
@@ -233,7 +233,7 @@ class SimilarityStack(_Stack):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, names={self.names})"
 
-    def _cut(self, held: Source, rows, columns) -> Source:
+    def _cut(self, held, rows, columns):
         seen_columns = held.columns if columns is None else held.columns[columns]
         return Source(
             storage.submatrix(held.values, rows, columns), held.rows[rows], seen_columns
@@ -300,7 +300,7 @@ class ViewStack(_Stack):
             tables, names, index = read_views(views)
             self._set(tables, names, index)
 
-    def _set(self, held, names, index, columns=None) -> None:
+    def _set(self, held, names, index, columns=None):
         super()._set(held, names, index)
         n = held[0].shape[0]
         # as that of the similarities of n samples by L views
@@ -327,7 +327,7 @@ class ViewStack(_Stack):
         return take_samples(held, rows)
 
 
-def _read_axes(key, owner: str):
+def _read_axes(key, owner):
     """Return the parts of a key for rows and for columns; None for all columns."""
     parts = key if isinstance(key, tuple) else (key,)
     if len(parts) > 1 and parts[-1] is Ellipsis:  # scikit-learn asks for [rows, ...]
@@ -350,7 +350,7 @@ def _read_axes(key, owner: str):
 # --- how sources are read ------------------------------------------------------------------------
 
 
-def read_names(names, n_named: int, kind: str):
+def read_names(names, n_named, kind):
     """Return the names of sources or views, which must differ; numbered names for None."""
     if names is None:
         return tuple(f"{kind}{i}" for i in range(n_named))
@@ -408,7 +408,7 @@ def read_sources(sources, names):
     return read, names, index, columns
 
 
-def _read_nan(array, label: str) -> Source:
+def _read_nan(array, label):
     """Tell values from the rows and columns that are NaN."""
     if not has_nan(array):
         n, m = array.shape
@@ -462,7 +462,7 @@ def read_views(views):
 
 
 @contextmanager
-def named_in_errors(label: str):
+def named_in_errors(label):
     """Put the name of a source before the message of an error that does not have it."""
     try:
         yield
@@ -475,7 +475,7 @@ def named_in_errors(label: str):
 # --- what estimators ask of similarities ----------------------------------------------------------
 
 
-def check_values(values, label: str, signed: bool = False) -> None:
+def check_values(values, label, signed=False):
     """Raise if an entry is infinite, or negative unless these are `signed`."""
     if not all(values.shape):
         return
@@ -485,18 +485,18 @@ def check_values(values, label: str, signed: bool = False) -> None:
         raise ValueError(f"{label} must not be negative; {_of_negative(values)}.")
 
 
-def _of_negative(values) -> str:
+def _of_negative(values):
     return f"its smallest entry is {values.min():.3g}: {cure_of_negative(values)}"
 
 
-def cure_of_negative(values) -> str:
+def cure_of_negative(values):
     """Return what to do about negative similarities."""
     if values.max() <= 0:
         return "negated distances -D need a kernel, numpy.exp(-D / D.mean()) say"
     return "criterion='agreement' takes what is negative, or set it to 0, numpy.maximum(S, 0)"
 
 
-def check_square(source: Source, label: str, numbers, signed: bool = False) -> None:
+def check_square(source, label, numbers, signed=False):
     """Raise unless samples can be clustered by their similarities to each other.
 
     These must be symmetric, finite, nonnegative unless `signed`, and some above 0; and a sample
@@ -519,7 +519,7 @@ def check_square(source: Source, label: str, numbers, signed: bool = False) -> N
     check_above_0(values, label)
 
 
-def check_above_0(values, label: str) -> None:
+def check_above_0(values, label):
     """Raise if no entry is above 0."""
     if values.max() <= 0:
         found = _of_negative(values) if storage.max_abs(values) else "all entries are 0"
@@ -527,12 +527,12 @@ def check_above_0(values, label: str) -> None:
 
 
 def check_cross(
-    source: Source,
+    source,
     known,
-    label: str,
+    label,
     numbers,
-    signed: bool = False,
-) -> None:
+    signed=False,
+):
     """Raise unless new samples can be placed by their similarities to those of a fit.
 
     These must be finite, and nonnegative unless `signed`; no number may be missing for a sample of
@@ -547,7 +547,7 @@ def check_cross(
         )
 
 
-def is_similarity(view) -> bool:
+def is_similarity(view):
     """Return whether a table looks like similarities of its rows, but for NaN, to each other."""
     table = view if sp.issparse(view) else np.asarray(view)
     if table.dtype.kind not in "biuf" or table.shape[0] < table.shape[1]:
@@ -564,7 +564,7 @@ def is_similarity(view) -> bool:
 # --- what is NaN, and so is not equal to itself; of a sparse matrix the stored entries count -----
 
 
-def has_nan(array) -> bool:
+def has_nan(array):
     """Return whether an entry is NaN."""
     return bool(np.isnan(array.data if sp.issparse(array) else array).any())
 
@@ -589,7 +589,7 @@ def find_seen(array):
     return rows, columns
 
 
-def with_nan(source: Source, mark: bool = False):
+def with_nan(source, mark=False):
     """Return a matrix with NaN in the rows and columns that were not seen.
 
     Parameters

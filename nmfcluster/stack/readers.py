@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nmfcluster._base import fitting, read_features, require_nonnegative
 from nmfcluster._compat import N_JOBS, StrOptions, TakesSparse, fit_context
 from nmfcluster._utils import storage, validation
-from nmfcluster._utils.order import CanonicalOrder, canonical_order
+from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.parallel import one_blas_thread
 from nmfcluster._utils.validation import axis_positions, format_count, format_value
 from nmfcluster.affinity import AFFINITIES, AFFINITY_PARAMETERS, make_affinity
@@ -268,14 +267,14 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                 sources.append(Source(whole, seen, view.seen))
         return SimilarityStack._unchecked(sources, self.names_)
 
-    def _check_missing(self, X, feature_names) -> None:
+    def _check_missing(self, X, feature_names):
         """Raise if a sample is NaN in part of a view, of features of these names, or None."""
         if not has_nan(X):
             return
         for name, _, columns in _read_kernels(self.kernels):
             _read_view(X, columns, feature_names, f"source {name!r} of X")
 
-    def _read(self, X, reset: bool):
+    def _read(self, X, reset):
         """Return features, in rows: sums of a data frame's columns round otherwise."""
         return read_features(
             self,
@@ -339,7 +338,7 @@ def _read_kernels(kernels):
     return named
 
 
-def _read_view(X, columns, names, label: str):
+def _read_view(X, columns, names, label):
     """Return the columns of a view, its features of the samples that have any, and which do.
 
     Columns, by position or by the `names` of those of X, are returned as positions; None: all.
@@ -428,7 +427,7 @@ def read_objects(estimator, X, similarities, views):
     return StackReader(n_features, objects, kernels, signed), objects
 
 
-def _is_dict(X) -> bool:
+def _is_dict(X):
     return isinstance(X, dict) and not storage.is_sparse(
         X
     )  # as a matrix by its keys would be
@@ -468,9 +467,7 @@ class StackReader:
     seen: np.ndarray
     dtype: np.dtype
 
-    def __init__(
-        self, n_features: int, like, kernels: list[KernelStack], signed: bool
-    ) -> None:
+    def __init__(self, n_features, like, kernels, signed):
         self.n_features = n_features
         self.signed = signed
         self._kernels = kernels
@@ -528,7 +525,7 @@ class StackReader:
             )
         return new
 
-    def order_of(self, objects) -> CanonicalOrder:
+    def order_of(self, objects):
         """Return the order in which objects are fitted."""
         if self._kernels:
             tables = []
@@ -547,8 +544,8 @@ class StackReader:
         self,
         objects,
         chosen,
-        convert: Callable[[Any], Any] | None = None,
-        only_fit: bool = False,
+        convert=None,
+        only_fit=False,
     ):
         """Return the similarities of the objects that the model is fitted to.
 
@@ -582,7 +579,7 @@ class StackReader:
         self.dtype = np.result_type(*dtypes)
         return converted
 
-    def compare_with_columns(self, objects, numbers, chosen) -> SimilarityStack:
+    def compare_with_columns(self, objects, numbers, chosen):
         """Return the similarities of some objects to those that are chosen, as `compare` does.
 
         These are columns; how similar they are to each other is not checked.
@@ -595,7 +592,7 @@ class StackReader:
             self.seen = np.ones((len(chosen), objects.shape[2]), dtype=bool)
         return self.compare(objects, numbers)
 
-    def compare(self, objects, numbers) -> SimilarityStack:
+    def compare(self, objects, numbers):
         """Return the similarities of some objects to those that the model is fitted to.
 
         `numbers` holds their positions.
@@ -620,7 +617,7 @@ class StackReader:
             yield self.compare(objects, numbers[start : start + _BLOCK]).filled()
 
 
-def _read_stack(estimator, X, reset: bool, signed: bool) -> SimilarityStack:
+def _read_stack(estimator, X, reset, signed):
     """Return X as a stack; its columns are the objects of a fit."""
     is_stack = isinstance(X, SimilarityStack) or _is_dict(X)
     if isinstance(X, list | tuple):
@@ -644,14 +641,14 @@ def _read_stack(estimator, X, reset: bool, signed: bool) -> SimilarityStack:
     return stack
 
 
-def _read_features(estimator, X, reset: bool) -> ViewStack:
+def _read_features(estimator, X, reset):
     """Return checked features as one table; a data frame as it is: kernels can name its columns."""
     read = read_features(estimator, X, reset, ensure_all_finite="allow-nan")
     table = X if hasattr(X, "columns") else read
     return ViewStack._unchecked([table], ("features",))
 
 
-def _kernels_of_views(affinity, views: ViewStack):
+def _kernels_of_views(affinity, views):
     """Return the kernel of every view; raise if the views look like similarities."""
     names = list(views.names)
     kernels = affinity
