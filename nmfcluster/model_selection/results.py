@@ -145,7 +145,7 @@ class _Choice:
             by = f"{n_votes} of {len(self.votes)} votes"
             if not self.agreed:
                 by += ": no agreement"
-        elif self.method in ("stability", "eigengap"):
+        elif self.method != "held-out":
             by += ", which cannot answer 1"
         among = format_candidates(self.candidates)
         return f"{type(self).__name__}({self.n_clusters_} of {among}, by {by})"
@@ -225,8 +225,8 @@ class NumberOfClusters(_Choice):
         or found fewer clusters; None for other methods.
     repeated : ndarray of shape (n_candidates,) or None
         Largest share of the partitions that have this number of clusters and are nearly the same:
-        an adjusted Rand index of 0.95; 0 for fewer than four, and for memberships. The number with
-        the largest share is chosen if this is 0.25 or more. None for other methods.
+        an adjusted Rand index of 0.95; 0 for fewer than four, and for memberships. If any share is
+        0.25 or more, the largest number with a share of 0.15 is chosen. None for other methods.
     values : dict of int to list
         With `param_name`, the values that lead to each number of clusters for all samples, also to
         0 and 1; the other numbers are the candidates. `n_fits` is then the number of fits to

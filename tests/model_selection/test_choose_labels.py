@@ -138,10 +138,15 @@ def test_the_clustering_that_most_partitions_repeat_is_found(n_six, n_coarse):
     assert found.repeated.sum() == pytest.approx(share.sum())
 
 
-def test_other_numbers_that_partitions_repeat_are_told():
-    table = of_resolutions(10, 12)
-    with warns_naming(UserWarning, "3 clusters", "6"):
+@pytest.mark.parametrize(("n_six", "chosen", "other"), [(10, 6, 3), (4, 3, 6)])
+def test_a_finer_clustering_is_chosen_if_enough_partitions_repeat_it(
+    n_six, chosen, other
+):
+    """More resolutions repeat a coarse clustering than a fine one."""
+    table = of_resolutions(n_six, 12)
+    with warns_naming(UserWarning, f"{chosen} clusters", str(other)):
         found = choose_n_clusters(CONSENSUS, table, range(2, 10), random_state=0)
+    assert found.n_clusters_ == chosen
     assert_array_equal(found.candidates[found.as_good], [3, 6])
 
 
