@@ -223,4 +223,9 @@ def _number_or_range(text):
 
 def number_or_share(text):
     """Return a number of rows, or a share of them, which has a point."""
-    return int(text) if text.isdecimal() else float(text)
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be a number of rows such as 500, or a share such as 0.5, got {text!r}"
+        ) from None

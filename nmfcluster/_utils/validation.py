@@ -207,16 +207,21 @@ def may_take_pairs(estimator, X):
 
     Clusterers of scikit-learn and of this package do, and so do those with a metric or the like.
     """
-    steps = [last_step(estimator)[1], *estimator.get_params().values()]
-    for step in steps:
-        if not hasattr(step, "fit_predict"):
-            continue
+    for step in _clusterers_in(estimator):
         modules = [each.__module__ for each in type(step).__mro__]
         is_declared = any(name.startswith(_DECLARING) for name in modules)
         is_declared |= any(hasattr(step, name) for name in _PAIRWISE_PARAMETERS)
         if not is_declared and pairwise_input(estimator, X) is None:
             return _is_symmetric(_square_matrix(X))
     return False
+
+
+def _clusterers_in(estimator):
+    """Return the clusterers that an estimator is, ends in or has as parameters, also in lists."""
+    found = [last_step(estimator)[1]]
+    for value in estimator.get_params().values():
+        found += value if isinstance(value, list) else [value]
+    return [each for each in found if hasattr(each, "fit_predict")]
 
 
 def check_accepts_parts(estimator, X, rule):
@@ -231,7 +236,12 @@ def check_accepts_parts(estimator, X, rule):
         What is allowed for it, as the error message says first.
     """
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-    for name, value in estimator.get_params().items():
+    parameters = [
+        parameter
+        for each in (estimator, *_clusterers_in(estimator))
+        for parameter in each.get_params().items()
+    ]
+    for name, value in parameters:
         shape = getattr(value, "shape", ())
         if isinstance(value, list) and isinstance((*value, None)[0], Real | str | list):
             shape = (len(value),)

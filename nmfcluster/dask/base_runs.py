@@ -156,7 +156,7 @@ def base_partitions(
         max_features=max_features,
     )
     # rows are labelled as new ones, even if all are drawn
-    base_runs.check_accept_parts(estimator, X, "X must not be a Dask array")
+    base_runs.check_bases_accept_parts(estimator, X, "X must not be a Dask array")
     all_samples = np.arange(X.shape[0])
     samples = [all_samples if run.samples is None else run.samples for run in runs]
     # hold the samples that some run is fitted to: runs take theirs from among these

@@ -62,9 +62,9 @@ class NumberDisplay(Display):
     ----------
     ax_ : matplotlib Axes
         Where it was drawn.
-    error_ax_, loss_ax_ : matplotlib Axes
+    error_ax_, loss_ax_ : matplotlib Axes or None
         The axes of the reconstruction errors, whose scale is at the right, and those of the
-        held-out losses, below, or None. Only a sweep has both.
+        held-out losses, below. None if there are no such figures: only a sweep has them.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     lines_ : dict of matplotlib Line2D
@@ -130,6 +130,7 @@ class NumberDisplay(Display):
             height = 1.2 + 0.35 * len(self.votes)
         ax = self._set_axes(ax, (6.0, height))
         panels = [ax]
+        self.error_ax_ = None
         self.loss_ax_ = None
         if has_losses:
             self.loss_ax_ = split_axes(ax)

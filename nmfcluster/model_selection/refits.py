@@ -121,12 +121,11 @@ def read_samples(estimator, X, y, metadata, fit_params, advice):
         if isinstance(value, _SCALAR):
             continue
         last = name.rpartition("__")[2]
-        cure = ""
-        if last in ("constraints", "must_link", "cannot_link"):
-            cure = " Pairs are constraints=PairwiseConstraints(n_samples, must_link, cannot_link)."
-        # these name samples by position, and may have as many entries as samples by chance
+        cure = " Pairs are constraints=PairwiseConstraints(n_samples, must_link, cannot_link)."
+        # these name samples by position, which parts of the samples change
         if last in ("must_link", "cannot_link"):
-            value = None
+            raise ValueError(f"{name} in fit_params cannot be cut like samples.{cure}")
+        cure = cure if last == "constraints" else ""
         _require_entries(value, n_samples, f"{name} in fit_params", cure)
     return Samples(X, y, fit_params, pairwise)
 

@@ -111,7 +111,7 @@ def pairwise_kind(bases, X):
     return kind
 
 
-def check_accept_parts(estimator, X, rule):
+def check_bases_accept_parts(estimator, X, rule):
     """Raise if base clusterers cannot be fitted to some of the samples alone."""
     for base in base_clusterers(estimator):
         validation.check_accepts_parts(base, X, f"{rule} for this estimator")
@@ -523,7 +523,7 @@ def draw_base_runs(
     n_drawn = max(_how_many(max_samples, n_samples, "max_samples"), min(2, n_samples))
     n_columns = _how_many(max_features, n_features, "max_features")
     if n_drawn < n_samples:
-        check_accept_parts(estimator, X, "max_samples must be 1.0")
+        check_bases_accept_parts(estimator, X, "max_samples must be 1.0")
     fewest, most = n_clusters
     runs = []
     for _ in range(n_estimators):

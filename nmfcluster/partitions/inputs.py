@@ -320,7 +320,9 @@ def make_partitions(X, pairs: str | None, rng, sample_weight, estimator, **optio
     counting = np.arange(X.shape[0])
     some_count = sample_weight is not None and not sample_weight.all()
     if some_count:
-        base_runs.check_accept_parts(estimator, X, "sample_weight must be above 0")
+        base_runs.check_bases_accept_parts(
+            estimator, X, "sample_weight must be above 0"
+        )
         counting = np.flatnonzero(sample_weight)
         others = np.flatnonzero(sample_weight == 0)
         X = base_runs.take_part(X, counting, None, pairs, None)

@@ -295,7 +295,10 @@ FAULTS = [
         "consensus points.csv --clusters 2 --max-samples 1.5",
         r"--max-samples must .*\(0.0, 1.0\]",
     ),
-    ("consensus points.csv --max-samples half", "argument --max-samples: invalid"),
+    (
+        "consensus points.csv --max-samples half",
+        "argument --max-samples: must be .*'half'",
+    ),
     ("how-many points.csv --max-samples 9 --partitions", "not allowed with argument"),
     (
         "programs points.csv --layer counts",

@@ -80,6 +80,7 @@ def test_agreement_is_a_curve():
     }
     chosen = voted(stability=heights, stability_se=np.full(6, 0.02), **parts)
     display = NumberDisplay.from_estimator(chosen)
+    assert display.error_ax_ is None
     curve = display.lines_["stability"]
     assert_array_equal(curve.get_xdata(), NUMBERS)
     assert_array_equal(curve.get_ydata(), heights)

@@ -156,6 +156,7 @@ def test_clusterers_that_cannot_be_cut_with_the_samples_are_refused_by_name():
                 "estimator",
             ),
             (lambda b: StabilityScorer(3)(b, VALUES), "estimator"),
+            (lambda b: StabilityScorer(3)(consensus([b, b]), VALUES), "estimator"),
         ):
             with raises_naming(ValueError, says, parameter or "connectivity", "400"):
                 fit(base)
@@ -163,7 +164,11 @@ def test_clusterers_that_cannot_be_cut_with_the_samples_are_refused_by_name():
 
 def test_a_symmetric_matrix_is_cut_only_if_it_is_known_what_it_holds():
     some = np.arange(90) % 9 > 0
-    for base in (CLUSTERERS[0], CLUSTERERS[2], consensus(Graph(), 3)):
+    for base in (
+        *CLUSTERERS[::2],
+        consensus(Graph(), 3),
+        consensus([Graph(), Graph()], 3),
+    ):
         for fit in (
             lambda b: consensus(b, 3, max_samples=0.8).fit(GRAPH),
             lambda b: consensus(b, 3).fit(GRAPH, sample_weight=some),
