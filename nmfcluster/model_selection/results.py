@@ -104,8 +104,14 @@ def drop_single_cluster(numbers, method):
 def warn_if_largest(numbers, chosen):
     """Warn if the largest of several candidates was chosen, as a larger one may be better."""
     if chosen == numbers[-1] and len(numbers) > 1:
+        no_clusters = ""
+        if numbers[0] > 1:
+            no_clusters = (
+                " Samples without clusters get several, too, as 1 is not a candidate."
+            )
         warn(
             f"The largest of the candidates was chosen, {chosen}: give larger ones, too."
+            f"{no_clusters}"
         )
 
 

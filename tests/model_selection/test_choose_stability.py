@@ -50,6 +50,17 @@ def test_fits_to_halves_decide(stability):
     )
 
 
+def test_distances_without_clusters_get_several_and_are_told_so():
+    points = np.random.default_rng(0).normal(size=(60, 2))
+    model = AgglomerativeClustering(metric="precomputed", linkage="average")
+    with warns_naming(UserWarning, "candidates", "1 is not a candidate"):
+        found = choose_n_clusters(
+            model, pairwise_distances(points), range(1, 9), random_state=0
+        )
+    assert "cannot answer 1" in repr(found)
+    assert_array_equal(found.candidates, range(2, 9))
+
+
 def test_agreement_is_the_mean_of_all_pairs_of_fits():
     samples = Samples(X, None, {}, None)
     numbers = np.array([2, 3, 6])
