@@ -11,7 +11,9 @@ import numpy as np
 from nmfcluster._optim.initialization import draw_seeds, random_start, spectral_start
 from nmfcluster._optim.run import (
     Solution,
+    SolverConfig,
     Steps,
+    iterate,
     keep_starts,
     loss_of,
     per_start,
@@ -434,6 +436,21 @@ def _polishing(config, problem):
     if tol >= 0:  # a negative one asks for all updates
         tol = max(tol, problem.polish_tol)
     return replace(config, tol=tol, min_iter=problem.polish_min_iter)
+
+
+def updated_factor(objective, H, n_updates):
+    """Return a factor (n, k) after some updates of `bregman_nmf`."""
+    config = SolverConfig(
+        n_clusters=H.shape[1],
+        solver=bregman_nmf,
+        n_init=1,
+        max_iter=n_updates,
+        tol=-1.0,
+        n_jobs=None,
+    )
+    steps = bregman_nmf(objective, H[None])
+    [solution] = iterate(steps, config, objective.constant)
+    return solution.factors[0]
 
 
 def fitted_factor(B, G):

@@ -35,7 +35,7 @@ from nmfcluster.partitions.base_runs import (
     read_base_input,
     read_unconverted,
 )
-from nmfcluster.partitions.ensemble import warn_of_singletons
+from nmfcluster.partitions.ensemble import warn_of_seeds, warn_of_singletons
 from nmfcluster.partitions.inputs import (
     LabelTable,
     Memberships,
@@ -346,7 +346,9 @@ class NMFConsensus(NMFClusterer):
         Warns
         -----
         UserWarning
-            Of samples in no cluster, and of base runs that found only noise.
+            Of samples in no cluster, and of base runs that found only noise. If four quarters of
+            20 or more base runs find other clusters than all: another `random_state` then probably
+            gives other clusters, too.
         FitFailedWarning
             If some base runs failed.
         """
@@ -463,6 +465,8 @@ class NMFConsensus(NMFClusterer):
         confidence, agreement = problem.evaluate(labels, self.n_clusters)
         if isinstance(source, LabelTable):
             warn_of_singletons(problem, groups, labels, self.n_clusters, source.names)
+        if source.estimators is not None:
+            warn_of_seeds(problem, labels, self.n_clusters)
         if self.affinity == "precomputed" and not self.normalize:
             warn_of_split(problem.objective.A, labels, self.n_clusters)
 

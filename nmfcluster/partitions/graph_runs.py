@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmfcluster._optim.initialization import leading_eigenpairs, rotate_to_axes
-from nmfcluster._optim.run import SolverConfig, iterate
-from nmfcluster._optim.symmetric import Problem, bregman_nmf
+from nmfcluster._optim.symmetric import Problem, updated_factor
 from nmfcluster._utils.labels import one_hot, to_smallest_int
 from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.parallel import one_thread, run_calls
@@ -222,17 +221,7 @@ def _run(graph, run, drawn):
     A = graph.similarity
     problem = Problem(A.take(sample))
     H = rotate_to_axes(graph.values[:k], graph.vectors[sample, :k], k).astype(A.dtype)
-    config = SolverConfig(
-        n_clusters=k,
-        solver=bregman_nmf,
-        n_init=1,
-        max_iter=_N_UPDATES,
-        tol=-1.0,
-        n_jobs=None,
-    )
-    steps = bregman_nmf(problem.objective, H[None])
-    [solution] = iterate(steps, config, problem.objective.constant)
-    of_sample = solution.factors[0].argmax(axis=1)
+    of_sample = updated_factor(problem.objective, H, _N_UPDATES).argmax(axis=1)
     # others take the cluster that they are most similar to; a part of the graph that no sample
     # is in is a cluster of its own
     votes = np.zeros((n_rows, k), dtype=A.dtype)
