@@ -26,7 +26,6 @@ DISTANCES = euclidean_distances(POINTS)
     [
         NMFConsensus(3, affinity="precomputed", random_state=0),
         SSNMFClusterer(3, affinity="precomputed", random_state=0),
-        SimilarityFusionNMF(3, n_init=2, random_state=0),
     ],
     ids=lambda model: type(model).__name__,
 )

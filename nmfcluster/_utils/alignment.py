@@ -2,6 +2,7 @@
 
 from nmfcluster._utils.validation import (
     columns_in_row_order,
+    cure_of_types,
     format_value,
     reorder_columns,
     row_names,
@@ -57,19 +58,28 @@ def align_similarities(tables, names):
     owner = names[leading]
     first = columns_in_row_order(tables[leading], owner)
     ordered[leading] = first
-    is_numbered = own[leading] is not None and first.index.dtype.kind in "iu"
+    unnamed = {i for i, index in enumerate(own) if index is None}
     for i in frames[1:]:
-        if own[i] is None and is_numbered:
-            warn(
-                f"{names[i]} has the index 0, 1, 2, ..., and is taken by position beside the "
-                f"numbers that name the samples of {owner}: text, S.index.astype(str), is a name."
-            )
         table = tables[i]
         order = row_order(first.index, rows[i], names[i], owner)
         if order is not None:
             table = table.iloc[order]
+            unnamed.discard(i)
         ordered[i] = reorder_columns(first.columns, table, names[i], owner)
+    if own[leading] is not None:
+        if all(getattr(table, "shape", first.shape) == first.shape for table in tables):
+            _warn_of_positions([names[i] for i in sorted(unnamed)], owner)
     return ordered, masks, own[leading], first.columns
+
+
+def _warn_of_positions(unnamed, owner):
+    """Warn of tables without names beside one, the owner, that has some."""
+    if unnamed:
+        warn(
+            f"{unnamed[0]} has no index that names its samples, and is taken by position: row for "
+            f"row they must be those of {owner}, whose index has names. A data frame with the same "
+            "index is matched by it, and arrays alone are not compared."
+        )
 
 
 def _is_square(own, table):
@@ -110,16 +120,26 @@ def align_samples(tables, names):
         n = len(union)
     same = all(own[i].equals(union) for i in named)
     aligned = []
+    unnamed = []
     for index, table, name in zip(own, tables, names, strict=True):
+        order = None
+        if index is None and named:
+            order = row_order(union, row_names(table), name, names[named[0]])
         if index is not None:
             table = table.reindex(union)
+        elif order is not None:  # numbers that are positions by themselves
+            table = table.iloc[order]
         elif not same or table.shape[0] != n:
             raise ValueError(
                 f"{name} has {table.shape[0]} rows without names of samples, which must be the {n} "
                 "of all others, in one order, NaN where it lacks one: only data frames whose index "
                 "names the samples may leave some out, or have them in another order."
             )
+        else:
+            unnamed.append(name)
         aligned.append(table)
+    if named:
+        _warn_of_positions(unnamed, names[named[0]])
     return aligned, union
 
 
@@ -131,12 +151,13 @@ def union_of_names(indices, names, noun="sample"):
             raise ValueError(f"{name} has the {noun} {twice!r} twice in its index.")
         others = [other for j, other in enumerate(indices) if j != i]
         if others and all(set(index).isdisjoint(other) for other in others):
-            own_names = format_value(list(index[:3]))
-            other_names = format_value(list(others[0][:3]))
+            other = indices[i == 0]
+            other_name = names[i == 0]
             raise ValueError(
                 f"{name} has no {noun} in common with the others, by their index: "
-                f"{own_names} in it, {other_names} in another. Tables "
-                f"with different names of {noun}s belong together by those that they share."
+                f"{format_value(list(index[:3]))} in it, {format_value(list(other[:3]))} in "
+                f"{other_name}. Tables with different names of {noun}s belong together by those "
+                f"that they share.{cure_of_types(index, name, other, other_name)}"
             )
     union = indices[0]
     for index in indices[1:]:

@@ -14,7 +14,15 @@ FLOATS = (np.float64, np.float32)
 _EXPONENTS = {np.float64: 200, np.float32: 30}
 # Share of entries off the diagonal that are above 0 in a matrix of distances: some samples may
 # be at the same place.
-_DISTANCE_SHARE = 0.99
+_DISTANCE_SHARE = 0.9
+# Largest entry on the diagonal of distances, relative to the mean of all: above rounding.
+_DISTANCE_ROUNDING = 1e-3
+# Samples whose products tell distances from similarities.
+_N_COMPARED = 300
+# Correlation of centred entries with the products over a third sample, below which they are
+# distances: at most -0.33 for eight metrics on four data sets from 12 samples on, at least 0.38
+# for six kernels, and between -0.18 and 0.5 for noise of 30 samples.
+_DISTANCE_CORRELATION = -0.2
 # Share of entries above 0 up to which products with a sparse matrix are faster.
 _SPARSE_SHARE = 0.1
 _SYMMETRY_TOL = 1e-6  # relative difference that averaging in float32 may leave
@@ -231,12 +239,31 @@ def count_missing_pairs(array):
 
 
 def looks_like_distances(array):
-    """Return whether a square matrix is 0 on its diagonal and above 0 nearly everywhere else."""
-    if is_sparse(array) or len(array) < 3 or np.diagonal(array).any():
+    """Return whether a square matrix has the signs of distances.
+
+    It is 0 on its diagonal and above 0 nearly everywhere else, and two samples that are far from a
+    third one are near to each other: two that are similar to a third one are similar.
+    """
+    n = array.shape[0]
+    if n < 3 or (array > 0).sum() < _DISTANCE_SHARE * n * (n - 1):
         return False
-    return bool(
-        np.count_nonzero(array > 0) >= _DISTANCE_SHARE * (array.size - len(array))
-    )
+    # entries of some samples, as shares of the largest, without the diagonal
+    largest = float(array.max())
+    chosen = slice(None, None, -(-n // _N_COMPARED))
+    part = as_dense(array[chosen][:, chosen]) / largest
+    np.fill_diagonal(part, 0)
+    m = len(part)
+    mean = part.sum() / (m * (m - 1))
+    if abs(array.diagonal()).max() > _DISTANCE_ROUNDING * mean * largest:
+        return False
+    # centred by rows and columns as if there were no diagonal
+    effects = (part.sum(axis=1) - (m - 1) * mean) / max(m - 2, 1)
+    part -= mean + effects[:, None] + effects
+    np.fill_diagonal(part, 0)
+    products = part @ part
+    np.fill_diagonal(products, 0)
+    size = np.linalg.norm(part) * np.linalg.norm(products)
+    return bool((part * products).sum() < _DISTANCE_CORRELATION * size)
 
 
 def row_sums(array):

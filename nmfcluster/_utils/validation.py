@@ -485,8 +485,9 @@ def _check_numbers(array, name):
                 f"{text}: an argument must be a string of a number, or a number."
             )
         raise ValueError(
-            f"{text}: leave it out, or encode it; columns of categories are clustered by "
-            "NMFConsensus with affinity='partitions'. Complex data not supported."
+            f"{text}: leave it out, or encode it, as make_column_transformer does with "
+            "OneHotEncoder; columns of categories are clustered by NMFConsensus with "
+            "affinity='partitions'. Complex data not supported."
         )
 
 
@@ -662,7 +663,17 @@ def row_order(own, other, name, owner="X", noun="sample"):
             message += f"; some of {title} occur twice"
     raise ValueError(
         f"{message}: give both the same, as the {own.isin(other).sum()} that both have, or "
-        "arrays, which are taken by position."
+        f"arrays, which are taken by position.{cure_of_types(own, owner, other, name)}"
+    )
+
+
+def cure_of_types(own, owner, other, name):
+    """Return what to do about names that are equal as text alone; nothing about others."""
+    if own.isin(other).any() or set(map(str, own)).isdisjoint(map(str, other)):
+        return ""
+    return (
+        f" The names are equal as text, but {type(own[0]).__name__} in {owner} and "
+        f"{type(other[0]).__name__} in {name}: .astype(str) of an index makes them text."
     )
 
 

@@ -217,7 +217,8 @@ class SimilarityFusionNMF(NMFClusterer):
     eigenvalue, so that its clusters stand out most. A warning says so, as two sources cannot
     outvote each other.
 
-    Negative similarities count as 0 with "agreement", and the other criteria refuse them. An object
+    Negative similarities count as 0 with "agreement", and the other criteria refuse them;
+    those of a network are warned of. Distances are refused. An object
     that a source did not see has NaN in its row and column there, see `SimilarityStack`, or has no
     similarity above 0. The source is not used for it.
 
@@ -312,12 +313,12 @@ class SimilarityFusionNMF(NMFClusterer):
 
         Parameters
         ----------
-        X : SimilarityStack, {array-like, sparse matrix}, ViewStack or dict of tables, \
+        X : SimilarityStack, {array-like, sparse matrix}, ViewStack, or dict or list of tables, \
                 default=None
             With ``affinity="precomputed"`` the similarities: a stack, an array of shape
             (n_samples, n_samples, n_sources), or one matrix of shape (n_samples, n_samples); else
-            features, of shape (n_samples, n_features). A dict, or a
-            :class:`~nmfcluster.stack.ViewStack`, holds views: see `views`.
+            features, of shape (n_samples, n_features). A dict, a list of data frames that are not
+            square, or a :class:`~nmfcluster.stack.ViewStack` holds views: see `views`.
         y : None
             Ignored.
         similarities : list of {array-like, sparse matrix}, or SimilarityStack, default=None

@@ -12,10 +12,20 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from nmfcluster._base import warn_of_distances
 from nmfcluster._compat import take_samples
 from nmfcluster._utils import alignment, storage, validation
-from nmfcluster._utils.validation import axis_positions, format_count, format_value
+from nmfcluster._utils.validation import (
+    axis_positions,
+    format_count,
+    format_value,
+    warn,
+)
+
+# asymmetry that is rounding, as a share of the largest entry
+_ROUNDED = 1e-12
+# share of entries above which a matrix is no network, and of negative links that are warned of
+_NETWORK_SHARE = 0.5
+_NEGATIVE_SHARE = 0.05
 
 
 class Source(NamedTuple):
@@ -97,7 +107,8 @@ class SimilarityStack(_Stack):
             (n, m, L) or SimilarityStack
         Similarities of n samples to m samples: to each other, n = m, or to the samples that a
         model was fitted on. Rows and columns of data frames are matched by their names, if these
-        are not 0, 1, ...; those of other matrices are taken by position. If all sources are data
+        are not 0, 1, ...; those of other matrices are taken by position, with a warning beside
+        data frames that have names. If all sources are data
         frames that have the same names in rows and columns, each can have some of the samples:
         these are then those of all of them, in the order in which they occur, and a source has
         not seen those that its frame does not have. float32 stays float32 if all sources are,
@@ -253,7 +264,8 @@ class ViewStack(_Stack):
         Each table has a row for every sample; NaN throughout where the view lacks it. The keys of
         a dict are names. Rows of data frames are matched by their index, if it is not 0, 1, ...:
         the samples are those of all of them, in the order in which they occur, and one that a
-        frame does not have is missing from this view. Rows of other tables are taken by position.
+        frame does not have is missing from this view. Rows of other tables are taken by position,
+        with a warning beside data frames that have names.
 
     Attributes
     ----------
@@ -491,9 +503,22 @@ def _of_negative(values):
 
 def cure_of_negative(values):
     """Return what to do about negative similarities."""
+    if _is_network(values):
+        part = "S.{}(0)" if sp.issparse(values) else "numpy.{}(S, 0)"
+        return (
+            f"pass {part.format('maximum')} and N @ N.T as two sources, where "
+            f"N = {part.format('minimum')} has the negative links, and objects with the same ones "
+            "are alike"
+        )
     if values.max() <= 0:
         return "negated distances -D need a kernel, numpy.exp(-D / D.mean()) say"
     return "criterion='agreement' takes what is negative, or set it to 0, numpy.maximum(S, 0)"
+
+
+def _is_network(values):
+    """Return whether most entries are 0, among the rows that are not 0."""
+    n_linked = (storage.row_sums(abs(values)) > 0).sum()
+    return (values != 0).sum() <= _NETWORK_SHARE * n_linked * values.shape[1]
 
 
 def check_square(source, label, numbers, signed=False):
@@ -515,8 +540,22 @@ def check_square(source, label, numbers, signed=False):
             "its column, as one that the source has not seen, but not in both."
         )
     storage.require_symmetric(values, label)
-    warn_of_distances(values, label)
+    seen = values if rows.all() else storage.submatrix(values, rows, columns)
+    if storage.looks_like_distances(seen):
+        raise ValueError(
+            f"{label} must hold similarities, and seems to hold distances D: it is 0 on the "
+            "diagonal, and samples that are far from a third one are near to each other. Pass "
+            "numpy.exp(-(D / numpy.median(D)) ** 2). If they are similarities, set the diagonal "
+            "to the largest one."
+        )
     check_above_0(values, label)
+    if values.min() < 0 and _is_network(values):
+        n_negative = (values < 0).sum()
+        if n_negative > _NEGATIVE_SHARE * (values > 0).sum():
+            warn(
+                f"{label} has {n_negative:,} links below 0, which count as none: "
+                f"{cure_of_negative(values)}."
+            )
 
 
 def check_above_0(values, label):
@@ -557,8 +596,10 @@ def is_similarity(view):
     if names is not None and set(names[rows]) == set(view.columns[columns]):
         return True
     table = storage.submatrix(table, rows, columns)
-    is_square = table.shape[0] == table.shape[1] > 1
-    return is_square and storage.asymmetry(storage.as_float(table)) == 0
+    if not table.shape[0] == table.shape[1] > 1:
+        return False
+    table = storage.as_float(table)
+    return storage.asymmetry(table) <= _ROUNDED * storage.max_abs(table)
 
 
 # --- what is NaN, and so is not equal to itself; of a sparse matrix the stored entries count -----
@@ -566,7 +607,7 @@ def is_similarity(view):
 
 def has_nan(array):
     """Return whether an entry is NaN."""
-    return bool(np.isnan(array.data if sp.issparse(array) else array).any())
+    return bool(np.isnan(storage.stored_values(array)).any())
 
 
 def first_nan(array):

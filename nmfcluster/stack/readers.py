@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nmfcluster._base import fitting, read_features, require_nonnegative
@@ -17,7 +18,12 @@ from nmfcluster._compat import N_JOBS, StrOptions, TakesSparse, fit_context
 from nmfcluster._utils import storage, validation
 from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.parallel import one_blas_thread
-from nmfcluster._utils.validation import axis_positions, format_count, format_value
+from nmfcluster._utils.validation import (
+    axis_positions,
+    format_count,
+    format_value,
+    warn,
+)
 from nmfcluster.affinity import AFFINITIES, AFFINITY_PARAMETERS, make_affinity
 from nmfcluster.stack.container import (
     SimilarityStack,
@@ -38,6 +44,13 @@ from nmfcluster.stack.container import (
 _KERNELS = [name for name in AFFINITIES if name not in ("auto", "precomputed")]
 # how little below 0 an entry counts as 0, in precisions of the largest entry of its block
 _ROUNDING = 1e3
+# a column with a standard deviation above so many times the median has another scale, and a
+# warning is given if such columns have this share of all variance: of 46 real tables, of four in
+# which units differ
+_LARGE_SCALE = 30
+_NEARLY_ALL = 0.99
+# standard deviation relative to the mean up to which a column counts as constant
+_CONSTANT = 1e-5
 # objects up to which views that name no kernel have a dense one, of 72 MB
 _MAX_DENSE = 3_000
 _BLOCK = 2048  # objects whose similarities are made at a time, which bounds memory
@@ -49,11 +62,11 @@ class _FittedView(NamedTuple):
     name: str
     columns: np.ndarray | None
     seen: np.ndarray  # bool: the training samples that the view has
+    means: np.ndarray | None  # of features, for cells that are missing; None: sparse
     between: Any  # makes similarities to these of features of new samples
     empty: Any  # similarities of 0 samples to these, stored as those of others
 
 
-# NaN is not allowed by a tag: it must fill a view
 class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
     r"""Similarities of samples by several kernels, or of several views of their features.
 
@@ -102,7 +115,9 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
     -----
     A sample that has NaN in all columns of a view is missing from that source: the kernel is
     fitted on the others, and the sample's row, and column, of the source is NaN. In a sparse
-    source a NaN marks it. So is a row of sparse features that stores NaN, and nothing else.
+    source a NaN marks it. So is a row of sparse features that stores NaN, and nothing else. A cell
+    of dense features that is NaN beside others takes the mean of its column over the training
+    samples that the view has.
 
     The similarities of training samples to each other and to themselves as new samples need not
     agree: neighbours are searched among the others in the one case, among all in the other, so
@@ -165,8 +180,8 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `X` or a parameter is not as described, a sample is NaN in part of a view, or a
-            similarity is infinite.
+            If `X` or a parameter is not as described, a sparse sample is NaN in part of a view, or
+            a similarity is infinite.
         TypeError
             If an item of `kernels` is neither a kernel nor a triple.
         """
@@ -192,8 +207,8 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `X` or a parameter is not as described, a sample is NaN in part of a view, or a
-            similarity is infinite.
+            If `X` or a parameter is not as described, a sparse sample is NaN in part of a view, or
+            a similarity is infinite.
         TypeError
             If an item of `kernels` is neither a kernel nor a triple.
         """
@@ -211,10 +226,14 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                     raise ValueError(
                         f"{label} needs at least 2 samples that it has seen."
                     )
+                means = None if storage.is_sparse(features) else _mean_of_seen(features)
+                features = _fill_missing(features, means)
                 # their similarities, and the way to make those of others to them
                 normalize = self.normalize
                 if normalize == "auto":  # of graphs alone
                     normalize = kernel == "nearest_neighbors"
+                if isinstance(kernel, str):
+                    _warn_of_scales(features, numbers, feature_names, label)
                 with named_in_errors(label):
                     affinity = make_affinity(
                         features,
@@ -227,7 +246,9 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                     block = _clear_rounding(affinity.block())
                 sources.append(Source(embed(block, seen, seen), seen, seen))
                 empty = block[:0].copy()
-                views.append(_FittedView(name, numbers, seen, affinity.between, empty))
+                views.append(
+                    _FittedView(name, numbers, seen, means, affinity.between, empty)
+                )
             self._views_ = views
             self.names_ = tuple(name for name, _, _ in triples)
         return SimilarityStack._unchecked(sources, self.names_)
@@ -249,8 +270,8 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is not of the kind or width that `fit` was given, a sample is NaN in part of a
-            view, or a similarity is infinite.
+            If `X` is not of the kind or width that `fit` was given, a sparse sample is NaN in part
+            of a view, or a similarity is infinite.
         """
         check_is_fitted(self)
         X = self._read(X, reset=False)
@@ -259,6 +280,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
             for view in self._views_:
                 label = f"source {view.name!r} of X"
                 _, features, seen = _read_view(X, view.columns, None, label)
+                features = _fill_missing(features, view.means)
                 block = view.empty
                 if seen.any():
                     with named_in_errors(label):
@@ -267,10 +289,14 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                 sources.append(Source(whole, seen, view.seen))
         return SimilarityStack._unchecked(sources, self.names_)
 
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: NaN stands for what is missing."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def _check_missing(self, X, feature_names):
-        """Raise if a sample is NaN in part of a view, of features of these names, or None."""
-        if not has_nan(X):
-            return
+        """Raise if a sparse sample is NaN in part of a view; columns have names, or None."""
         for name, _, columns in _read_kernels(self.kernels):
             _read_view(X, columns, feature_names, f"source {name!r} of X")
 
@@ -284,6 +310,47 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
             ensure_all_finite="allow-nan",
             ensure_min_samples=2 if reset else 1,
         )
+
+
+def _warn_of_scales(features, numbers, names, label):
+    """Warn if columns on another scale than most make up nearly all distances of samples.
+
+    Parameters
+    ----------
+    features : {ndarray, csr_array} of shape (n, p)
+    numbers : ndarray of shape (p,) or None
+        The columns of the data matrix that these are; None: all.
+    names : ndarray of str or None
+        Names of the columns of the data matrix.
+    label : str
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if storage.is_sparse(features):
+            means, variances = mean_variance_axis(features, axis=0)
+        else:
+            means = features.mean(axis=0)
+            variances = features.var(axis=0)
+        varying = np.flatnonzero(variances > _CONSTANT**2 * means**2)
+        if not len(varying):
+            return
+        ratios = (
+            variances[varying] / np.sort(variances[varying])[(len(varying) - 1) // 2]
+        )
+        is_large = ratios > _LARGE_SCALE**2
+        if not ratios[is_large].sum() > _NEARLY_ALL * ratios.sum():
+            return
+    largest = varying[np.argmax(ratios)]
+    column = int(largest if numbers is None else numbers[largest])
+    if names is not None:
+        column = names[column]
+    columns = f"column {column!r}"
+    if is_large.sum() > 1:
+        columns = f"{format_count(is_large.sum(), 'column')}, such as {column!r}"
+    warn(
+        f"{label} is compared by {columns} nearly alone: its standard deviation is "
+        f"{ratios.max() ** 0.5:,.0f} times the median of all columns. Where units differ, scale "
+        "the columns first, as StandardScaler does."
+    )
 
 
 def _clear_rounding(block):
@@ -338,10 +405,25 @@ def _read_kernels(kernels):
     return named
 
 
+def _mean_of_seen(features):
+    """Return the means of features over what is not NaN, and 0 where all is."""
+    is_seen = ~np.isnan(features)
+    sums = np.where(is_seen, features, 0).sum(axis=0)
+    return sums / np.maximum(is_seen.sum(axis=0), 1).astype(features.dtype)
+
+
+def _fill_missing(features, means):
+    """Return features with means for NaN: the nearest that squared distances are on average."""
+    return (
+        np.where(np.isnan(features), means, features) if has_nan(features) else features
+    )
+
+
 def _read_view(X, columns, names, label):
     """Return the columns of a view, its features of the samples that have any, and which do.
 
     Columns, by position or by the `names` of those of X, are returned as positions; None: all.
+    Dense samples can be NaN in part, sparse ones only throughout.
     """
     numbers = None
     view = X
@@ -370,13 +452,12 @@ def _read_view(X, columns, names, label):
         return numbers, view, np.ones(X.shape[0], dtype=bool)
     seen = find_seen(view)[0]
     view = view[seen]
-    stray = first_nan(view)
+    stray = first_nan(view) if storage.is_sparse(view) else None
     if stray is not None:
         sample = np.flatnonzero(seen)[stray[0]]
         raise ValueError(
-            f"{label} has NaN in some features of sample {sample} and numbers in others; only a "
-            "sample that is NaN in all columns of a view is missing from it. SimpleImputer puts "
-            "in numbers."
+            f"{label} has NaN in some features of sample {sample} and numbers in others, which "
+            "dense features can, X.toarray(). SimpleImputer puts in numbers."
         )
     return numbers, view, seen
 
@@ -401,7 +482,12 @@ def read_objects(estimator, X, similarities, views):
     signed = getattr(estimator, "criterion", None) == "agreement"
     objects: SimilarityStack | ViewStack
     kernels = []
-    if views is not None or isinstance(X, ViewStack) or _is_dict(X):
+    if (
+        views is not None
+        or isinstance(X, ViewStack)
+        or _is_dict(X)
+        or _are_views(X, estimator)
+    ):
         objects = ViewStack(X if views is None else views)
         of_views = _kernels_of_views(affinity, objects)
         for name, kernel in zip(objects.names, of_views, strict=True):
@@ -414,11 +500,10 @@ def read_objects(estimator, X, similarities, views):
         n_features = objects.shape[1]
         if objects.shape[0] != n_features and estimator.symmetric:
             raise ValueError(
-                "X, or similarities, must hold the similarities of samples to each other, in shape "
-                f"(n, n, L) with the L sources in the last axis, got shape {objects.shape}. "
-                "Features in one table need another affinity, such as 'nearest_neighbors'; those "
-                "of several views are given to fit as views=; similarities to some objects only "
-                "need symmetric=False."
+                "For features in one table pass affinity='rbf', and for features in several a dict "
+                "of views. Else X, or similarities, must hold the similarities of samples to each "
+                "other, in shape (n, n, L) with the L sources in the last axis, got shape "
+                f"{objects.shape}; similarities to some objects only need symmetric=False."
             )
     else:
         objects = _read_features(estimator, X, reset=True)
@@ -428,9 +513,22 @@ def read_objects(estimator, X, similarities, views):
 
 
 def _is_dict(X):
-    return isinstance(X, dict) and not storage.is_sparse(
-        X
-    )  # as a matrix by its keys would be
+    """Return whether X is a dict, and no sparse matrix that is stored as one."""
+    return isinstance(X, dict) and not storage.is_sparse(X)
+
+
+def _are_views(X, estimator):
+    """Return whether a list holds tables that are no similarities: frames, or any for kernels."""
+    if not isinstance(X, list | tuple):
+        return False
+    shapes = [getattr(one, "shape", ()) for one in X]
+    if not shapes or any(len(shape) != 2 for shape in shapes):
+        return False
+    if estimator.affinity != "precomputed":
+        return True
+    are_square = all(len(set(shape)) == 1 for shape in shapes)
+    has_frame = any(hasattr(one, "columns") for one in X)
+    return has_frame and estimator.symmetric and not are_square
 
 
 class StackReader:
@@ -503,7 +601,7 @@ class StackReader:
             if len(new.names) != n_sources or not is_same:
                 raise ValueError(
                     f"X must have the sources of fit, in their order, {self.names}; got "
-                    f"{new.names}."
+                    f"{new.names}. One that has not seen the new objects holds rows of NaN."
                 )
         elif self._widths is not None:
             new = ViewStack(X)
@@ -513,7 +611,7 @@ class StackReader:
             if new.n_features != self._widths:
                 raise ValueError(
                     f"X must hold the views of fit, of as many features, {self._widths}; got "
-                    f"{new.n_features}."
+                    f"{new.n_features}. A view that lacks the new objects holds rows of NaN."
                 )
             tables = [new._held[new.names.index(name)] for name in self.names]
             new = ViewStack._unchecked(tables, self.names, new.index)
@@ -655,8 +753,9 @@ def _kernels_of_views(affinity, views):
     if affinity == "precomputed":
         if all(map(is_similarity, views._held)):
             raise ValueError(
-                f"the views {names} are square and symmetric, as similarities are: give those as a "
-                "SimilarityStack, or as similarities=. If they are features, name the affinity, "
+                f"the views {names} are square and symmetric, as similarities and distances D are: "
+                "give similarities as a SimilarityStack, or as similarities=, such as "
+                "numpy.exp(-(D / numpy.median(D)) ** 2). If they are features, name the affinity, "
                 "'rbf' say."
             )
         kernels = "rbf" if len(views) <= _MAX_DENSE else "nearest_neighbors"

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from refusals import (
     Case,
     assert_in_our_words,
@@ -112,8 +113,8 @@ CASES = [
     # features
     features("no features", ("X", "None"), None),
     features("a stack of similarities as features", ("dim 3", "SimilarityFusionNMF"), BOTH),
-    features("NaN in part of a view", ("'rbf'", "NaN", "features", "3"),
-             changed(X, (3, 2), np.nan)),
+    features("NaN in part of a sparse view", ("'cosine'", "NaN", "features", "3"),
+             sp.csr_array(changed(X, (3, 2), np.nan)), affinity="cosine"),
     features("unknown kernel", ("'affinity'", "'polynomial'"), affinity="polynomial"),
     features("precomputed among kernels", "'precomputed'", affinity=["precomputed", "rbf"]),
     features("no kernel", "kernels", affinity=[]),
@@ -180,7 +181,7 @@ def test_new_similarities_must_be_those_to_the_objects_of_fit(fitted, new, says)
         (None, "None"),
         (X[:, :2], ("X", "2", "features", "SimilarityFusionNMF", "4")),
         (BOTH, "dim 3"),
-        (changed(X, (3, 2), np.nan), ("NaN", "features", "3")),
+        (sp.csr_array(changed(X, (3, 2), np.nan)), ("NaN", "features", "3")),
     ],
     ids=["nothing", "narrower", "a stack", "NaN"],
 )

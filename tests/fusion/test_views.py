@@ -1,12 +1,17 @@
 """SimilarityFusionNMF of views: the same as of their kernels, aligned, split, and predicted."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from fusion.shared import VIEW_1, VIEW_2, assert_same_fit
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import warns_naming
+from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 
 from nmfcluster import KernelStack, SimilarityFusionNMF
@@ -124,3 +129,104 @@ def test_part_of_the_objects():
     fitted = SimilarityFusionNMF(3, max_samples=40, random_state=0).fit(TABLES)
     assert adjusted_rand_score(Y, fitted.labels_) > 0.9
     assert len(fitted.sample_indices_) == 40
+
+
+# --- what people bring ---------------------------------------------------------------------------
+
+
+def test_a_list_of_frames_holds_views_as_a_dict_does():
+    given = [frames()["one"].iloc[:52], frames()["two"].iloc[8:]]
+    expected = SimilarityFusionNMF(3).fit(dict(zip(TABLES, given, strict=True)))
+    fitted = SimilarityFusionNMF(3).fit(given)
+    assert_same_fit(fitted, expected)
+    assert_array_equal(fitted.sample_names_, NAMES)
+    new = [frame.iloc[:5] for frame in frames().values()]
+    assert_array_equal(fitted.predict(new), expected.predict(new))
+
+
+@pytest.mark.parametrize("square", [False, True])
+def test_an_array_beside_a_frame_with_names_is_warned_of(square):
+    one, two = frames().values()
+    if square:
+        one, two = (
+            pd.DataFrame(rbf_kernel(V), index=NAMES, columns=NAMES) for V in (one, two)
+        )
+    fit = SimilarityFusionNMF(3).fit
+    with warns_naming(UserWarning, "position", "index"):
+        fit(**{"similarities" if square else "views": [one, two.to_numpy()]})
+
+
+def test_positions_in_another_order_are_matched_as_names_are():
+    order = np.random.RandomState(0).permutation(len(X))
+    one, two = (pd.DataFrame(table) for table in TABLES.values())
+    expected = SimilarityFusionNMF(3).fit([one.iloc[order], two.iloc[order]])
+    with warns_naming(UserWarning, "'view1'", "order", "index"):
+        fitted = SimilarityFusionNMF(3).fit([one.iloc[order], two])
+    assert_same_fit(fitted, expected)
+    assert_array_equal(fitted.sample_names_, order)
+
+
+@pytest.mark.parametrize("affinity", ["precomputed", "nearest_neighbors"])
+def test_cells_that_are_missing(affinity):
+    rng = np.random.RandomState(0)
+    given = {
+        name: np.where(rng.uniform(size=V.shape) < 0.1, np.nan, V)
+        for name, V in TABLES.items()
+    }
+    model = SimilarityFusionNMF(3, affinity=affinity)
+    assert adjusted_rand_score(Y, model.fit(given).labels_) > 0.9
+    for fitted in (model, clone(model).fit(TABLES)):  # with cells, and without them
+        labels = fitted.predict(given)
+        assert adjusted_rand_score(Y, labels) > 0.9
+        alone = [
+            fitted.predict({k: V[i : i + 1] for k, V in given.items()}) for i in (0, 9)
+        ]
+        assert_array_equal(np.ravel(alone), labels[[0, 9]])
+
+
+def test_a_column_on_another_scale_is_named():
+    table = frames()["one"].set_axis([*"abc"], axis=1)
+    views = {"one": table.assign(c=3_000 * table["c"]), "two": TABLES["two"]}
+    with warns_naming(UserWarning, "'one'", "'c'", "StandardScaler"):
+        SimilarityFusionNMF(3).fit({"one": views["one"], "two": frames()["two"]})
+    with warns_naming(UserWarning, "'two'", "column 1", "StandardScaler"):
+        SimilarityFusionNMF(3).fit(
+            {"one": TABLES["one"], "two": TABLES["two"] * [1, 0.001, 1] * [1, 10**6, 1]}
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for scales in ([1, 20, 1], [3_000] * 3, [0, 1, 1]):
+            SimilarityFusionNMF(3).fit(
+                {"one": TABLES["one"] * scales, "two": TABLES["two"]}
+            )
+
+
+def test_negative_links_are_warned_of_and_the_cure_uses_them():
+    rng = np.random.RandomState(0)
+    y = np.arange(120) % 3
+    same = y[:, None] == y
+    likes = rng.uniform(size=same.shape) < 0.1
+    dislikes = rng.uniform(size=same.shape) < np.where(same, 0.02, 0.3)
+    S = np.triu(likes * 1.0 - (dislikes & ~likes), 1)
+    S = S + S.T
+    for storage in (np.asarray, sp.csr_array):
+        with warns_naming(UserWarning, "'source0'", "negative", "N @ N.T"):
+            SimilarityFusionNMF(3).fit(storage(S))
+    N = np.minimum(S, 0)
+    fitted = SimilarityFusionNMF(3, weights=[0, 1]).fit([np.maximum(S, 0), N @ N.T])
+    assert adjusted_rand_score(y, fitted.labels_) > 0.9
+    with warnings.catch_warnings():  # correlations are no network
+        warnings.simplefilter("error")
+        SimilarityFusionNMF(3).fit(np.corrcoef(X))
+
+
+@pytest.mark.parametrize("noise", [False, True])
+def test_similarities_with_a_diagonal_of_0_are_no_distances(noise):
+    kernels = [rbf_kernel(V, gamma=0.02) for V in TABLES.values()]
+    if noise:
+        drawn = np.random.RandomState(0).uniform(size=(60, 60))
+        kernels.append(drawn + drawn.T)
+    for kernel in kernels:
+        np.fill_diagonal(kernel, 0)
+    fitted = SimilarityFusionNMF(3).fit(kernels)
+    assert adjusted_rand_score(Y, fitted.labels_) > 0.9

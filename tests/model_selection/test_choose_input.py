@@ -108,8 +108,7 @@ def test_who_does_not_predict_has_the_cluster_of_the_nearest(kind, sparse):
         pairs[:, 7] = pairs[7] = 0  # no neighbours at all
     table = sp.csr_array(pairs) if sparse else pairs
     model = Parity() if kind == "tag" else Parity(**{kind: "precomputed"})
-    # what a graph is not told to be
-    similar = kind == "affinity" or (kind == "tag" and sparse)
+    similar = kind == "affinity"
     samples = Samples(table, None, {}, pairwise_input(model, table))
     assert samples.pairwise == ("similarities" if similar else "distances")
     labels, n_found = labels_by_refit(

@@ -24,6 +24,7 @@ from stack.shared import (
     cross_sources,
     dense,
     features,
+    nan_in,
     square_sources,
 )
 from threadpoolctl import threadpool_limits
@@ -239,6 +240,26 @@ def test_neither_threads_nor_jobs_change_a_similarity(kernel):
             )
     for one, two in zip(*results, strict=True):
         assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", ["rbf", "cosine", "nearest_neighbors", rbf_kernel])
+def test_cells_that_are_missing_have_the_mean_of_the_samples_of_fit(kernel, dtype):
+    X = nan_in(nan_in(features(), (0, 1)), (3, 2)).astype(dtype)
+    X[:, 3], X[7] = X[5, 3], NAN  # a row that is missing counts in no mean
+    X[4, 3] = NAN
+    means = np.nanmean(X, axis=0)
+    filled = np.where(np.isnan(X) & (np.arange(20) != 7)[:, None], means, X)
+    views, expected = KernelStack(kernel).fit(X), KernelStack(kernel).fit(filled)
+    for table, full in ((X, filled), (X[:5], filled[:5]), (X[:1], filled[:1])):
+        assert_array_equal(
+            dense(views.transform(table)), dense(expected.transform(full))
+        )
+    # a feature that no sample has tells nothing
+    X[:, 2] = NAN
+    assert np.isfinite(dense(KernelStack(kernel).fit_transform(X[:7]))).all()
+    with raises_naming(ValueError, "sample 0", "SimpleImputer"):
+        KernelStack(kernel).fit(sp.csr_array(nan_in(features(), (0, 1))))
 
 
 def test_fitted_kernels_can_be_stored():
