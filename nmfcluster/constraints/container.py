@@ -143,7 +143,7 @@ class PairwiseConstraints:
         return new
 
     def _with_hard_must_links(self, hard):
-        """Return the same pairs, all must-links of which are hard, or none."""
+        """Return the same pairs; `hard` says which must-links are hard, all or one by one."""
         must, cannot = self._links
         must = must._replace(hard=np.full(len(must.pairs), hard))
         return self._of_links(len(self), (must, cannot), self.index)

@@ -22,13 +22,22 @@ from nmfcluster._utils.validation import (
 )
 from nmfcluster.affinity import warn_of_split
 from nmfcluster.constraints import PairwiseConstraints
-from nmfcluster.constraints.graph import make_adjacency
+from nmfcluster.constraints.graph import components, make_adjacency
 from nmfcluster.similarity import Explicit, inner
 from nmfcluster.similarity.operators import N_SAMPLED_ENTRIES
 
 # largest weight of violated pairs, over that of the best assignment so far, at which clusters are
 # taken from the other rows: a few pairs fewer are not worth a cluster of theirs
 _WORTH = 2 / 3
+
+# must-links per linked sample below which a group of them is nearly a tree: random pairs are, and
+# labels of a class are not
+_NEARLY_TREE = 1.5
+
+# samples in clusters with must-links, over those that random must-links would meet, from which on
+# pairs spread: at 0.85 the means of 31 data sets with 50 and 200 pairs fall by 0.01, and at 0.7
+# clusters without pairs are merged
+_MIN_COVERED = 0.8
 
 
 def read_constraints(
@@ -286,6 +295,44 @@ def warn_of_violations(pairs, must_ok, cannot_ok, beta):
         )
 
 
+def covers_clusters(pairs, labels, n_clusters):
+    """Return whether must-links are in nearly all clusters, so that they can spread.
+
+    Pairs that spread draw samples together, and other clusters are then merged where some are
+    not known. So there must be as many groups of must-links as clusters, or one that wrong
+    must-links have made of several, nearly a tree; and the clusters that hold some must have
+    nearly as many samples as those that as many must-links would meet at random.
+
+    Parameters
+    ----------
+    pairs : PairwiseConstraints
+    labels : ndarray of shape (n_samples,), int
+        Of a fit without spreading.
+    n_clusters : int
+    """
+    must_link = pairs.must_link
+    n_must_link = len(must_link)
+    if n_must_link < n_clusters:
+        return False
+    sizes = np.bincount(components(len(pairs), must_link))
+    n_linked = sizes[sizes > 1].sum()
+    is_merged = sizes.max() > n_linked / 2 and n_must_link < _NEARLY_TREE * n_linked
+    if (sizes > 1).sum() < n_clusters and not is_merged:
+        return False
+    # a must-link of random samples is in a cluster by the square of its size
+    shares = np.bincount(labels) / len(labels)
+    chances = shares**2 / (shares**2).sum()
+    expected = 1 - (shares * (1 - chances) ** n_must_link).sum()
+    return shares[np.unique(labels[must_link])].sum() >= _MIN_COVERED * expected
+
+
+def measure_violated(pairs, labels):
+    """Return the weight of the pairs that labels violate, over that of all."""
+    satisfied = np.concatenate(pairs.satisfied(labels))
+    weights = np.concatenate([pairs.must_link_weights, pairs.cannot_link_weights])
+    return weights[~satisfied].sum() / weights.sum()
+
+
 def assign_unplaced(
     problem,
     pairs,
@@ -314,8 +361,8 @@ def assign_unplaced(
 
     Returns
     -------
-    tuple of Factorization and ndarray of shape (n_samples, n_clusters)
-        What is kept, and the memberships of the samples.
+    tuple of Factorization and ndarray of shape (n_rows, n_clusters)
+        What is kept, and the memberships of the rows of the problem.
     """
     n_clusters = found.H.shape[1]
     # the rows of pairs, and the cost of putting both into one cluster, below 0 for must-links
@@ -361,8 +408,7 @@ def assign_unplaced(
         n_own += n_new
         others = refit(~own[problem.groups], n_clusters - n_own)
         found = _with_own_clusters(problem, others, ~own, n_clusters)
-    _warn_of_uniform(best.H, best_P)
-    return best, best_P[problem.groups]
+    return best, best_P
 
 
 def _find_violated(labels, ends, costs):
@@ -440,7 +486,7 @@ def _with_own_clusters(problem, found, rows, n_clusters):
     return replace(found, best=best, curves=[curve + change for curve in found.curves])
 
 
-def _warn_of_uniform(F, P):
+def warn_of_uniform(F, P):
     """Warn of rows of zeros whose memberships are uniform: nothing determines their cluster."""
     is_uniform = ~F.any(axis=1) & (P == P[:, :1]).all(axis=1)
     n_uniform = int(is_uniform.sum())

@@ -28,6 +28,7 @@ from ssnmf.cases import (
 )
 
 from nmfcluster import PairwiseConstraints
+from nmfcluster.constraints.graph import find_confirmed_must_links
 from nmfcluster.metrics import clustering_accuracy
 
 pytestmark = unconverged
@@ -273,6 +274,24 @@ def test_pairs_that_may_be_wrong_are_soft(seed):
     suspicious = {*map(tuple, told.tolist())}
     found = suspicious & {*map(tuple, links[wrong].tolist())}
     assert len(found) > 0.7 * max(len(suspicious), wrong.sum())
+
+
+def test_must_links_that_others_confirm_are_hard_where_pairs_may_be_wrong():
+    right = PairwiseConstraints.from_labels(Y, n_pairs=200, random_state=0)
+    expected = fitted(constraints=right)
+    found = fitted(constraints=right, contradictions="ignore")
+    assert_array_equal(found.membership_, expected.membership_)
+    # a few pairs of samples that are in no other may be wrong
+    few = PairwiseConstraints.from_labels(Y, n_pairs=20, random_state=0)
+    assert not find_confirmed_must_links(few).any()
+    # one contradiction makes soft what joins its samples, and nothing else
+    groups = [range(4), range(4, 8), range(8, 11)]
+    pairs = PairwiseConstraints.from_groups(groups, n_samples=60, apart=True)
+    assert find_confirmed_must_links(pairs).all()
+    both = PairwiseConstraints(60, pairs.must_link, [*pairs.cannot_link, (9, 10)])
+    assert_array_equal(
+        find_confirmed_must_links(both), (both.must_link < 8).any(axis=1)
+    )
 
 
 def test_pairs_that_can_be_satisfied_are_no_contradiction():

@@ -246,6 +246,61 @@ def test_auto_spreads_where_there_is_a_must_link_a_cluster():
     assert propagation(PAIRS, propagation=None) is None
 
 
+def blobs(n_classes, size, seed):
+    """Draw Gaussian clusters in as many dimensions, 3 standard deviations apart or so."""
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(n_classes, size=size)
+    centers = 3 * rng.normal(size=(n_classes, n_classes))
+    return centers[classes] + rng.normal(size=(size, n_classes)), classes
+
+
+@pytest.mark.parametrize("n_known", [1, 3, 5, 6])
+@pytest.mark.parametrize("n_pairs", [None, 60])
+def test_pairs_of_some_classes_leave_the_others_alone(n_known, n_pairs):
+    """Labels of 20 samples of each known class, or pairs that are drawn from all of its samples."""
+    points, classes = blobs(6, 400, seed=n_known)
+    labels = np.full(400, -1)
+    for known in range(n_known):
+        members = np.flatnonzero(classes == known)
+        labels[members if n_pairs else members[:20]] = known
+    pairs = PairwiseConstraints.from_labels(labels, n_pairs, random_state=0)
+    model = SSNMFClusterer(6, random_state=0)
+    without = adjusted_rand_score(classes, model.fit(points).labels_)
+    model.fit(points, constraints=pairs)
+    assert adjusted_rand_score(classes, model.labels_) > max(without, 0.97) - 0.02
+    if n_known != 5:  # of six, as many as random pairs may be in
+        assert model.propagation_ == (None if n_known < 6 else 0.7)
+    assert model.satisfaction_ == 1
+
+
+def test_one_group_of_samples_leaves_the_other_clusters_alone():
+    rng = np.random.default_rng(0)
+    classes = np.repeat(range(4), [180, 60, 30, 30])
+    points = 4 * rng.normal(size=(4, 5))[classes] + rng.normal(size=(300, 5))
+    for size in (20, 120):
+        pairs = PairwiseConstraints.from_groups([range(size)], n_samples=300)
+        model = SSNMFClusterer(4, random_state=0).fit(points, constraints=pairs)
+        assert adjusted_rand_score(classes, model.labels_) > 0.98
+
+
+def test_pairs_that_spread_are_kept_only_if_they_satisfy_about_as_many_pairs():
+    """Clusters on a ring overlap: the fit without spreading satisfies what one with it does not."""
+    rng = np.random.default_rng(10)
+    classes = rng.integers(5, size=600)
+    angles = 2 * np.pi * classes / 5
+    ring = 2.4 * np.c_[np.cos(angles), np.sin(angles)] + rng.normal(size=(600, 2))
+    pairs = PairwiseConstraints.from_labels(classes, 200, random_state=2)
+    violated = {}
+    for width in (None, "auto", 0.7):
+        model = SSNMFClusterer(5, propagation=width, n_init=1, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            model.fit(ring, constraints=pairs)
+        violated[width] = 1 - model.satisfaction_
+    most = violated[None] + 0.02
+    assert violated["auto"] <= most < violated[0.7]
+
+
 def test_auto_spreads_along_similarities_made_of_nearness():
     for affinity in ("nearest_neighbors", "landmarks", "rbf", "linear", "cosine"):
         expected = 0.7 if affinity in ("nearest_neighbors", "landmarks") else None

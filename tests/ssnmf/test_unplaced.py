@@ -156,10 +156,10 @@ def test_rows_and_pairs_in_another_order_are_the_same_clusters():
 
 
 def test_others_are_fitted_again_only_for_lost_rows_that_violate_pairs(kept):
-    clusterer().fit(X, constraints=KNOWN)
+    clusterer(propagation=0.7).fit(X, constraints=KNOWN)
     assert len(kept) == 1
     with warns_naming(UserWarning, "violate"):
-        clusterer(beta=0.01).fit(X, constraints=KNOWN)
+        clusterer(propagation=0.7, beta=0.01).fit(X, constraints=KNOWN)
     assert len(kept) == 2
 
 
