@@ -58,17 +58,17 @@ def align_similarities(tables, names):
     owner = names[leading]
     first = columns_in_row_order(tables[leading], owner)
     ordered[leading] = first
-    unnamed = {i for i, index in enumerate(own) if index is None}
+    unnamed = [name for index, name in zip(own, names, strict=True) if index is None]
     for i in frames[1:]:
         table = tables[i]
         order = row_order(first.index, rows[i], names[i], owner)
         if order is not None:
             table = table.iloc[order]
-            unnamed.discard(i)
+            unnamed = [name for name in unnamed if name != names[i]]
         ordered[i] = reorder_columns(first.columns, table, names[i], owner)
     if own[leading] is not None:
         if all(getattr(table, "shape", first.shape) == first.shape for table in tables):
-            _warn_of_positions([names[i] for i in sorted(unnamed)], owner)
+            _warn_of_positions(unnamed, owner)
     return ordered, masks, own[leading], first.columns
 
 

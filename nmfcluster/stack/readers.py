@@ -10,7 +10,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.sparsefuncs import mean_variance_axis
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nmfcluster._base import fitting, read_features, require_nonnegative
@@ -34,7 +35,6 @@ from nmfcluster.stack.container import (
     cure_of_negative,
     embed,
     find_seen,
-    first_nan,
     has_nan,
     is_similarity,
     named_in_errors,
@@ -62,7 +62,7 @@ class _FittedView(NamedTuple):
     name: str
     columns: np.ndarray | None
     seen: np.ndarray  # bool: the training samples that the view has
-    means: np.ndarray | None  # of features, for cells that are missing; None: sparse
+    imputer: SimpleImputer  # puts the means of features into cells that are missing
     between: Any  # makes similarities to these of features of new samples
     empty: Any  # similarities of 0 samples to these, stored as those of others
 
@@ -116,8 +116,8 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
     A sample that has NaN in all columns of a view is missing from that source: the kernel is
     fitted on the others, and the sample's row, and column, of the source is NaN. In a sparse
     source a NaN marks it. So is a row of sparse features that stores NaN, and nothing else. A cell
-    of dense features that is NaN beside others takes the mean of its column over the training
-    samples that the view has.
+    that is NaN beside others takes the mean of its column over the training samples that the view
+    has.
 
     The similarities of training samples to each other and to themselves as new samples need not
     agree: neighbours are searched among the others in the one case, among all in the other, so
@@ -180,8 +180,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `X` or a parameter is not as described, a sparse sample is NaN in part of a view, or
-            a similarity is infinite.
+            If `X` or a parameter is not as described, or a similarity is infinite.
         TypeError
             If an item of `kernels` is neither a kernel nor a triple.
         """
@@ -207,8 +206,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If `X` or a parameter is not as described, a sparse sample is NaN in part of a view, or
-            a similarity is infinite.
+            If `X` or a parameter is not as described, or a similarity is infinite.
         TypeError
             If an item of `kernels` is neither a kernel nor a triple.
         """
@@ -216,6 +214,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
             triples = _read_kernels(self.kernels)
             X = self._read(X, reset=True)
             feature_names = getattr(self, "feature_names_in_", None)
+            shown = np.arange(X.shape[1]) if feature_names is None else feature_names
             sources = []
             views = []
             for name, kernel, columns in triples:
@@ -226,14 +225,15 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                     raise ValueError(
                         f"{label} needs at least 2 samples that it has seen."
                     )
-                means = None if storage.is_sparse(features) else _mean_of_seen(features)
-                features = _fill_missing(features, means)
+                imputer = SimpleImputer(keep_empty_features=True)
+                features = imputer.fit_transform(features)
                 # their similarities, and the way to make those of others to them
                 normalize = self.normalize
                 if normalize == "auto":  # of graphs alone
                     normalize = kernel == "nearest_neighbors"
                 if isinstance(kernel, str):
-                    _warn_of_scales(features, numbers, feature_names, label)
+                    own = slice(None) if numbers is None else numbers
+                    _warn_of_scales(features, shown[own], label)
                 with named_in_errors(label):
                     affinity = make_affinity(
                         features,
@@ -247,7 +247,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                 sources.append(Source(embed(block, seen, seen), seen, seen))
                 empty = block[:0].copy()
                 views.append(
-                    _FittedView(name, numbers, seen, means, affinity.between, empty)
+                    _FittedView(name, numbers, seen, imputer, affinity.between, empty)
                 )
             self._views_ = views
             self.names_ = tuple(name for name, _, _ in triples)
@@ -270,8 +270,8 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is not of the kind or width that `fit` was given, a sparse sample is NaN in part
-            of a view, or a similarity is infinite.
+            If `X` is not of the kind or width that `fit` was given, or a similarity is
+            infinite.
         """
         check_is_fitted(self)
         X = self._read(X, reset=False)
@@ -280,9 +280,9 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
             for view in self._views_:
                 label = f"source {view.name!r} of X"
                 _, features, seen = _read_view(X, view.columns, None, label)
-                features = _fill_missing(features, view.means)
                 block = view.empty
                 if seen.any():
+                    features = view.imputer.transform(features)
                     with named_in_errors(label):
                         block = _clear_rounding(view.between(features))
                 whole = embed(block, seen, view.seen)
@@ -290,15 +290,10 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         return SimilarityStack._unchecked(sources, self.names_)
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: NaN stands for what is missing."""
+        """Return scikit-learn's tags: NaN is what is missing."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    def _check_missing(self, X, feature_names):
-        """Raise if a sparse sample is NaN in part of a view; columns have names, or None."""
-        for name, _, columns in _read_kernels(self.kernels):
-            _read_view(X, columns, feature_names, f"source {name!r} of X")
 
     def _read(self, X, reset):
         """Return features, in rows: sums of a data frame's columns round otherwise."""
@@ -312,44 +307,32 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         )
 
 
-def _warn_of_scales(features, numbers, names, label):
+def _warn_of_scales(features, columns, label):
     """Warn if columns on another scale than most make up nearly all distances of samples.
 
     Parameters
     ----------
     features : {ndarray, csr_array} of shape (n, p)
-    numbers : ndarray of shape (p,) or None
-        The columns of the data matrix that these are; None: all.
-    names : ndarray of str or None
-        Names of the columns of the data matrix.
+    columns : ndarray of shape (p,)
+        Their names, or numbers.
     label : str
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        if storage.is_sparse(features):
-            means, variances = mean_variance_axis(features, axis=0)
-        else:
-            means = features.mean(axis=0)
-            variances = features.var(axis=0)
-        varying = np.flatnonzero(variances > _CONSTANT**2 * means**2)
-        if not len(varying):
+        scaler = StandardScaler(with_mean=False).fit(features)
+        varies = scaler.var_ > (_CONSTANT * scaler.mean_) ** 2
+        if not varies.any():
             return
-        ratios = (
-            variances[varying] / np.sort(variances[varying])[(len(varying) - 1) // 2]
-        )
-        is_large = ratios > _LARGE_SCALE**2
-        if not ratios[is_large].sum() > _NEARLY_ALL * ratios.sum():
+        variances = np.where(varies, scaler.var_, 0)
+        median = np.quantile(variances[varies], 0.5, method="lower")
+        is_large = variances > _LARGE_SCALE**2 * median
+        if not variances[is_large].sum() > _NEARLY_ALL * variances.sum():
             return
-    largest = varying[np.argmax(ratios)]
-    column = int(largest if numbers is None else numbers[largest])
-    if names is not None:
-        column = names[column]
-    columns = f"column {column!r}"
-    if is_large.sum() > 1:
-        columns = f"{format_count(is_large.sum(), 'column')}, such as {column!r}"
+    largest = variances.argmax()
     warn(
-        f"{label} is compared by {columns} nearly alone: its standard deviation is "
-        f"{ratios.max() ** 0.5:,.0f} times the median of all columns. Where units differ, scale "
-        "the columns first, as StandardScaler does."
+        f"{label} is compared by {format_count(is_large.sum(), 'column')} nearly alone, such as "
+        f"column {columns.tolist()[largest]!r}, whose standard deviation is "
+        f"{(variances[largest] / median) ** 0.5:,.0f} times the median. If units differ, scale the "
+        "columns first, as StandardScaler does."
     )
 
 
@@ -405,25 +388,10 @@ def _read_kernels(kernels):
     return named
 
 
-def _mean_of_seen(features):
-    """Return the means of features over what is not NaN, and 0 where all is."""
-    is_seen = ~np.isnan(features)
-    sums = np.where(is_seen, features, 0).sum(axis=0)
-    return sums / np.maximum(is_seen.sum(axis=0), 1).astype(features.dtype)
-
-
-def _fill_missing(features, means):
-    """Return features with means for NaN: the nearest that squared distances are on average."""
-    return (
-        np.where(np.isnan(features), means, features) if has_nan(features) else features
-    )
-
-
 def _read_view(X, columns, names, label):
     """Return the columns of a view, its features of the samples that have any, and which do.
 
     Columns, by position or by the `names` of those of X, are returned as positions; None: all.
-    Dense samples can be NaN in part, sparse ones only throughout.
     """
     numbers = None
     view = X
@@ -451,15 +419,7 @@ def _read_view(X, columns, names, label):
     if not has_nan(view):
         return numbers, view, np.ones(X.shape[0], dtype=bool)
     seen = find_seen(view)[0]
-    view = view[seen]
-    stray = first_nan(view) if storage.is_sparse(view) else None
-    if stray is not None:
-        sample = np.flatnonzero(seen)[stray[0]]
-        raise ValueError(
-            f"{label} has NaN in some features of sample {sample} and numbers in others, which "
-            "dense features can, X.toarray(). SimpleImputer puts in numbers."
-        )
-    return numbers, view, seen
+    return numbers, view[seen], seen
 
 
 # --- what estimators read -------------------------------------------------------------------------
@@ -626,11 +586,10 @@ class StackReader:
     def order_of(self, objects):
         """Return the order in which objects are fitted."""
         if self._kernels:
-            tables = []
-            for kernel, view in zip(self._kernels, objects._held, strict=True):
-                table = validation.read_matrix(view, ensure_all_finite=False)
-                kernel._check_missing(table, getattr(view, "columns", None))
-                tables.append(table)
+            tables = [
+                validation.read_matrix(view, ensure_all_finite=False)
+                for view in objects._held
+            ]
         else:
             seen = objects.seen().astype(np.float64)
             if objects.shape[0] == objects.shape[1]:

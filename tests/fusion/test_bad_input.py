@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from refusals import (
     Case,
     assert_in_our_words,
@@ -113,8 +112,6 @@ CASES = [
     # features
     features("no features", ("X", "None"), None),
     features("a stack of similarities as features", ("dim 3", "SimilarityFusionNMF"), BOTH),
-    features("NaN in part of a sparse view", ("'cosine'", "NaN", "features", "3"),
-             sp.csr_array(changed(X, (3, 2), np.nan)), affinity="cosine"),
     features("unknown kernel", ("'affinity'", "'polynomial'"), affinity="polynomial"),
     features("precomputed among kernels", "'precomputed'", affinity=["precomputed", "rbf"]),
     features("no kernel", "kernels", affinity=[]),
@@ -181,9 +178,8 @@ def test_new_similarities_must_be_those_to_the_objects_of_fit(fitted, new, says)
         (None, "None"),
         (X[:, :2], ("X", "2", "features", "SimilarityFusionNMF", "4")),
         (BOTH, "dim 3"),
-        (sp.csr_array(changed(X, (3, 2), np.nan)), ("NaN", "features", "3")),
     ],
-    ids=["nothing", "narrower", "a stack", "NaN"],
+    ids=["nothing", "narrower", "a stack"],
 )
 def test_new_features_must_be_like_those_of_fit(new, says):
     with raises_naming(ValueError, says) as caught:
