@@ -6,8 +6,10 @@ from inspect import signature
 import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from sklearn.cluster import KMeans
 
 from nmfcluster._utils import storage
+from nmfcluster._utils.parallel import one_thread
 from nmfcluster._utils.validation import make_rng
 from nmfcluster.similarity import Explicit
 
@@ -28,6 +30,7 @@ _MAX_COMPONENTS = 200
 _EQUAL = 1e-7
 # Smallest eigenvalue, relative to the largest, that is not rounding.
 _RANK_TOL = 1e-7
+_KMEANS_RUNS = 5  # on eigenvectors, which are few: a single run is not always the best
 # ARPACK restarts where many eigenvalues are equal, at random since scipy 1.17.
 _REPRODUCIBLE = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
 
@@ -159,6 +162,25 @@ def _eigenpairs_of_gram(V, n_components):
     lengths = np.sqrt(np.where(is_positive, values, np.inf))  # else the vector is 0
     of_rows = np.asarray(V @ (vectors / lengths).astype(V.dtype))
     return np.where(is_positive, values, 0), of_rows
+
+
+def cluster_eigenvectors(vectors, mass):
+    """Return the clusters that k-means finds in leading eigenvectors, (n,), int.
+
+    They relax the partition with the smallest normalised cut, which a factorization can miss: it
+    can split a large cluster instead of finding a small one.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, k)
+        Eigenvectors of a similarity that is divided by the roots of the masses.
+    mass : ndarray of shape (n,)
+        How much each row counts; the rows of the eigenvectors are longer by its root.
+    """
+    rows = vectors * storage.safe_inverse(np.sqrt(mass))[:, None]
+    search = KMeans(vectors.shape[1], n_init=_KMEANS_RUNS, random_state=0)
+    with one_thread():  # of several, the number would decide ties
+        return search.fit(rows, sample_weight=mass).labels_
 
 
 def spectral_start(A, n_clusters):

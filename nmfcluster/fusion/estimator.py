@@ -69,7 +69,8 @@ class SimilarityFusionNMF(NMFClusterer):
     is similar to many others is similar to some by chance alone. What is left is its residual
     :math:`R_l = N_l - u_l u_l'`: :math:`N_l = D^{-1/2} S_l D^{-1/2}` without its diagonal, minus
     the similarity that is expected of independent objects that are as frequent as in it, with
-    :math:`u_{li} \sum_{j \ne i} u_{lj}` the sum of row i of :math:`N_l`.
+    :math:`u_{li} \sum_{j \ne i} u_{lj}` the sum of row i of :math:`N_l`. D has the sums of rows
+    plus their mean [2]_: outliers, which are similar to few, do not have the largest entries.
 
     A source counts if it agrees with another one: if the correlation of their residuals, over all
     pairs of objects that both saw, is larger than that of independent sources. Residuals of the
@@ -180,7 +181,8 @@ class SimilarityFusionNMF(NMFClusterer):
     loss_ : float
         Loss of the kept model: its divergence from the fused graph, as a share of that of
         independent objects. With another `criterion` its divergence from the mixture of the
-        sources, in nats.
+        sources, in nats. It is not the smallest of `loss_curves_` where clusters of eigenvectors
+        are kept, see Notes.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
@@ -208,8 +210,15 @@ class SimilarityFusionNMF(NMFClusterer):
     -----
     The largest entries of every row of R are kept: as many as the root of the number of objects, or
     as three quarters of a mean cluster if these are fewer. If all sources that count are graphs,
-    all pairs of any of them are kept. A pair is in P if one of its objects keeps the other; its
-    entry is divided by the roots of both degrees.
+    all pairs of any of them are kept. A source is a graph, dense or sparse, if it has at most
+    :math:`2 \sqrt n` entries a row on average, or equal ones for at most half of the pairs. A pair
+    is in P if one of its objects keeps the other; its entry is divided by the roots of both
+    degrees.
+
+    The divergence can be smaller if a large cluster is split than if a small one is found. Clusters
+    that k-means finds in the leading eigenvectors of P are kept where their normalised cut is below
+    0.88 times that of the model, and each has more than five objects. Memberships are then the
+    shares of similarity to these clusters, of new objects, too; loss curves have a run of length 0.
 
     If several groups of sources agree, the largest counts; sources that are nearly equal have one
     vote together. If no two sources agree, or two groups are as large, the candidates are each of
@@ -232,6 +241,8 @@ class SimilarityFusionNMF(NMFClusterer):
     References
     ----------
     .. [1] T. Lange, J. M. Buhmann. Fusion of similarity data in clustering. NIPS 2005.
+    .. [2] T. Qin, K. Rohe. Regularized spectral clustering under the degree-corrected stochastic
+       blockmodel. NIPS 2013.
 
     Examples
     --------
@@ -370,10 +381,9 @@ class SimilarityFusionNMF(NMFClusterer):
             sources.fit(config, float(self.eta), weights)
             fusion = sources.fusion
             # Extend the memberships of the fitted objects to the others.
-            posterior = fusion.posterior(reader.dtype)
             sizes = fusion.best.factors[0].sum(axis=0).astype(reader.dtype)
-            profile = posterior[-sources.n_compared :] / sizes
-            rows = sources.extend_to_all(objects, order, posterior, profile)
+            profile = fusion.profile(reader.dtype)[-sources.n_compared :]
+            rows = sources.extend_to_all(objects, order, profile)
             # Number the clusters by their size.
             memberships, labels, clusters = number_by_size(
                 membership(rows), hard_labels(rows)

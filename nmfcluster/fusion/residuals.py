@@ -20,7 +20,8 @@ AGREE = 5.0  # z-score from which on sources agree: 0.05 % of 23,562 independent
 _NEGLIGIBLE = 1e-12  # share of the largest entry below which an entry is no similarity
 # objects in a component of a sparse source up to which they count as not seen: a pair at most
 _ISOLATED = 2
-# mean number of neighbours, in roots of n, above which a sparse source is no graph of neighbours
+# mean number of neighbours, in roots of n, above which a source is a graph only if all links are
+# equal
 _DENSE_GRAPH = 2
 # steps to the margins without a diagonal: a few objects need that many, many objects three
 _MARGIN_STEPS = 50
@@ -42,7 +43,8 @@ _CLUSTER_SHARE = 0.75
 class Residual:
     r"""A source minus what is expected of independent objects that are as frequent as in it.
 
-    With :math:`N = D_r^{-1/2} S D_c^{-1/2}`, D the sums of rows and of columns,
+    With :math:`N = D_r^{-1/2} S D_c^{-1/2}`, D the sums of rows and of columns plus their mean
+    [1]_,
 
     .. math:: R = N - u v', \quad R 1 = 0, \; R' 1 = 0 :
 
@@ -64,6 +66,13 @@ class Residual:
         The root mean square of R over the pairs that the source saw; 0 if all are rounding.
     square : bool
         Whether the objects are compared with each other.
+    is_graph : bool
+        Whether the source is a network, see `_is_network`.
+
+    References
+    ----------
+    .. [1] T. Qin, K. Rohe. Regularized spectral clustering under the degree-corrected stochastic
+       blockmodel. NIPS 2013.
     """
 
     stored: Any
@@ -72,18 +81,12 @@ class Residual:
     degrees: np.ndarray
     size: float
     square: bool
+    is_graph: bool = False
 
     @property
     def seen(self):
         """Which objects the source saw, in its rows, (n,), bool."""
         return self.rows > 0
-
-    @property
-    def is_graph(self):
-        """Whether the source is sparse, with few enough entries in a row to be a graph."""
-        N = self.stored
-        most = _DENSE_GRAPH * isqrt(N.shape[1]) * N.shape[0]
-        return sp.issparse(N) and N.nnz <= most
 
     def restrict_to(self, objects):
         """Return the residual of some objects alone, which are positions."""
@@ -97,14 +100,15 @@ class Residual:
             N[N < _ROUNDED * N.max(initial=0)] = 0  # what was 0 before float32
             if self.square:
                 np.fill_diagonal(N, 0)
-        return _residual_of_scaled(N, self.degrees, self.square)
+        return _residual_of_scaled(N, self.degrees, self.square, self.is_graph)
 
     def residual_of_new(self, source):
         """Return the residual of the similarities of other objects, (m, n), to these."""
         if sp.issparse(self.stored):
             source = sp.csr_array(source)
         source = _clean(source, square=False)
-        N = _divide_by_roots(source, storage.row_sums(source), self.degrees)
+        row_degrees = storage.row_sums(source)
+        N = _divide_by_roots(source, row_degrees, self.degrees, self.seen.sum())
         rows = sums_of(N, axis=1) / (self.columns.sum() or 1.0)
         stored = _subtract_expected(N, rows, self.columns, square=False)
         return replace(self, stored=stored, rows=rows, square=False)
@@ -141,6 +145,9 @@ def compute_residual(source, square=True):
     Residual
     """
     S = _clean(source, square)
+    is_graph = _is_network(S)
+    if is_graph:
+        S = sp.csr_array(S)
     if square and sp.issparse(S):
         component = connected_components(S, directed=False)[1]
         is_inside = np.bincount(component)[component] > _ISOLATED
@@ -149,11 +156,27 @@ def compute_residual(source, square=True):
         S.eliminate_zeros()
     degrees = sums_of(S, axis=0)
     row_degrees = degrees if square else sums_of(S, axis=1)
-    N = _divide_by_roots(S, row_degrees, degrees)
-    return _residual_of_scaled(N, degrees, square)
+    N = _divide_by_roots(S, row_degrees, degrees, np.count_nonzero(row_degrees))
+    return _residual_of_scaled(N, degrees, square, is_graph)
 
 
-def _residual_of_scaled(N, degrees, square):
+def _is_network(S):
+    """Return whether a source has few entries in a row, or equal ones for at most half the pairs.
+
+    It does not matter how it is stored.
+    """
+    n, p = S.shape
+    n_links = np.count_nonzero(storage.stored_values(S))
+    if n_links <= _DENSE_GRAPH * isqrt(p) * n:
+        return True
+    if 2 * n_links > n * p:
+        return False
+    values = storage.stored_values(S)
+    links = values[values > 0]
+    return links.min() == links.max()
+
+
+def _residual_of_scaled(N, degrees, square, is_graph):
     """Return the residual of a source that is divided by the roots of its sums."""
     row_sums = sums_of(N, axis=1)
     root = np.sqrt(row_sums.sum() or 1.0)
@@ -166,7 +189,8 @@ def _residual_of_scaled(N, degrees, square):
         v = u
     else:
         v = sums_of(N, axis=0) / root
-    R = Residual(_subtract_expected(N, u, v, square), u, v, degrees, 0.0, square)
+    stored = _subtract_expected(N, u, v, square)
+    R = Residual(stored, u, v, degrees, 0.0, square, is_graph)
     squares = inner_product(R, R)
     if squares > _CONSTANT**2 * storage.sum_of_squares(N):
         R.size = float(np.sqrt(squares / n_pairs(R, R)))
@@ -199,10 +223,18 @@ def _clean(source, square):
     return cleaned
 
 
-def _divide_by_roots(S, row_degrees, column_degrees):
-    """Return a source divided by the roots of its sums; an array is written to."""
-    row_factors = storage.safe_inverse(np.sqrt(row_degrees))
-    column_factors = storage.safe_inverse(np.sqrt(column_degrees))
+def _divide_by_roots(S, row_degrees, column_degrees, n_rows):
+    """Return a source divided by the roots of its sums plus their means; an array is written to.
+
+    Without the means the largest entries would be those of objects that are similar to few:
+    outliers, of features or of networks. The means are those of the fitted objects that the
+    source saw, `n_rows` in rows.
+    """
+    total = column_degrees.sum()
+    row_mean = total / max(n_rows, 1)
+    column_mean = total / max(np.count_nonzero(column_degrees), 1)
+    row_factors = storage.safe_inverse(np.sqrt(row_degrees + row_mean))
+    column_factors = storage.safe_inverse(np.sqrt(column_degrees + column_mean))
     if sp.issparse(S):
         return storage.scaled_columns(
             storage.scaled_rows(S, row_factors), column_factors

@@ -11,10 +11,13 @@ from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from nmfcluster._base import hard_labels, membership
-from nmfcluster._optim.initialization import leading_eigenpairs, spectral_start
+from nmfcluster._optim.initialization import (
+    cluster_eigenvectors,
+    leading_eigenpairs,
+    spectral_start,
+)
 from nmfcluster._optim.symmetric import (
     Problem,
     fitted_factor,
@@ -401,21 +404,6 @@ class EnsembleProblem(Problem):
             readings.append(Reading(loss, profile, len(weights) - weights.sum()))
         return min(readings, key=attrgetter("loss"))
 
-    def _cluster_eigenvectors(self, n_clusters):
-        """Return the indicator of the clusters of k-means on leading eigenvectors.
-
-        They relax the partition that is nearest to the mean projector, as the factor does; the
-        factor can split a large cluster instead of finding a small one.
-        """
-        A = self.init_similarity
-        _, vectors = leading_eigenpairs(A, min(n_clusters, A.shape[0]))
-        # rows of the normalised sum are longer by the root of their mass
-        rows = vectors / np.sqrt(self.mass)[:, None]
-        search = KMeans(vectors.shape[1], n_init=5, random_state=0)
-        with one_thread():  # of several, the number would decide ties
-            labels = search.fit(rows, sample_weight=self.mass).labels_
-        return one_hot(labels, n_clusters)
-
     def part(self, size, rng):
         """Return the problem of `size` samples."""
         sampled = self.ensemble.sample(size, rng)
@@ -448,7 +436,11 @@ class EnsembleProblem(Problem):
             return shares, self.ensemble.cluster_profile(shares)
         best = self._best_profile(shares)
         if len(self.ensemble) <= _MAX_CLUSTERED:
-            other = self._best_profile(self._cluster_eigenvectors(shares.shape[1]))
+            n_clusters = shares.shape[1]
+            A = self.init_similarity
+            _, vectors = leading_eigenpairs(A, min(n_clusters, A.shape[0]))
+            labels = cluster_eigenvectors(vectors, self.mass)
+            other = self._best_profile(one_hot(labels, n_clusters))
             if other.distance < _CLEARLY_NEARER * best.distance:
                 best = other
         means = self.ensemble.row_sums(best.profile).astype(self.dtype, copy=False)

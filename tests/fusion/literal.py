@@ -5,11 +5,17 @@ import scipy.sparse as sp
 
 
 def literal_scaled(S, square):
-    """Return ``N = Dr^-1/2 S Dc^-1/2`` of what is above 0, of a square S without its diagonal."""
+    """Return ``N = Dr^-1/2 S Dc^-1/2`` of what is above 0, of a square S without its diagonal.
+
+    The D hold the sums plus the mean of those that are not 0.
+    """
     S = np.maximum(S, 0.0)
     if square:
         np.fill_diagonal(S, 0)
     rows, columns = S.sum(axis=1), S.sum(axis=0)
+    if S.any():
+        rows = rows + rows[rows > 0].mean()
+        columns = columns + columns[columns > 0].mean()
     N = np.zeros(S.shape)
     for i, j in np.argwhere(S > 0):
         N[i, j] = S[i, j] / np.sqrt(rows[i] * columns[j])

@@ -186,7 +186,7 @@ def test_parameters_by_stability():
     search = GridSearchCV(
         default_model(),
         grid,
-        scoring=StabilityScorer(3, subsample_size=0.7, random_state=0),
+        scoring=StabilityScorer(6, subsample_size=0.7, random_state=0),
         cv=FullSampleSplit(),
         error_score="raise",
     ).fit(KernelStack(kernels).fit_transform(noisy))

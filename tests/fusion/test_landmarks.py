@@ -38,7 +38,7 @@ def test_the_model_is_that_of_two_factors(criterion):
     P = (P.toarray() if sp.issparse(P) else P) / P.sum()
     Z = fitted._sources_.fusion.best.factors[0]
     W, V = 2 * Z[:150], 2 * Z[150:]
-    assert_allclose([W.sum(), V.sum()], 1)
+    assert_allclose([W.sum(), V.sum()], 1, rtol=1e-6)
     assert_allclose(W.sum(axis=0), V.sum(axis=0), rtol=1e-6)
     M = W / W.sum(axis=0) @ V.T
     there = literal_divergence(P, np.outer(P.sum(axis=1), P.sum(axis=0)))

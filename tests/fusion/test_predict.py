@@ -24,10 +24,14 @@ from nmfcluster import SimilarityFusionNMF, SimilarityStack
 def literal_memberships(fitted, rows):
     """Return memberships of new objects by the formula of the Notes, from rows of the graph."""
     z, q = fitted.membership_[fitted.sample_indices_], np.diagonal(fitted.core_)
+    profile = z / q
+    if fitted._sources_.fusion.partition is not None:  # clusters of eigenvectors
+        positions = np.argsort(fitted._sources_.fitted)
+        profile = fitted._sources_.fusion.partition[positions][:, fitted._order_]
     told = np.zeros((len(rows), len(q)))
     for o, row in enumerate(rows):
         for nu in range(len(q)):
-            told[o, nu] = sum(row[i] * z[i, nu] / q[nu] for i in range(len(row)))
+            told[o, nu] = sum(row[i] * profile[i, nu] for i in range(len(row)))
     sums = told.sum(axis=1, keepdims=True)
     return np.where(sums > 0, told / np.where(sums > 0, sums, 1), 1 / len(q))
 
@@ -39,7 +43,9 @@ def literal_rows(fitted, sources, new, K):
         w, S = fitted.weights_[i], sources[i] * (1 - np.eye(len(sources[i])))
         u = literal_factor(literal_scaled(S, True).sum(axis=1))
         own = new[i].sum(axis=1, keepdims=True)
-        rows = new[i] / np.sqrt(np.where(own > 0, own, 1) * S.sum(axis=0))
+        degrees = S.sum(axis=0)
+        mean = degrees[degrees > 0].mean()
+        rows = new[i] / np.sqrt((own + mean) * (degrees + mean))
         told = (
             told
             + w

@@ -85,13 +85,29 @@ def test_lone_pairs_of_a_sparse_source_say_nothing():
     S = np.zeros((9, 9))
     # a path of four, and a pair; three are alone
     S[[0, 1, 2, 4], [1, 2, 3, 5]] = [1, 2, 1, 9]
-    R = compute_residual(sp.csr_array(S + S.T), True)
-    assert_array_equal(R.seen, np.arange(9) < 4)
     expected = literal_residual((S + S.T)[:4, :4])[0]
-    assert_allclose(explicit(R)[:4, :4], expected, atol=1e-6)
-    assert_array_equal(explicit(R)[4:], 0)
-    # a dense one measured all
-    assert_array_equal(compute_residual(S + S.T, True).seen, np.arange(9) < 6)
+    for storage in (np.array, sp.csr_array):  # a network is one however it is stored
+        R = compute_residual(storage(S + S.T), True)
+        assert_array_equal(R.seen, np.arange(9) < 4)
+        assert_allclose(explicit(R)[:4, :4], expected, atol=1e-6)
+        assert_array_equal(explicit(R)[4:], 0)
+
+
+def test_a_network_is_known_by_its_entries():
+    rng = np.random.default_rng(0)
+    links = np.triu(rng.random((100, 100)) < 0.15, 1) + 0.0  # 15 a row
+    many = np.triu(rng.random((100, 100)) < 0.4, 1) + 0.0
+    lengths = rng.uniform(1, 2, size=(100, 100))
+    for S, is_graph in (
+        (links, True),
+        (links * lengths, True),
+        (many, True),
+        (many * lengths, False),
+        (1 - many, False),  # more than half of the pairs
+        (lengths, False),
+    ):
+        for storage in (np.array, sp.csr_array):
+            assert compute_residual(storage(S + S.T), True).is_graph == is_graph
 
 
 def test_next_to_nothing_and_what_is_negative_count_as_0():
@@ -113,10 +129,10 @@ def test_new_objects_are_judged_by_the_sums_of_the_old(storage):
     new[2] = 0
     R = compute_residual(STORAGES[storage](S), True)
     hollow = S * (1 - np.eye(9))
-    N = np.zeros((4, 9))
-    for o, i in np.argwhere(new > 0):
-        N[o, i] = new[o, i] / np.sqrt(new[o].sum() * hollow[:, i].sum())
-    scaled = hollow / np.sqrt(np.outer(hollow.sum(axis=1), hollow.sum(axis=0)))
+    degrees = hollow.sum(axis=0)
+    mean = degrees.mean()
+    N = new / np.sqrt(np.outer(new.sum(axis=1) + mean, degrees + mean))
+    scaled = hollow / np.sqrt(np.outer(degrees + mean, degrees + mean))
     u = literal_factor(scaled.sum(axis=1))
     for given_as in (np.array, sp.csr_array):
         found = R.residual_of_new(given_as(new))
