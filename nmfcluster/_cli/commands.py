@@ -99,9 +99,7 @@ def run(options):
     if find_spec("matplotlib") is None:
         written += f"; no picture without matplotlib: pip install {_PLOT}"
     else:
-        figure = result.draw(result.model).figure_
-        with picture.open(f"{mode}b") as file:
-            figure.savefig(file, format="png", dpi=_DPI, bbox_inches="tight")
+        _save_picture(result.draw(result.model), picture, mode)
         written += f", {picture}"
 
     # say what was found, and where it is
@@ -157,6 +155,11 @@ def _output_paths(options):
             f"{_join(existing)} would be overwritten; --force allows it."
         )
     return annotated, tables, picture
+
+
+def _save_picture(display, path, mode):
+    with path.open(f"{mode}b") as file:
+        display.figure_.savefig(file, format="png", dpi=_DPI, bbox_inches="tight")
 
 
 def _stem(file):
@@ -442,8 +445,7 @@ def _demo(picture):
     try:
         display = ConsensusMatrixDisplay.from_estimator(model)
         display.ax_.set_title("Consensus of 50 runs on the digits")
-        with Path(picture).open("xb") as file:
-            display.figure_.savefig(file, format="png", dpi=150, bbox_inches="tight")
+        _save_picture(display, Path(picture), "x")
         print(f"saved {Path(picture).resolve()}")
     except (ImportError, OSError) as error:
         print(f"no picture: {error}")

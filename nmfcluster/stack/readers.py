@@ -49,6 +49,7 @@ _ROUNDING = 1e3
 # which units differ
 _LARGE_SCALE = 30
 _NEARLY_ALL = 0.99
+_N_SCALED = 500  # samples that tell so
 # standard deviation relative to the mean up to which a column counts as constant
 _CONSTANT = 1e-5
 # objects up to which views that name no kernel have a dense one, of 72 MB
@@ -226,7 +227,11 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                         f"{label} needs at least 2 samples that it has seen."
                     )
                 imputer = SimpleImputer(keep_empty_features=True)
-                features = imputer.fit_transform(features)
+                if has_nan(features):
+                    features = imputer.fit_transform(features)
+                else:  # for new samples; of means alone it is found sooner
+                    means = np.asarray(features.mean(axis=0))
+                    imputer.fit(means.reshape(1, -1))
                 # their similarities, and the way to make those of others to them
                 normalize = self.normalize
                 if normalize == "auto":  # of graphs alone
@@ -282,7 +287,8 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                 _, features, seen = _read_view(X, view.columns, None, label)
                 block = view.empty
                 if seen.any():
-                    features = view.imputer.transform(features)
+                    if has_nan(features):
+                        features = view.imputer.transform(features)
                     with named_in_errors(label):
                         block = _clear_rounding(view.between(features))
                 whole = embed(block, seen, view.seen)
@@ -318,7 +324,8 @@ def _warn_of_scales(features, columns, label):
     label : str
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        scaler = StandardScaler(with_mean=False).fit(features)
+        some = features[:: -(-features.shape[0] // _N_SCALED)]
+        scaler = StandardScaler(with_mean=False).fit(some)
         varies = scaler.var_ > (_CONSTANT * scaler.mean_) ** 2
         if not varies.any():
             return
@@ -329,8 +336,8 @@ def _warn_of_scales(features, columns, label):
             return
     largest = variances.argmax()
     warn(
-        f"{label} is compared by {format_count(is_large.sum(), 'column')} nearly alone, such as "
-        f"column {columns.tolist()[largest]!r}, whose standard deviation is "
+        f"{label}: nearly all distances come from {format_count(is_large.sum(), 'column')}, such "
+        f"as column {columns.tolist()[largest]!r}, whose standard deviation is "
         f"{(variances[largest] / median) ** 0.5:,.0f} times the median. If units differ, scale the "
         "columns first, as StandardScaler does."
     )
@@ -449,9 +456,8 @@ def read_objects(estimator, X, similarities, views):
         or _are_views(X, estimator)
     ):
         objects = ViewStack(X if views is None else views)
-        of_views = _kernels_of_views(affinity, objects)
-        for name, kernel in zip(objects.names, of_views, strict=True):
-            kernels.append(KernelStack([(name, kernel, None)], **options))
+        of_views = zip(objects.names, _kernels_of_views(affinity, objects), strict=True)
+        kernels = [KernelStack([(*named, None)], **options) for named in of_views]
         n_features = sum(objects.n_features.values())
     elif similarities is not None or affinity == "precomputed":
         if similarities is None:
