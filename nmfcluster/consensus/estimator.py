@@ -193,9 +193,9 @@ class NMFConsensus(NMFClusterer):
     -----
     Without `estimator`, the base partitions are factorizations of shared graphs of the distinct
     samples. If `X` is sparse, or has at most 3,000 distinct samples, there are five graphs, with
-    0.6 to 3 times as many neighbours as the graph of :class:`~nmfcluster.SSNMFClusterer` has by
-    default. Otherwise there are three, in which samples are joined to the nearest of 2,000
-    landmarks: to 3, 5 or 8 of them. With `max_features` below 1.0, each run has a graph of its own.
+    0.6 to 4 times as many neighbours as the graph of :class:`~nmfcluster.SSNMFClusterer` has by
+    default. Otherwise there are three, in which samples are joined to the nearest five of 500,
+    1,000 or 2,000 landmarks. With `max_features` below 1.0, each run has a graph of its own.
     A run draws 60 % of the samples of its graph, at most 3,000, and factorizes their similarities.
     Every other sample takes the cluster to which its neighbours are most similar in total. The
     graphs hold at most 10,000 samples, drawn at random; the others, and new samples, take the

@@ -23,15 +23,17 @@ from nmfcluster.similarity import Explicit, Similarity
 from nmfcluster.similarity.neighbors import (
     Landmarks,
     NeighborGraph,
+    NeighborSearch,
     default_n_neighbors,
     suits_neighbor_graph,
 )
 
 # neighbours in each graph, as multiples of the default for a single graph
-_NEIGHBOR_FACTORS = (0.6, 1.0, 1.5, 2.2, 3.0)
-# nearest landmarks of each sample, in the graphs of so many samples that landmarks are needed
-_NEAREST_LANDMARKS = (3, 5, 8)
-_N_LANDMARKS = 2_000
+_NEIGHBOR_FACTORS = (0.6, 1.0, 1.5, 2.2, 4.0)
+# numbers of landmarks, in the graphs of so many samples that landmarks are needed: on six tables of
+# 5,000 to 10,000 rows few and many together are better than three graphs of 2,000 landmarks
+_N_LANDMARKS = (500, 1_000, 2_000)
+_NEAREST_LANDMARKS = 5
 # samples of the graphs: of more, so many are drawn, and the others are labelled as new ones
 _MAX_SAMPLES = 10_000
 # share of these samples in a run, so that runs differ, and the largest number of them
@@ -39,7 +41,7 @@ _SHARE = 0.6
 _MAX_RUN_SAMPLES = 3_000
 # samples per cluster of a run at least, as far as there are so many
 _MIN_PER_CLUSTER = 2
-# updates of a run: it starts near its solution, and more updates find no better clusters
+# updates of a run: it starts near its solution, and more updates split large clusters
 _N_UPDATES = 10
 # entries of the votes for new samples that are held at a time: 64 MiB
 _MAX_VOTES = 2**23
@@ -55,6 +57,8 @@ class Neighbors(NamedTuple):
     project : callable or None
         Returns what these weights are multiplied by, for a matrix with a row for every sample
         of the graph; None: that matrix.
+    search : NeighborSearch or None
+        The search of neighbours that all graphs share.
     scale : ndarray of shape (n_rows,) or None
         By what the rows of that matrix are multiplied first.
     features : ndarray of int or None
@@ -63,8 +67,9 @@ class Neighbors(NamedTuple):
         Their number.
     """
 
-    rows: Callable[[Any], Any]
+    rows: Callable[..., Any]
     project: Callable[[np.ndarray], np.ndarray] | None
+    search: NeighborSearch | None
     scale: np.ndarray | None
     features: np.ndarray | None
     n_features: int
@@ -142,7 +147,7 @@ def run_graphs(X, runs, n_jobs, after_each=None):
     # runs on some features need graphs of their own, others take turns with a few
     n_kinds = len(_NEIGHBOR_FACTORS)
     if not suits_neighbor_graph(points):
-        n_kinds = len(_NEAREST_LANDMARKS)
+        n_kinds = len(_N_LANDMARKS)
     n_graphs = min(n_kinds if runs[0].features is None else len(runs), len(runs))
     kinds = []
     for number in range(n_graphs):
@@ -151,8 +156,11 @@ def run_graphs(X, runs, n_jobs, after_each=None):
         kinds.append((number % n_kinds, runs[number].features, most, seed))
     fewest = min(run.n_clusters for run in runs)
     with one_thread():  # of several, the number would decide ties and last bits
+        search = None
+        if runs[0].features is None and suits_neighbor_graph(points):
+            search = NeighborSearch(points, _n_neighbors(len(rows), fewest, -1) + 1)
         graphs = run_calls(
-            _make_graph, (points, fewest), kinds, n_jobs, require="sharedmem"
+            _make_graph, (points, search, fewest), kinds, n_jobs, require="sharedmem"
         )
         calls = []
         for t, run in enumerate(runs):
@@ -168,13 +176,20 @@ def run_graphs(X, runs, n_jobs, after_each=None):
     return found, labels[order.distinct_inverse]
 
 
-def _make_graph(points, n_clusters, kind, features, n_pairs, seed):
+def _n_neighbors(n_rows, n_clusters, kind):
+    """Return the number of neighbours in a graph; the last kind has the most."""
+    usual = default_n_neighbors(n_rows, n_clusters)
+    return max(round(usual * _NEIGHBOR_FACTORS[kind]), 1)
+
+
+def _make_graph(points, search, n_clusters, kind, features, n_pairs, seed):
     """Return a graph of samples with many or few neighbours.
 
     Parameters
     ----------
     points : {ndarray, csr_array} of shape (n_rows, n_features)
         The distinct samples.
+    search : NeighborSearch or None
     n_clusters : int
         The smallest number of clusters of a run.
     kind : int
@@ -187,20 +202,20 @@ def _make_graph(points, n_clusters, kind, features, n_pairs, seed):
     if features is not None:
         points = points[:, features]
     n_features = points.shape[1]
+    n_rows = points.shape[0]
     if suits_neighbor_graph(points):
-        usual = default_n_neighbors(points.shape[0], n_clusters)
-        n_neighbors = max(round(usual * _NEIGHBOR_FACTORS[kind]), 1)
-        graph = NeighborGraph(points, n_neighbors, max_parts=n_clusters)
+        n_neighbors = _n_neighbors(n_rows, n_clusters, kind)
+        graph = NeighborGraph(points, n_neighbors, max_parts=n_clusters, search=search)
         A, scale = normalize_similarity(Explicit(graph.array), keeps_diagonal=True)
-        neighbors = Neighbors(graph.between, None, scale, features, n_features)
+        neighbors = Neighbors(graph.between, None, search, scale, features, n_features)
     else:
-        n_neighbors = _NEAREST_LANDMARKS[kind]
-        landmarks = Landmarks(points, _N_LANDMARKS, n_neighbors, seed, n_clusters)
+        n_landmarks = _N_LANDMARKS[kind]
+        landmarks = Landmarks(points, n_landmarks, _NEAREST_LANDMARKS, seed, n_clusters)
         A = landmarks.similarity
         neighbors = Neighbors(
-            landmarks.rows, landmarks.project, None, features, n_features
+            landmarks.rows, landmarks.project, None, None, features, n_features
         )
-    values, vectors = leading_eigenpairs(A, min(n_pairs, points.shape[0]))
+    values, vectors = leading_eigenpairs(A, min(n_pairs, n_rows))
     return Graph(A, values, vectors, neighbors)
 
 
@@ -246,22 +261,36 @@ def _run(graph, run, drawn):
 def predict_runs(runs, X):
     """Return the clusters of new samples by every run, (n_new, n_runs); X was read."""
     labels = np.empty((X.shape[0], len(runs)), dtype=np.int64)
-    # the runs of a graph share the search of neighbours
+    # the runs of a graph share its votes, and graphs the search of neighbours
     of_graph: dict[int, list[int]] = {}
     for t, run in enumerate(runs):
         of_graph.setdefault(id(run.neighbors), []).append(t)
-    for members in of_graph.values():
-        rows, project, scale, features, _ = runs[members[0]].neighbors
-        indicators = [one_hot(runs[t].row_labels, runs[t].n_clusters) for t in members]
-        votes = np.hstack(indicators).astype(X.dtype)
-        if scale is not None:
-            votes *= scale[:, None]
-        if project is not None:
-            votes = project(votes)
-        ends = np.cumsum([runs[t].n_clusters for t in members])
-        for block in row_blocks(len(labels), max(_MAX_VOTES // int(ends[-1]), 1)):
-            new = X[block] if features is None else X[block][:, features]
-            shares = np.split(rows(new) @ votes, ends[:-1], axis=1)
-            for t, of_run in zip(members, shares, strict=True):
+    votes = [
+        _make_votes([runs[t] for t in members], X.dtype)
+        for members in of_graph.values()
+    ]
+    n_most = max(of_graph_votes.shape[1] for of_graph_votes in votes)
+    search = runs[0].neighbors.search
+    for block in row_blocks(len(labels), max(_MAX_VOTES // n_most, 1)):
+        options = {} if search is None else {"nearest": search.kneighbors(X[block])}
+        for members, of_graph_votes in zip(of_graph.values(), votes, strict=True):
+            neighbors = runs[members[0]].neighbors
+            new = X[block]
+            if neighbors.features is not None:
+                new = new[:, neighbors.features]
+            ends = np.cumsum([runs[t].n_clusters for t in members])
+            shares = neighbors.rows(new, **options) @ of_graph_votes
+            for t, of_run in zip(
+                members, np.split(shares, ends[:-1], axis=1), strict=True
+            ):
                 labels[block, t] = of_run.argmax(axis=1)
     return labels
+
+
+def _make_votes(runs, dtype):
+    """Return by what the neighbours of new samples vote for the clusters of runs of one graph."""
+    neighbors = runs[0].neighbors
+    votes = np.hstack([one_hot(run.row_labels, run.n_clusters, dtype) for run in runs])
+    if neighbors.scale is not None:
+        votes *= neighbors.scale[:, None]
+    return votes if neighbors.project is None else neighbors.project(votes)

@@ -73,6 +73,43 @@ def has_small_clusters(n_rows, n_clusters):
     return default_n_neighbors(n_rows, n_clusters) < _N_NEIGHBORS
 
 
+class NeighborSearch:
+    """A search of the nearest among distinct samples, by Euclidean distance.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+    n_neighbors : int
+        How many neighbours graphs will ask for, at least 1.
+    n_jobs : int, default=None
+    """
+
+    def __init__(self, X, n_neighbors, n_jobs=None):
+        self._X = X
+        self._most = min(n_neighbors, X.shape[0])
+        self._search = NearestNeighbors(n_neighbors=self._most, n_jobs=n_jobs).fit(X)
+        self._own = None
+
+    def __getstate__(self):
+        return {**vars(self), "_own": None}
+
+    def nearest_of_own(self, n_neighbors):
+        """Return the distances of all samples to the nearest other ones, and which these are."""
+        if self._own is None or self._own[0].shape[1] < n_neighbors:
+            most = min(max(n_neighbors, self._most), self._X.shape[0] - 1)
+            with one_thread():  # ties are broken by the number of threads
+                self._own = self._search.kneighbors(n_neighbors=most)
+        distances, nearest = self._own
+        return distances[:, :n_neighbors], nearest[:, :n_neighbors]
+
+    def kneighbors(self, X, n_neighbors=None):
+        """Return the distances of new samples to their nearest samples, and which these are."""
+        # the trees of the search need dense arrays
+        X = storage.match_storage(X, self._X)
+        with one_thread():
+            return self._search.kneighbors(X, n_neighbors)
+
+
 class NeighborGraph:
     r"""A graph of the nearest neighbours of samples, with weights by local scales.
 
@@ -97,6 +134,8 @@ class NeighborGraph:
         distinct rows a component, no :math:`s_i` is above the longest step inside of so many
         clusters of single linkage, so that rows with few others near them are not joined to rows
         that are far by the measure of all others. None: any number.
+    search : NeighborSearch, default=None
+        A search that several graphs of the same distinct samples share; None: one of its own.
 
     Attributes
     ----------
@@ -131,6 +170,7 @@ class NeighborGraph:
         n_neighbors: int | None = None,
         n_jobs: int | None = None,
         max_parts: int | None = None,
+        search: NeighborSearch | None = None,
     ) -> None:
         order = canonical_order(X)
         n = len(order.distinct)
@@ -145,8 +185,7 @@ class NeighborGraph:
         if n_neighbors is None:
             n_neighbors = default_n_neighbors(n, max_parts)
         self._K = min(int(n_neighbors), n - 1)
-        self._search = NearestNeighbors(n_neighbors=max(self._K, 1), n_jobs=n_jobs)
-        self._search.fit(self._X)
+        self._search = search or NeighborSearch(self._X, max(self._K, 1), n_jobs)
         W = storage.identity(n, X.dtype)
         if self._K:
             W = W + self._connect_neighbors(max_parts)
@@ -213,10 +252,9 @@ class NeighborGraph:
     def _find_neighbors(self, rows, most):
         """Return the distances of some rows, or all, to other rows, and which these are."""
         most = min(most, self._X.shape[0] - 1)
-        with one_thread():  # ties are broken by the number of threads
-            if rows is None:
-                return self._search.kneighbors(n_neighbors=most)
-            distances, nearest = self._search.kneighbors(self._X[rows], most + 1)
+        if rows is None:
+            return self._search.nearest_of_own(most)
+        distances, nearest = self._search.kneighbors(self._X[rows], most + 1)
         # leave out the row itself, or the last where equal ones came before it
         others = nearest != rows[:, None]
         others[others.all(axis=1), -1] = False
@@ -228,24 +266,25 @@ class NeighborGraph:
         weights = np.exp(-np.minimum(exponents, _MAX_EXPONENT))
         return storage.csr_of_equal_rows(weights, nearest, len(self._scales))
 
-    def between(self, X: Any) -> sp.csr_array:
+    def between(self, X: Any, nearest: Any = None) -> sp.csr_array:
         """Return the weights of the neighbours of new samples.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_new, n_features)
+        nearest : tuple of ndarrays of shape (n_new, n_found), default=None
+            What a search that this graph shares found for X.
 
         Returns
         -------
         csr_array of shape (n_new, n_samples)
         """
-        # the trees of the search need dense arrays
-        X = storage.match_storage(X, self._X)
         dtype = self._X.dtype
         if not self._K:
             return sp.csr_array(np.ones((X.shape[0], len(self._row)), dtype))
-        with one_thread():
-            distances, nearest = self._search.kneighbors(X)
+        distances, nearest = nearest or self._search.kneighbors(X, self._K)
+        distances = distances[:, : self._K]
+        nearest = nearest[:, : self._K]
         scales = np.maximum(
             np.minimum(distances[:, -1], self._max_scale), self._min_scale
         )
