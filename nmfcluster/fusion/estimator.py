@@ -620,5 +620,6 @@ class SimilarityFusionNMF(NMFClusterer):
         is_pairwise = self.affinity == "precomputed"
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = is_pairwise
+        tags.input_tags.allow_nan = not is_pairwise  # cells of features
         tags.input_tags.positive_only = is_pairwise and self.criterion != "agreement"
         return tags
