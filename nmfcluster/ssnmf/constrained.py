@@ -156,6 +156,8 @@ class ConstrainedProblem(Problem):
         Group of every sample.
     unit : float
         u.
+    is_constrained : bool
+        Whether pairs change anything.
     """
 
     def __init__(
@@ -196,6 +198,8 @@ class ConstrainedProblem(Problem):
         if groups.max() + 1 < len(groups):
             init_similarity = init_similarity.collapse(groups)
             penalty = None if penalty is None else penalty.collapse(groups)
+        self.is_constrained = reward is not None or penalty is not None
+        self.is_constrained |= bool(groups.max() + 1 < len(groups))
         self.A = init_similarity if penalty is None else init_similarity + penalty
         self.groups = groups
         self.unit = unit

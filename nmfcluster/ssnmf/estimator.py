@@ -13,6 +13,7 @@ import numpy as np
 from nmfcluster._base import (
     NMFClusterer,
     fitting,
+    membership,
     number_by_size,
     read_features,
     read_samples,
@@ -69,8 +70,14 @@ _MORE_VIOLATED = 0.02
 _NONNEGATIVE = ("nearest_neighbors", "landmarks")
 
 #: what to do where a similarity leads to fewer clusters than are wanted
+_PARALLEL = (
+    " Rows of features that are nowhere negative can be nearly parallel: subtract the mean of each "
+    "feature, as StandardScaler does."
+)
 _CURES = {
-    "nearest_neighbors": " Give fewer n_neighbors, which keep small clusters apart."
+    "nearest_neighbors": " Give fewer n_neighbors, which keep small clusters apart.",
+    "linear": _PARALLEL,
+    "cosine": _PARALLEL,
 }
 
 
@@ -141,8 +148,9 @@ class SSNMFClusterer(NMFClusterer):
         Whether W is replaced by :math:`D^{-1/2} W D^{-1/2}`, with D the row sums of W. The
         objective is then that of normalised cut instead of that of kernel k-means, which splits
         large clusters and merges small ones. "auto" normalises "nearest_neighbors", and other W
-        without negative entries if clusters have 14 rows or more on average; rows of "landmarks"
-        sum to 1 anyway.
+        without negative entries if clusters have 14 rows or more on average, "linear" and "cosine"
+        only if the mean cosine of two rows is at most 0.2, as of texts; rows of "landmarks" sum to
+        1 anyway.
     factorization : {"bi", "tri"}, default="bi"
         "bi" fits HH' by Bregman proximal gradient steps. "tri" fits GSG' with any S >= 0 by the
         rules of [2]_, corrected, and takes more time. Neither ever raises the loss. A diagonal S
@@ -171,8 +179,9 @@ class SSNMFClusterer(NMFClusterer):
     labels_ : ndarray of shape (n_samples,), int
         Cluster of every sample. Clusters are numbered by decreasing size.
     membership_ : ndarray of shape (n_samples, n_clusters), float
-        Rows of H, or of :math:`G \,\mathrm{diag}(S)^{1/2}`, scaled to sum to 1. A sample whose
-        penalties outweigh its similarities has a row of zeros there. It gets shares of
+        Rows of H, or of :math:`G \,\mathrm{diag}(S)^{1/2}`, scaled to sum to 1, and without pairs
+        what `transform` returns for the fitted samples. A sample whose penalties outweigh its
+        similarities has a row of zeros there. It gets shares of
         :math:`\tilde A H` instead, which assigns it where the penalties are smallest. If it
         violates pairs there, it is assigned where it violates the fewest. If necessary this is a
         cluster of its own, with a column of zeros; the other samples are then fitted without it.
@@ -221,7 +230,8 @@ class SSNMFClusterer(NMFClusterer):
     `transform` and `predict` fit a row h >= 0 to the similarities w of a sample to the training
     samples, :math:`\min_h \|w - Hh\|`, with the other factor fixed: H, or GS in a
     tri-factorization. Constraints do not apply to new samples, and training samples are treated
-    like new ones.
+    like new ones: ``predict(X)`` of the fitted samples is `labels_` if there are no pairs. A sample
+    that is similar to no cluster, but not to none of the samples, is in the least dissimilar one.
 
     An update costs O(nnz k + n k^2), with nnz the number of entries of `X` for the "linear" and
     "cosine" affinities, and of W otherwise.
@@ -356,35 +366,43 @@ class SSNMFClusterer(NMFClusterer):
             columns = samples if is_similarity else None
             affinity = self._make_affinity(X, samples, columns, counts, rng)
             problem, found, P, width = self._factorize(affinity, pairs[samples], rng)
-            P, labels, order = number_by_size(P[row], P[row].argmax(axis=1))
+            self._columns_ = columns
+            P = P[row]
+            P, labels, order = number_by_size(P, P.argmax(axis=1))
+            n_used = int(labels.max()) + 1
+            self._prepare_extension(affinity, problem, found, order[:n_used])
+            if not problem.is_constrained:
+                # without pairs, samples are where new ones like them would be
+                P, labels, again = self._place_fitted(submatrix(X, samples), P, row)
+                order = order[again]
+                self._prepare_extension(affinity, problem, found, order[:n_used])
             self.labels_ = labels
             self.membership_ = P
             self.core_ = found.core[np.ix_(order, order)]
             self.affinity_ = affinity.name
             self.propagation_ = width
             self.weight_unit_ = problem.unit
-            self._products_, self._gram_, self._roots_ = _prepare_extension(
-                affinity, problem, found, order
-            )
-            self._columns_ = columns
             # the losses
             self.loss_ = found.loss
             self.loss_curves_ = found.loss_curves
             self.loss_curve_ = self.loss_curves_[0]
             self.n_iter_ = found.best.n_iter
-            # the pairs, and which of them the labels satisfy
-            must_ok, cannot_ok = pairs.satisfied(labels)
-            self.constraints_ = pairs
-            self.must_link_groups_ = pairs.components()
-            self.satisfaction_ = pairs.satisfaction(labels)
-            self.violated_must_link_ = pairs.must_link[~must_ok]
-            self.violated_cannot_link_ = pairs.cannot_link[~cannot_ok]
+            self._report_pairs(pairs, feasible)
             cure = _CURES.get(affinity.name, "")
             self._warn_unless_converged(found, int(labels.max()) + 1, cure)
-            if feasible:
-                warn_of_violations(pairs, must_ok, cannot_ok, self.beta)
             warn_of_sizes(affinity, labels[samples], self.n_clusters)
         return self
+
+    def _report_pairs(self, pairs: PairwiseConstraints, feasible: bool) -> None:
+        """Keep which pairs the labels satisfy, and warn of those that they could."""
+        must_ok, cannot_ok = pairs.satisfied(self.labels_)
+        self.constraints_ = pairs
+        self.must_link_groups_ = pairs.components()
+        self.satisfaction_ = pairs.satisfaction(self.labels_)
+        self.violated_must_link_ = pairs.must_link[~must_ok]
+        self.violated_cannot_link_ = pairs.cannot_link[~cannot_ok]
+        if feasible:
+            warn_of_violations(pairs, must_ok, cannot_ok, self.beta)
 
     def _make_affinity(self, X, samples, columns, counts, rng) -> Affinity:
         """Return the similarity of the rows that are fitted."""
@@ -503,11 +521,48 @@ class SSNMFClusterer(NMFClusterer):
                 W, _ = normalize_similarity(W, affinity.counts, few)
         return replace(affinity, similarity=W)
 
+    def _prepare_extension(self, affinity: Affinity, problem, found, order) -> None:
+        """Keep what memberships of new samples are computed from, of some clusters in an order.
+
+        Clusters that are empty get no new samples: their columns of the factor can be so small
+        that large multiples of them would fit what is left of a similarity.
+        """
+        F, M = found.parts
+        FM = problem.expand(F)[:, order] @ M[np.ix_(order, order)]
+        FM = np.pad(FM, ((0, 0), (0, self.n_clusters - len(order))))
+        summed = FM if affinity.counts is None else FM * affinity.counts[:, None]
+        # a function that returns the similarities of new samples to the clusters, those of the
+        # clusters to each other, and what a row of the factor is multiplied by
+        self._products_ = affinity.onto(summed)
+        self._gram_ = FM.T @ summed
+        self._roots_ = np.pad(
+            np.sqrt(np.diagonal(M)[order]), (0, FM.shape[1] - len(order))
+        )
+
+    def _place_fitted(self, X, P, row):
+        """Return memberships of samples like those of new ones, labels, and numbers by size.
+
+        X are the rows that were fitted, `row` the row of each sample, and P the memberships of the
+        samples by the factor, which stay where a row is similar to no other.
+        """
+        H = self._extend_rows(X)[row]
+        is_placed = H.any(axis=1)
+        P = np.where(is_placed[:, None], membership(H), P)
+        return number_by_size(P, P.argmax(axis=1))
+
     def _extend(self, X):
-        X = read_features(self, X, reset=False)
+        return self._extend_rows(read_features(self, X, reset=False))
+
+    def _extend_rows(self, X):
         if self._columns_ is not None:
             X = X[:, self._columns_]  # similarities, in the order of the fit
-        return nnls_rows(self._products_(X), self._gram_) * self._roots_
+        similarities = self._products_(X)
+        H = nnls_rows(similarities, self._gram_) * self._roots_
+        # what is similar to no cluster is where it is the least dissimilar
+        unplaced = ~H.any(axis=1)
+        lowest = similarities.min(axis=1, keepdims=True)
+        H[unplaced] = (similarities - lowest)[unplaced]
+        return H
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""
@@ -521,21 +576,3 @@ def _labels_of(fitted):
     """Return the labels of the samples by what `_fit_pairs` returns."""
     problem, _, P = fitted
     return P.argmax(axis=1)[problem.groups]
-
-
-def _prepare_extension(
-    affinity: Affinity,
-    problem: ConstrainedProblem,
-    found: Factorization,
-    order,
-):
-    """Return what memberships of new samples are computed from, clusters in an order.
-
-    These are a function that returns the similarities of new samples to the clusters, the
-    similarities of the clusters to each other, and what a row of the factor is multiplied by.
-    """
-    F, M = found.parts
-    FM = problem.expand(F)[:, order] @ M[np.ix_(order, order)]
-    summed = FM if affinity.counts is None else FM * affinity.counts[:, None]
-    roots = np.sqrt(np.diagonal(M)[order])
-    return affinity.onto(summed), FM.T @ summed, roots

@@ -82,7 +82,7 @@ def test_the_loss_is_that_of_all_samples_and_never_rises(affinity, way, solver, 
 @every_solver
 def test_the_core_belongs_to_unit_columns(solver, kept):
     """Memberships are the rows of G diag(S)^1/2, scaled; S alone scales the columns of G."""
-    model = fitted(affinity="rbf", constraints=None, **SOLVERS[solver])
+    model = fitted(affinity="rbf", hard_must_link=False, beta=0.1, **SOLVERS[solver])
     G, S = factors_of_samples(model, kept[-1])
     lengths = np.linalg.norm(G, axis=0)
     unit, S = G / lengths, S * np.outer(lengths, lengths)

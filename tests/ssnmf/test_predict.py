@@ -1,15 +1,20 @@
 """New samples in `SSNMFClusterer`, and what a fitted model keeps for them."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from comparing import same_partition
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import warns_naming
 from scipy.optimize import nnls
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import scale
 from ssnmf.cases import (
     AFFINITIES,
     CONSTRAINED,
@@ -18,11 +23,10 @@ from ssnmf.cases import (
     clusterer,
     factors_of_samples,
     fitted,
-    one_of_each,
     unconverged,
 )
 
-from nmfcluster import PairwiseConstraints
+from nmfcluster import PairwiseConstraints, SSNMFClusterer
 from nmfcluster.affinity import make_affinity
 from nmfcluster.metrics import clustering_accuracy
 
@@ -53,14 +57,45 @@ def test_new_samples_are_least_squares_fits_to_the_factor(affinity, way, kept):
     assert_array_equal(model.predict(new)[clear], expected.argmax(axis=1)[clear])
 
 
-@one_of_each
-def test_the_training_samples_are_predicted_where_they_were(affinity, solver):
-    model = fitted(affinity=affinity, constraints=None, **SOLVERS[solver])
-    assert (model.predict(X) == model.labels_).mean() > 0.9
-    memberships = model.transform(X)
-    assert memberships.shape == (60, 3)
-    assert memberships.min() >= 0
-    assert_allclose(memberships.sum(axis=1), 1)
+@pytest.mark.parametrize("affinity", [*AFFINITIES, "landmarks", "precomputed"])
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(
+    ("data", "normalize"),
+    [("wine", True), ("wine", "auto"), ("cancer", False), ("standardized", "auto")],
+)
+def test_fitted_samples_are_predicted_where_they_are(data, affinity, normalize, solver):
+    samples = load_breast_cancer().data[::4] if data == "cancer" else load_wine().data
+    k = 8 if data == "cancer" else 3
+    if data == "standardized":
+        samples = scale(samples)
+    if affinity == "precomputed":
+        samples = rbf_kernel(samples, gamma=1 / samples.var() / samples.shape[1])
+    options = {"affinity": affinity, "normalize": normalize, **SOLVERS[solver]}
+    model = SSNMFClusterer(k, n_init=1, max_iter=100, random_state=0, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(samples)
+    assert (model.predict(samples) == model.labels_).mean() > 0.99
+    assert_allclose(model.transform(samples), model.membership_, atol=1e-6)
+
+
+def test_products_of_parallel_rows_are_not_normalised():
+    """The first eigenvector of what is normalised would be all that counts."""
+    flowers = load_iris().data
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(200, 0.05), size=6)
+    texts = np.array([rng.multinomial(30, topic) for topic in np.repeat(topics, 20, 0)])
+    for affinity in ("linear", "cosine"):
+        for samples, k, expected in ((flowers, 3, False), (texts, 6, True)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                found, same = (
+                    clusterer(k, affinity=affinity, normalize=normalize).fit(samples)
+                    for normalize in ("auto", expected)
+                )
+            assert_array_equal(found.membership_, same.membership_)
+    with warns_naming(ConvergenceWarning, "1 cluster", "StandardScaler"):
+        SSNMFClusterer(3, affinity="linear", random_state=0).fit(load_wine().data)
 
 
 def test_a_document_without_known_words_is_in_no_cluster():
