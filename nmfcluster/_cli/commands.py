@@ -2,9 +2,10 @@
 
 import csv
 import os
-import sys
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -24,7 +25,7 @@ from nmfcluster._cli.files import (
     read_pairs,
     suggest_layers,
 )
-from nmfcluster._cli.main import COMMANDS
+from nmfcluster._cli.main import COMMANDS, report
 from nmfcluster._utils.storage import is_sparse
 from nmfcluster._utils.validation import format_count, warn
 from nmfcluster.anndata import write_programs
@@ -82,25 +83,18 @@ def run(options):
     result = _COMMANDS[command](options)
 
     # write all that was found
-    mode = "w" if options.force else "x"
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    for name, path in tables.items():
-        columns = [
-            [title, *np.asarray(values).tolist()]
-            for title, values in result.tables[name]
-        ]
-        with path.open(mode, newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows(
-                map(_as_text, row) for row in zip(*columns, strict=True)
-            )
+    writers: dict[Path, Callable[[Path], None]] = {}
     for path in annotated:
-        result.annotate(path)
-    written = _join([*annotated, *tables.values()])
+        writers[path] = result.annotate
+    for name, path in tables.items():
+        writers[path] = partial(_save_table, result.tables[name])
+    no_picture = ""
     if find_spec("matplotlib") is None:
-        written += f"; no picture without matplotlib: pip install {_PLOT}"
+        no_picture = f"; no picture without matplotlib: pip install {_PLOT}"
     else:
-        _save_picture(result.draw(result.model), picture, mode)
-        written += f", {picture}"
+        writers[picture] = partial(_save_picture, result.draw(result.model))
+    _write_files(writers, options.force)
+    written = f"{_join(writers)}{no_picture}"
 
     # say what was found, and where it is
     if command == "how-many":
@@ -157,9 +151,48 @@ def _output_paths(options):
     return annotated, tables, picture
 
 
-def _save_picture(display, path, mode):
-    with path.open(f"{mode}b") as file:
-        display.figure_.savefig(file, format="png", dpi=_DPI, bbox_inches="tight")
+def _write_files(writers, may_replace):
+    """Write files whole or not at all: beside their places first, and then moved there.
+
+    Parameters
+    ----------
+    writers : dict of Path to callable
+        What writes each file, to the path that it gets.
+    may_replace : bool
+
+    Raises
+    ------
+    OSError
+        Which names the file. Nothing that was begun is left then.
+    """
+    parts = {}
+    try:
+        for path, write in writers.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            parts[path] = path.with_name(f".{os.getpid()}-{path.name}")
+            try:
+                write(parts[path])
+            except (OSError, RuntimeError) as error:  # h5py raises both
+                reason = getattr(error, "strerror", None) or error
+                raise OSError(f"{path} cannot be written: {reason}.") from error
+        for path, part in parts.items():
+            if path.exists() and not may_replace:
+                raise FileExistsError(f"{path} would be overwritten.")
+            part.replace(path.resolve())
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+
+
+def _save_table(columns, path):
+    titled = [[title, *np.asarray(values).tolist()] for title, values in columns]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = zip(*titled, strict=True)
+        csv.writer(file).writerows(map(_as_text, row) for row in rows)
+
+
+def _save_picture(display, path):
+    display.figure_.savefig(path, format="png", dpi=_DPI, bbox_inches="tight")
 
 
 def _stem(file):
@@ -172,10 +205,15 @@ def _join(paths):
 
 
 def _as_text(entry):
-    """Return an entry that no spreadsheet takes for a formula; numbers stay as they are."""
+    """Return an entry that no spreadsheet takes for a formula; numbers stay as they are.
+
+    Spreadsheets read wide signs as others, and skip signs that take no space.
+    """
     if not isinstance(entry, str) or is_number(entry):
         return entry
-    return f"'{entry}" if entry.lstrip().startswith(("=", "+", "-", "@")) else entry
+    signs = unicodedata.normalize("NFKC", entry)
+    seen = [sign for sign in signs if unicodedata.category(sign)[0] not in "CZ"]
+    return f"'{entry}" if seen and seen[0] in "=+-@" else entry
 
 
 def _row_columns(table, columns):
@@ -369,7 +407,7 @@ def _read(options, file):
             title=None,
         )
     table = table.with_distinct_columns(file)
-    print(f"{file}: {table}", file=sys.stderr)
+    report(f"{file}: {table}")
     return table
 
 
@@ -445,7 +483,7 @@ def _demo(picture):
     try:
         display = ConsensusMatrixDisplay.from_estimator(model)
         display.ax_.set_title("Consensus of 50 runs on the digits")
-        _save_picture(display, Path(picture), "x")
+        _write_files({Path(picture): partial(_save_picture, display)}, False)
         print(f"saved {Path(picture).resolve()}")
     except (ImportError, OSError) as error:
         print(f"no picture: {error}")

@@ -245,12 +245,30 @@ def _check_file_size(path, max_bytes):
     elif ending == ".npz":
         with ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
+            claimed = 0
+            for name in archive.namelist():
+                with archive.open(name) as array:
+                    claimed += _claimed_size(array)
+        size = max(size, claimed)
+    elif ending == ".npy":
+        with path.open("rb") as array:
+            size = max(size, _claimed_size(array))
     elif ending == ".h5ad" and imported("anndata"):
         sizes: list[int] = []
         with imported("h5py").File(path) as file:
             file.visititems(lambda _, item: sizes.append(getattr(item, "nbytes", 0)))
         size = sum(sizes)
     _check_size(size, max_bytes)
+
+
+def _claimed_size(array):
+    """Return the size of an array by the head of its file, for which memory would be asked."""
+    version = np.lib.format.read_magic(array)
+    read_head = np.lib.format.read_array_header_2_0
+    if version == (1, 0):
+        read_head = np.lib.format.read_array_header_1_0
+    shape, _, dtype = read_head(array)
+    return prod(shape) * dtype.itemsize
 
 
 def _open_text(path):
@@ -264,6 +282,12 @@ def _open_text(path):
         lines = [line.strip(" \n") for line in islice(file, _HEAD) if line.strip()]
     if not lines:
         raise ValueError("it is empty.")
+    with opener(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            if b"\0" in line:  # pandas would end the entry there
+                raise ValueError(
+                    f"its line {number} has a NUL byte: save it as text in UTF-8."
+                )
     usual = _SEPARATORS[_ending(path)]
     for separator in (usual, "\t", ";", ",", " ", usual):
         is_space = separator == " "

@@ -5,9 +5,11 @@ Nothing here imports the estimators before a command runs, so that help comes at
 
 import argparse
 import logging
+import os
 import re
 import sys
 import warnings
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 
@@ -66,7 +68,13 @@ class _Progress(logging.Handler):
     def emit(self, record):
         if record.relativeCreated > self._last + _PAUSE:
             self._last = record.relativeCreated
-            print(f"nmfcluster: {record.getMessage()}", file=sys.stderr)
+            report(f"nmfcluster: {record.getMessage()}")
+
+
+def report(line):
+    """Print a line on stderr, unless its reader has closed it."""
+    with suppress(BrokenPipeError):
+        print(line, file=sys.stderr)
 
 
 def main(arguments=None):
@@ -83,6 +91,11 @@ def main(arguments=None):
     log.setLevel(logging.INFO)
     try:
         import_module("nmfcluster._cli.commands").run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # the reader of the output has closed it, as `head` does, and has all that it wants;
+        # Python would print an error when it closes the output
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except _ERRORS as error:
         parser.error(_of_options(str(error).strip() or repr(error)))
     except KeyboardInterrupt:

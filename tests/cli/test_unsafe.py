@@ -162,3 +162,29 @@ def test_the_bound_is_an_option_and_holds_for_what_becomes_dense(
             main([*run, *bound, "--clusters", "2"])
         assert "GiB: --max-gib allows more." in capsys.readouterr().err
     assert not list(Path().glob("*.png"))
+
+
+def claims_too_much():
+    """Return the bytes of an array whose head claims 30 GiB."""
+    held = io.BytesIO()
+    head = {"descr": "<f8", "fortran_order": False, "shape": (2**20, 4_000)}
+    np.lib.format.write_array_header_1_0(held, head)
+    return held.getvalue() + bytes(80)
+
+
+def test_memory_that_a_head_claims_is_bounded_before_it_is_asked_for(tmp_path):
+    (tmp_path / "x.npy").write_bytes(claims_too_much())
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("x.npy", claims_too_much())
+    for name in ("x.npy", "x.npz"):
+        with raises_naming(ValueError, name, "--max-gib"):
+            read_file(tmp_path / name, max_bytes=2**30)
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\0zzz\n3,4\n", "id,a\nx,1\n\0y,2\n"])
+def test_a_nul_byte_in_a_text_is_refused_with_its_line(text, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    line = 1 + text[: text.index("\0")].count("\n")
+    with raises_naming(ValueError, "x.csv", f"line {line}"):
+        read_file(path)
