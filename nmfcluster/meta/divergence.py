@@ -52,6 +52,9 @@ _LARGEST_SUM = 1e15
 _ROW_ENTRIES = 2**18
 # Residual of the conditions of a minimum, which has no unit, below which a row is done.
 _TOLERANCE = 1e-10
+# Multiple of the smallest normal number below which expected counts are set to 0: EM lets entries
+# shrink for ever, and products with subnormal numbers take up to ten times as long.
+_NO_COUNT = 2.0**24
 # Ridge, relative to the largest diagonal entry: without curvature steps would have no end.
 _RIDGE = 1e-12
 
@@ -272,7 +275,11 @@ class Divergence(BaseObjective):
             losses += (
                 np.einsum("sk,sk->s", sum_to_numpy(W, 2), sum_to_numpy(H, 2)) - total
             )
-        return W * rows, H * columns, np.maximum(losses, 0)
+        least = _NO_COUNT * float(xp.finfo(W.dtype).smallest_normal)
+        expected = []
+        for counts in (W * rows, H * columns):
+            expected.append(xp.where(counts < least, 0, counts))
+        return *expected, np.maximum(losses, 0)
 
 
 def _add_of_all(X, W, H, rows, columns, with_loss):
