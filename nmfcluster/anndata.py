@@ -1,12 +1,13 @@
 """AnnData in and out: programs of cells, and consensus clusters, written into the object itself."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from nmfcluster._utils.sampling import count_non_integers
-from nmfcluster._utils.storage import row_blocks, vstack
-from nmfcluster._utils.validation import format_value
+from nmfcluster._utils.storage import row_blocks, stored_values, vstack
+from nmfcluster._utils.validation import format_value, warn
 from nmfcluster.consensus import NMFConsensus
 from nmfcluster.meta import NMFMetaCluster
 
@@ -35,7 +36,8 @@ def programs(
     n_clusters : int
         Number of programs.
     layer : str, default=None
-        The layer that holds the table, such as one of counts; ``X`` by default.
+        The layer that holds the data matrix, such as one of counts; ``X`` by default. A warning
+        names the layer that holds counts if ``X`` does not, unless `loss` is "frobenius".
     batch_key : str, default=None
         The column of ``obs`` with the sample or batch of a cell: each has runs of its own, see
         `NMFMetaCluster.fit`, whose `groups` it is.
@@ -43,10 +45,11 @@ def programs(
         The genes that are used, or the column of ``var`` that says so; None: all. By default those
         that are "highly_variable", if ``var`` says which are.
     key_added : str, default="nmf"
-        Under which name the programs are written.
+        Under which name the programs are written. Programs that an earlier call wrote under this
+        name are replaced; nothing else is.
     **parameters : dict
-        Further parameters of `NMFMetaCluster`. Without a `loss` it is that of counts if all
-        entries are whole numbers, and squares otherwise.
+        Further parameters of `NMFMetaCluster`. The default `loss` is that of counts if at least
+        half of the entries above 0 are whole numbers, and squares otherwise.
 
     Returns
     -------
@@ -62,11 +65,12 @@ def programs(
     Raises
     ------
     TypeError
-        If `adata` is no AnnData.
+        If `adata` is no AnnData, or a name is no str.
     KeyError
         If there is no such layer or column.
     ValueError
-        If the table or a parameter is not as `NMFMetaCluster` wants it.
+        If the data matrix or a parameter is not as `NMFMetaCluster` wants it, or something else is
+        stored under `key_added`. All names are checked before the fit.
 
     Examples
     --------
@@ -79,26 +83,21 @@ def programs(
     ((60, 2), (40, 2))
     """
     _check_annotated(adata, "programs")
-    if isinstance(mask_var, str) and mask_var == "auto":
-        mask_var = "highly_variable" if "highly_variable" in adata.var else None
-    if mask_var is None:
-        mask_var = np.ones(adata.n_vars, dtype=bool)
-    elif isinstance(mask_var, str):
-        mask_var = _get(adata, "var", mask_var)
-    used = np.asarray(mask_var)
-    if used.dtype != bool or used.shape != (adata.n_vars,):
-        raise ValueError(
-            f"mask_var must tell of {adata.n_vars} genes, by bool, which are used."
-        )
-    X = _read_matrix(adata, layer, used)
+    _check_targets(adata, key_added, _of_programs(key_added), "programs")
+    used = _read_mask(adata, mask_var)
     groups = None
     if batch_key is not None:
-        groups = _get(adata, "obs", batch_key).to_numpy()
-    if "loss" not in parameters:
-        parameters["loss"] = (
-            "frobenius" if count_non_integers(X) else "kullback-leibler"
-        )
-    model = NMFMetaCluster(n_clusters, **parameters).fit(X, groups=groups)
+        column = _get(adata, "obs", batch_key, "batch_key")
+        if column.isna().any():
+            raise ValueError(
+                f"batch_key={batch_key!r} has no value for {int(column.isna().sum())} cells: leave "
+                f"them out, adata[adata.obs[{batch_key!r}].notna()]."
+            )
+        groups = column.to_numpy()
+    X = _read_matrix(adata, layer, used)
+    loss = _choose_loss(adata, X, layer, parameters.get("loss"))
+    model = NMFMetaCluster(n_clusters, **{**parameters, "loss": loss})
+    model.fit(X, groups=groups)
     model._row_names_ = adata.obs_names
     model._column_names_ = adata.var_names[used]
     settings = {"layer": layer, "batch_key": batch_key, **model.get_params()}
@@ -111,13 +110,19 @@ def write_programs(adata, model, used, key_added: str, settings) -> None:
     components = model.components_
     loadings = np.zeros((adata.n_vars, len(components)), dtype=components.dtype)
     loadings[used] = components.T
-    adata.obsm[f"X_{key_added}"] = model.factor_
-    adata.varm[key_added] = loadings
-    entry = {"params": _storable(settings)}
+    entry = {"params": _storable(settings, "programs")}
     for name in ("recurrence_", "groups_", "presence_", "shared_"):
         if hasattr(model, name):
-            entry[name[:-1]] = getattr(model, name)
-    adata.uns[key_added] = entry
+            value = getattr(model, name)
+            entry[name[:-1]] = value.astype(str) if value.dtype == object else value
+    for where, key in _of_programs(key_added):
+        value = {"obsm": model.factor_, "varm": loadings, "uns": entry}[where]
+        getattr(adata, where)[key] = value
+
+
+def _of_programs(key_added):
+    """Return the places that programs are written to."""
+    return [("obsm", f"X_{key_added}"), ("varm", key_added), ("uns", key_added)]
 
 
 def consensus(
@@ -139,7 +144,8 @@ def consensus(
     n_clusters : int
         Number of clusters.
     key_added : str, default="consensus"
-        Under which name the clusters are written.
+        Under which name the clusters are written. Clusters that an earlier call wrote under this
+        name are replaced; nothing else is, and the input never.
     **parameters : dict
         Further parameters of `NMFConsensus`.
 
@@ -156,11 +162,12 @@ def consensus(
     Raises
     ------
     TypeError
-        If `adata` is no AnnData.
+        If `adata` is no AnnData, or a key is no str.
     KeyError
         If there is no such key.
     ValueError
-        If a parameter is not as `NMFConsensus` wants it.
+        If a parameter is not as `NMFConsensus` wants it, or the input or something else is stored
+        under `key_added`. All names are checked before the fit.
 
     Examples
     --------
@@ -172,19 +179,34 @@ def consensus(
     ['0', '0', '0', '0', '1', '1']
     """
     _check_annotated(adata, "consensus")
+    targets = [
+        ("obs", key_added),
+        ("obs", f"{key_added}_confidence"),
+        ("obsm", f"X_{key_added}"),
+        ("uns", key_added),
+    ]
     if isinstance(key, str):
-        X = _get(adata, "obsm", key)
+        sources = [("obsm", key)]
+        X = _get(adata, "obsm", key, "key")
     else:
-        columns = [_get(adata, "obs", name).to_numpy() for name in key]
+        if np.ndim(key) != 1 or not len(key):
+            raise TypeError(
+                "key must be a key of obsm, such as 'X_pca', or a list of columns of obs, "
+                f"got {format_value(key)}."
+            )
+        sources = [("obs", name) for name in key]
+        columns = [_get(adata, "obs", name, "key").to_numpy() for name in key]
         X = np.array(columns, dtype=object).T
         parameters = {"affinity": "partitions", **parameters}
+    _check_targets(adata, key_added, targets, "consensus", sources)
     model = NMFConsensus(n_clusters, **parameters).fit(X)
     names = np.array([*map(str, range(n_clusters)), None], dtype=object)
     adata.obs[key_added] = names[model.labels_]
     adata.obs[key_added] = adata.obs[key_added].astype("category")
     adata.obs[f"{key_added}_confidence"] = model.confidence_
     adata.obsm[f"X_{key_added}"] = model.membership_
-    adata.uns[key_added] = {"params": _storable({"key": key, **model.get_params()})}
+    settings = _storable({"key": key, **model.get_params()}, "consensus")
+    adata.uns[key_added] = {"params": settings}
     return model
 
 
@@ -198,8 +220,34 @@ def _check_annotated(adata, name):
         )
 
 
-def _get(adata, where, key):
-    """Return the value of a key of `adata.where`."""
+def _check_targets(adata, key_added, targets, function, sources=()):
+    """Raise unless results can be written without replacing anything but earlier results.
+
+    `targets` and `sources` are pairs of a part of the AnnData and a key in it.
+    """
+    if not isinstance(key_added, str):
+        raise TypeError(f"key_added must be a str, got {format_value(key_added)}.")
+    if key_added in ("", ".") or "/" in key_added or "\0" in key_added:
+        raise ValueError(
+            f"key_added={key_added!r} cannot be stored in a file: give a name without '/'."
+        )
+    earlier = adata.uns.get(key_added)
+    settings = earlier.get("params") if isinstance(earlier, Mapping) else None
+    is_own = isinstance(settings, Mapping) and settings.get("function") == function
+    for where, key in targets:
+        if (where, key) in sources or (key in getattr(adata, where) and not is_own):
+            raise ValueError(
+                f"key_added={key_added!r} would replace adata.{where}[{key!r}]: give "
+                "another name, or delete that first."
+            )
+
+
+def _get(adata, where, key, name):
+    """Return the value of a key of `adata.where`, which a parameter named."""
+    if not isinstance(key, str):
+        raise TypeError(
+            f"{name} must name what is in adata.{where}, got {format_value(key)}."
+        )
     mapping = getattr(adata, where)
     if key not in mapping:
         there = ", ".join(map(str, mapping.keys())) or "nothing"
@@ -207,9 +255,28 @@ def _get(adata, where, key):
     return mapping[key]
 
 
+def _read_mask(adata, mask_var):
+    """Return which genes are used, (n_vars,)."""
+    if isinstance(mask_var, str) and mask_var == "auto":
+        mask_var = "highly_variable" if "highly_variable" in adata.var else None
+    if mask_var is None:
+        return np.ones(adata.n_vars, dtype=bool)
+    name = "mask_var"
+    if isinstance(mask_var, str):
+        name = f"mask_var, adata.var[{mask_var!r}],"
+        mask_var = _get(adata, "var", mask_var, "mask_var")
+    used = np.asarray(mask_var)
+    if used.dtype != bool or used.shape != (adata.n_vars,) or not used.any():
+        raise ValueError(
+            f"{name} must hold True or False for each of {adata.n_vars} genes, and True for some: "
+            "fill in False where it is missing."
+        )
+    return used
+
+
 def _read_matrix(adata, layer, used):
     """Return the matrix of some genes; of an open file by blocks of rows, to save memory."""
-    source = adata.X if layer is None else _get(adata, "layers", layer)
+    source = adata.X if layer is None else _get(adata, "layers", layer, "layer")
     if source is None:
         raise ValueError("adata has no X: name a layer.")
     blocks = row_blocks(adata.n_obs, _ROWS) if adata.isbacked else [slice(None)]
@@ -217,10 +284,50 @@ def _read_matrix(adata, layer, used):
     return vstack(parts)
 
 
-def _storable(settings):
+def _choose_loss(adata, X, layer, loss):
+    """Return the loss to fit X with, and say if X is not what it seems to be meant for."""
+    values = stored_values(X)
+    n_negative = np.count_nonzero(values < 0)
+    positive = values[values > 0]
+    n_positive = len(positive)
+    n_fractions = count_non_integers(positive)
+    name = "adata.X" if layer is None else f"adata.layers[{layer!r}]"
+    found = f"{n_fractions:,} of {n_positive:,} entries above 0 in {name} are no whole numbers"
+    cures = [f"layer={key!r}" for key in adata.layers if _are_counts(adata.layers[key])]
+    if adata.raw is not None and _are_counts(adata.raw.X):
+        cures.append("adata.raw.to_adata()")
+    if n_negative:
+        cure = " or ".join(cures) or "counts, or values from before they were scaled"
+        raise ValueError(
+            f"{name} has {n_negative:,} entries below 0, as after scaling: pass {cure}."
+        )
+    if 2 * n_fractions <= n_positive:
+        if n_fractions and loss is None:
+            warn(
+                f"{found}. The loss of counts is used all the same: round them, or pass "
+                "loss='frobenius' for squares."
+            )
+        return loss or "kullback-leibler"
+    if layer is None and cures and loss != "frobenius":
+        warn(
+            f"{found}: it looks normalised, which blurs programs. Pass {' or '.join(cures)}, "
+            "which holds counts, or loss='frobenius' to keep X."
+        )
+    return loss or "frobenius"
+
+
+def _are_counts(matrix):
+    """Return whether a matrix holds whole numbers from 0 on, by its first rows."""
+    values = stored_values(matrix[:_ROWS])
+    return not count_non_integers(values) and bool(np.all(values >= 0))
+
+
+def _storable(settings, function):
     """Return settings as a file holds them: numbers and texts, None left out."""
-    return {
-        name: value if isinstance(value, bool | int | float | str) else str(value)
+    simple = bool | int | float | str | np.bool_ | np.number
+    stored = {
+        name: value if isinstance(value, simple) else str(value)
         for name, value in settings.items()
         if value is not None
     }
+    return {**stored, "function": function}

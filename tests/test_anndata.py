@@ -110,6 +110,71 @@ def test_a_file_becomes_a_file_with_its_programs(adata, tmp_path, capsys):
         assert "--output can be an .h5ad file for" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("function", [programs, consensus])
+def test_nothing_is_replaced_but_results_of_the_same_function(adata, function):
+    adata.obsm["X_pca"] = np.log1p(COUNTS)[:, :5]
+    start = (adata,) if function is programs else (adata, "X_pca")
+    function(*start, 2, key_added="own", **few)
+    again = function(*start, 3, key_added="own", **few)
+    assert adata.obsm["X_own"].shape == (90, 3)
+    assert_array_equal(
+        adata.obsm["X_own"],
+        again.factor_ if function is programs else again.membership_,
+    )
+    other = consensus if function is programs else programs
+    others = (adata, "X_own") if other is consensus else (adata,)
+    before = adata.copy()
+    with raises_naming(ValueError, "key_added", "X_own"):
+        other(*others, 2, key_added="own", **few)
+    with raises_naming(ValueError, "key_added", "X_pca"):
+        function(*start, 2, key_added="pca", **few)
+    if function is consensus:
+        for key in ("X_own", ["own", "patient"]):
+            with raises_naming(ValueError, "key_added", "own"):
+                consensus(adata, key, 2, key_added="own", **few)
+    assert adata.obs.equals(before.obs)
+    for part in ("obsm", "varm", "uns"):
+        mine, kept = getattr(adata, part), getattr(before, part)
+        assert sorted(mine) == sorted(kept)
+    assert_array_equal(adata.obsm["X_pca"], before.obsm["X_pca"])
+
+
+@pytest.mark.parametrize("place", ["layers", "raw"])
+def test_the_place_of_counts_is_named_where_x_holds_none(adata, place):
+    log = anndata.AnnData(np.log1p(COUNTS))
+    scaled = anndata.AnnData(np.log1p(COUNTS) - 1)
+    for made in (log, scaled):
+        if place == "layers":
+            made.layers["umi"] = sp.csr_matrix(COUNTS)
+        else:
+            made.raw = adata
+    cure = "layer='umi'" if place == "layers" else "adata.raw.to_adata()"
+    for loss in ({}, {"loss": "kullback-leibler"}):
+        with warns_naming(UserWarning, cure):
+            programs(log, 3, **loss, **few)
+    programs(log, 3, loss="frobenius", **few)  # chosen: without a warning
+    with raises_naming(ValueError, cure):
+        programs(scaled, 3, **few)
+    if place == "layers":
+        assert programs(log, 3, layer="umi", **few).loss == "kullback-leibler"
+
+
+def test_an_entry_that_is_not_whole_leaves_the_loss_of_counts(adata):
+    adata.X[0, 1] += 0.5
+    with warns_naming(UserWarning, "1", "loss='frobenius'"):
+        assert programs(adata, 3, **few).loss == "kullback-leibler"
+    assert programs(adata, 3, layer="log", **few).loss == "frobenius"
+
+
+def _with_missing(adata):
+    half = np.arange(90) < 45
+    adata.obs["patient"] = adata.obs["patient"].where(half)
+    adata.var["highly_variable"] = (
+        adata.var["highly_variable"].astype("boolean").where(half[:50])
+    )
+    return adata
+
+
 class _Multi:
     mod = ()
 
@@ -147,6 +212,43 @@ class _Multi:
             lambda a: programs(anndata.AnnData(obs=a.obs), 3),
             ValueError,
             ("adata", "X"),
+        ),
+        *(
+            (lambda a, key=key: programs(a, 3, key_added=key), error, "key_added")
+            for key, error in [
+                (None, TypeError),
+                ({}, TypeError),
+                (3, TypeError),
+                ("", ValueError),
+                ("a/b", ValueError),
+                (".", ValueError),
+            ]
+        ),
+        (lambda a: programs(a, 3, batch_key=["patient"]), TypeError, "batch_key"),
+        (lambda a: programs(a, 3, layer=3), TypeError, "layer"),
+        (
+            lambda a: programs(_with_missing(a), 3),
+            ValueError,
+            ("mask_var", "highly_variable", "50"),
+        ),
+        (
+            lambda a: programs(_with_missing(a), 3, mask_var=None, batch_key="patient"),
+            ValueError,
+            ("batch_key", "patient", "45"),
+        ),
+        (lambda a: programs(a, 3, mask_var=np.zeros(50, bool)), ValueError, "mask_var"),
+        (lambda a: consensus(a, [], 3), TypeError, "key"),
+        (lambda a: consensus(a, None, 3), TypeError, "key"),
+        (lambda a: consensus(a, [3], 3), TypeError, "key"),
+        (
+            lambda a: consensus(a, ["patient"], 3, key_added="a/b"),
+            ValueError,
+            "key_added",
+        ),
+        (
+            lambda a: consensus(a, ["patient"], 3, key_added="patient"),
+            ValueError,
+            "key_added",
         ),
         (lambda a: consensus(a, "X_no", 3), KeyError, ("'X_no'", "adata.obsm")),
         (lambda a: consensus(a, ["no"], 3), KeyError, ("'no'", "adata.obs")),
