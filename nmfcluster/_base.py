@@ -35,7 +35,14 @@ def fitting(estimator):
     where numpy was told to raise. Yields the generator that all randomness of a fit is drawn from.
     """
     before = dict(vars(estimator))
+    numpy_ints = {
+        name: value
+        for name, value in before.items()
+        if isinstance(value, np.integer) and not name.endswith("_")
+    }
     try:
+        # NumPy's small integers would wrap around.
+        vars(estimator).update({name: int(v) for name, v in numpy_ints.items()})
         # Forget the earlier fit, its private attributes too.
         for name in before:
             if name.endswith("_") and not name.endswith("__"):
@@ -44,6 +51,7 @@ def fitting(estimator):
         quiet = np.errstate(under="ignore")
         with reporting(estimator), one_blas_thread(), quiet, blocks:
             yield make_rng(getattr(estimator, "random_state", None))
+        vars(estimator).update(numpy_ints)
     except BaseException:
         callbacks = {
             name: value for name, value in vars(estimator).items() if name in CALLBACKS
@@ -300,12 +308,11 @@ class NMFClusterer(
         """Return how this estimator's parameters say that a solver is run."""
         if n_init is None:
             n_init = self.n_init
-        # Python's integers: numpy's small ones wrap around
         return SolverConfig(
-            n_clusters=int(self.n_clusters),
+            n_clusters=self.n_clusters,
             solver=solver,
-            n_init=int(n_init),
-            max_iter=int(self.max_iter),
+            n_init=n_init,
+            max_iter=self.max_iter,
             tol=self.tol,
             n_jobs=self.n_jobs,
             relative_to_loss=relative_to_loss,

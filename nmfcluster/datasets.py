@@ -81,7 +81,7 @@ def make_nested_rings(
     for radius in radii:
         check_number(radius, "radii", 0, closed="neither")
     check_number(noise, "noise", 0)
-    check_count(n_samples, "n_samples", len(radii))
+    n_samples = check_count(n_samples, "n_samples", len(radii))
     y = _equal_labels(n_samples, len(radii))
     angles = rng.uniform(0, 2 * np.pi, len(y))
     distances = np.asarray(radii, dtype=float)[y] + noise * rng.normal(size=len(y))
@@ -139,16 +139,15 @@ def make_partitions(
     check_number(noise, "noise", 0, 1, closed="both")
     check_number(missing, "missing", 0, 1, closed="both")
     if isinstance(n_samples, tuple | list | np.ndarray):
-        for size in n_samples:
-            check_count(size, "n_samples", 1)
-        check_count(sum(map(int, n_samples)), "the sum of n_samples", 1)
-        n_clusters = len(n_samples)
-        y = np.repeat(np.arange(n_clusters), n_samples)
+        sizes = [check_count(size, "n_samples", 1) for size in n_samples]
+        check_count(sum(sizes), "the sum of n_samples", 1)
+        n_clusters = len(sizes)
+        y = np.repeat(np.arange(n_clusters), sizes)
     else:
-        check_count(n_clusters, "n_clusters", 1)
-        check_count(n_samples, "n_samples", n_clusters)
+        n_clusters = check_count(n_clusters, "n_clusters", 1)
+        n_samples = check_count(n_samples, "n_samples", n_clusters)
         y = _equal_labels(n_samples, n_clusters)
-    check_count(n_partitions, "n_partitions", 1)
+    n_partitions = check_count(n_partitions, "n_partitions", 1)
     partitions = np.empty((len(y), n_partitions), dtype=np.int64)
     for t in range(n_partitions):
         is_replaced = rng.uniform(size=len(y)) < noise
@@ -248,14 +247,14 @@ def make_biclusters(
     (array([13, 13, 14, 14]), np.int64(12))
     """
     rng = make_rng(random_state)
-    check_count(n_clusters, "n_clusters", 1)
+    n_clusters = check_count(n_clusters, "n_clusters", 1)
     if twins and n_clusters < 2:
         raise ValueError(
             f"n_clusters must be at least 2 with twins=True, got {n_clusters}."
         )
     check_number(overlap, "overlap", 0, 0.5)
     check_number(noise, "noise", 0)
-    rows, columns = _make_blocks(shape, int(n_clusters), float(overlap), bool(twins))
+    rows, columns = _make_blocks(shape, n_clusters, float(overlap), bool(twins))
     W = np.abs(rng.normal(size=rows.shape)).T * rows.T
     coefficients = rng.uniform(0.5, 1, size=columns.shape)
     if twins:
@@ -270,7 +269,7 @@ def make_biclusters(
 
 def _equal_labels(n_samples, n_clusters):
     """Return sorted labels of clusters whose sizes differ by one at most, the larger ones first."""
-    return np.sort(np.arange(int(n_samples)) % int(n_clusters))
+    return np.sort(np.arange(n_samples) % n_clusters)
 
 
 def _make_blocks(shape, n_clusters, overlap, twins):
@@ -401,9 +400,9 @@ def make_programs(
     ((400, 1000), (400, 8), (8, 1000))
     """
     rng = make_rng(random_state)
-    check_count(n_samples, "n_samples", 1)
-    check_count(n_features, "n_features", 1)
-    check_count(n_programs, "n_programs", 1)
+    n_samples = check_count(n_samples, "n_samples", 1)
+    n_features = check_count(n_features, "n_features", 1)
+    n_programs = check_count(n_programs, "n_programs", 1)
     check_number(depth, "depth", 0, closed="neither")
     # with 1, all programs would be equal
     check_number(housekeeping, "housekeeping", 0, 1)
@@ -495,9 +494,9 @@ def make_signatures(
     ((100, 96), (100, 5), (5, 96))
     """
     rng = make_rng(random_state)
-    check_count(n_samples, "n_samples", 1)
-    check_count(n_channels, "n_channels", 1)
-    check_count(n_signatures, "n_signatures", 1)
+    n_samples = check_count(n_samples, "n_samples", 1)
+    n_channels = check_count(n_channels, "n_channels", 1)
+    n_signatures = check_count(n_signatures, "n_signatures", 1)
     check_number(burden, "burden", 0, closed="neither")
     check_number(noise, "noise", 0)
     # signatures from peaked ones, as of a single cause, to flat ones; the flattest take

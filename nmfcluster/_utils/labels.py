@@ -142,7 +142,7 @@ def clean_labels(column, name):
         return column.astype(object), np.zeros(len(column), dtype=np.int32)
     # objects are texts, or numbers beside missing values
     if column.dtype.kind == "O":
-        seen = np.array([not is_missing(value) for value in column])
+        seen = np.array([not is_missing(value) for value in column], dtype=bool)
         values = [v.item() if isinstance(v, np.generic) else v for v in column[seen]]
         kinds = {str if isinstance(v, str) else type(v) for v in values}
         if kinds == {str}:

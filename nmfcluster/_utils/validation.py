@@ -105,7 +105,10 @@ def warn(message, category=UserWarning):
 
 
 def check_count(value, name, least=None):
-    """Raise unless a value is an int, at least `least`, and no more than can be counted."""
+    """Return a count as Python's int, as numpy's small ones wrap around.
+
+    It must be an int, at least `least`, and no more than can be counted.
+    """
     if not isinstance(value, Integral) or isinstance(value, bool | np.timedelta64):
         raise TypeError(f"{name} must be an int, got {format_value(value)}.")
     if int(value) > MAX_COUNT:
@@ -114,6 +117,7 @@ def check_count(value, name, least=None):
         )
     if least is not None and value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}.")
+    return int(value)
 
 
 def check_number(value, name, low, high=_MAX_NUMBER, closed="left"):

@@ -121,7 +121,7 @@ def next_pairs(
     >>> known.n_pairs
     15
     """
-    check_count(n_pairs, "n_pairs", 1)
+    n_pairs = check_count(n_pairs, "n_pairs", 1)
     rng = make_rng(random_state)
     known, X = _read(model, X)
     excluded = read_pairs(exclude, "exclude", range(len(known))).pairs

@@ -129,8 +129,7 @@ class PairwiseConstraints:
     def __init__(
         self, n_samples: int, must_link: Any = None, cannot_link: Any = None
     ) -> None:
-        check_count(n_samples, "n_samples", 0)
-        samples = range(int(n_samples))
+        samples = range(check_count(n_samples, "n_samples", 0))
         must = read_pairs(must_link, "must_link", samples)
         cannot = read_pairs(cannot_link, "cannot_link", samples)
         self.__setstate__({"n_samples": len(samples), "_links": (must, cannot)})
@@ -243,6 +242,7 @@ class PairwiseConstraints:
     def from_table(
         cls,
         pairs: Any,
+        kinds: Any = None,
         *,
         n_samples: int | None = None,
         ids: Any = None,
@@ -258,6 +258,9 @@ class PairwiseConstraints:
             "cannot-link", "ML" or "CL", for 1 or -1. In a fourth column, weights above 0, by which
             kinds are multiplied, or bools, as for `hard`. The entries of a sparse matrix, of shape
             (n_samples, n_samples), are signed weights.
+        kinds : array-like of shape (n_pairs,), default=None
+            The kinds of the pairs, where the rows of `pairs` are (a, b): 1 and -1 for each pair, as
+            other packages take them.
         n_samples : int, default=None
             Number of samples, where these are called by their position, from 0. The shape of a
             sparse matrix contains it, too.
@@ -297,6 +300,8 @@ class PairwiseConstraints:
         if n_samples is None and ids is None and sp.issparse(pairs):
             n_samples = pairs.shape[0]
         samples, names = read_ids(n_samples, ids)
+        if kinds is not None:
+            pairs = _join_columns(pairs, kinds)
         links = read_signed_pairs(pairs, samples, hard)
         return cls._of_links(len(samples), links, names)
 
@@ -518,7 +523,7 @@ class PairwiseConstraints:
         ValueError: samples 3 and 9 cannot be linked, but must-link pairs join them: 3-5-9.
         """
         if n_clusters is not None:
-            check_count(n_clusters, "n_clusters", 1)
+            n_clusters = check_count(n_clusters, "n_clusters", 1)
         if not self.cannot_link_hard.any():
             return "feasible"
         return check_pairs(self, n_clusters)
@@ -684,6 +689,18 @@ def read_signed_pairs(value, samples, hard):
     return must, cannot
 
 
+def _join_columns(pairs, kinds):
+    """Return rows (a, b, kind)."""
+    table = np.array(pairs, dtype=object)
+    column = np.array(kinds, dtype=object)
+    if table.ndim != 2 or table.shape[1] != 2 or column.shape != (len(table),):
+        raise ValueError(
+            "with kinds, pairs must be of shape (n_pairs, 2), and kinds of shape (n_pairs,); got "
+            f"shapes {table.shape} and {column.shape}."
+        )
+    return np.column_stack([table, column])
+
+
 def _read_columns(value, name, samples):
     """Return the positions of the samples of pairs, (n_pairs, 2), and further columns.
 
@@ -713,6 +730,11 @@ def _split_columns(value, name):
     form = f"{name} must hold pairs (a, b{kind}), or (a, b{kind}, weight), or be a sparse matrix"
     if isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[1] in lengths:
         return list(value.T)
+    if isinstance(value, np.ndarray) and value.ndim > 2:
+        raise ValueError(
+            f"{form}, got shape {value.shape}. Pairs of vectors of features are not read: give the "
+            "positions of their samples."
+        )
     if hasattr(value, "itertuples"):  # a data frame of pandas
         rows = list(value.itertuples(index=False, name=None))
     elif hasattr(value, "iter_rows"):  # of polars
@@ -869,8 +891,7 @@ def read_ids(n_samples, ids):
     if (n_samples is None) == (ids is None):
         raise TypeError("either n_samples or ids must be given, and not both.")
     if ids is None:
-        check_count(n_samples, "n_samples", 0)
-        return range(int(n_samples)), None
+        return range(check_count(n_samples, "n_samples", 0)), None
     names: Any = None if isinstance(ids, str | bytes) else ids
     if hasattr(ids, "columns"):
         names = getattr(ids, "index", None)  # a data frame of polars has none

@@ -135,7 +135,7 @@ def make_links_of_labels(codes, n_pairs=None, random_state=None):
         numbers = np.arange(total)
     else:
         rng = make_rng(random_state)
-        check_count(n_pairs, "n_pairs", 0)
+        n_pairs = check_count(n_pairs, "n_pairs", 0)
         if n_pairs > total:
             raise ValueError(
                 f"n_pairs must be at most {total}, the number of pairs of the {len(known)} "

@@ -299,12 +299,12 @@ def divide_into_cells(labels, confidence, max_cells):
         Attributes of a display: the order of the samples, and the size and the cluster of every
         cell.
     """
-    check_count(max_cells, "max_cells", 1)
+    max_cells = check_count(max_cells, "max_cells", 1)
     # rounded, as rounding errors must not break ties
     order = np.lexsort((-np.round(confidence, 9), labels))
     clusters, sizes = np.unique(labels, return_counts=True)
     # numbers of cells in proportion to the sizes, from 1 to one for each sample
-    n_cells = np.clip(sizes * int(max_cells) // len(labels), 1, sizes)
+    n_cells = np.clip(sizes * max_cells // len(labels), 1, sizes)
     # in integers: cell j of a cluster begins where j * size / n_cells is first reached
     first = np.cumsum(n_cells) - n_cells
     cells = np.empty(len(order), dtype=np.intp)

@@ -128,7 +128,7 @@ def assign(
            [ 58.,  54.,   0.]])
     """
     check_number(min_gain, "min_gain", 0)
-    check_count(n_bootstraps, "n_bootstraps", 0)
+    n_bootstraps = check_count(n_bootstraps, "n_bootstraps", 0)
     rng = np.random.default_rng(make_rng(random_state).randint(2**31))
     names = column_names(X)
     X = read_matrix(X, ensure_non_negative=True, order="C")

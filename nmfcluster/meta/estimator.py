@@ -546,12 +546,12 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         [[0, 2], [3, 5]]
         """
         check_is_fitted(self)
-        check_count(n_features, "n_features", 1)
+        n_features = check_count(n_features, "n_features", 1)
         shape = self.components_.shape
         values = self.components_ if values is None else np.asarray(values)
         if values.shape != shape:
             raise ValueError(f"values must be of shape {shape}, got {values.shape}.")
-        order = np.argsort(-values, axis=1, kind="stable")[:, : int(n_features)]
+        order = np.argsort(-values, axis=1, kind="stable")[:, :n_features]
         names = self._column_names_
         names = np.arange(shape[1]) if names is None else np.asarray(names)
         return names[order], np.take_along_axis(values, order, axis=1)

@@ -105,7 +105,7 @@ def metacluster(
     >>> found.presence.tolist()
     [[1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
     """
-    check_count(n_clusters, "n_clusters", 1)
+    n_clusters = check_count(n_clusters, "n_clusters", 1)
     tables, names = _read_programs(components)
     sizes = [len(table) for table in tables]
     if not max(sizes) <= n_clusters <= sum(sizes):
@@ -235,7 +235,9 @@ def fit_groups(model, X, groups, weights, fixed, seed):
     k = model.n_clusters
     n_fixed = len(fixed)
     n_programs = k if model.base_n_clusters is None else model.base_n_clusters
-    check_count(n_programs, "base_n_clusters, with groups,", max(n_fixed, 1))
+    n_programs = check_count(
+        n_programs, "base_n_clusters, with groups,", max(n_fixed, 1)
+    )
     # the same seed for all: a group has the same programs whatever others there are
     own_model = clone(model).set_params(
         n_clusters=n_programs,

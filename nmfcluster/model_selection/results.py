@@ -48,8 +48,7 @@ def read_candidates(candidates, n_samples, n_fixed=0):
     numbers = list(islice(candidates, n_samples + n_fixed + MAX_SAMPLES))
     if not numbers:
         raise ValueError("candidates must hold a number of clusters, got none.")
-    for number in numbers:
-        check_count(number, "candidates", 1)
+    numbers = [check_count(number, "candidates", 1) for number in numbers]
     if max(numbers) - n_fixed > n_samples:
         fixed = f" beside {n_fixed} fixed ones" if n_fixed else ""
         raise ValueError(

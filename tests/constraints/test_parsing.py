@@ -150,7 +150,7 @@ BAD_PAIRS = {
         ValueError,
         ("(a, b, weight)", "[0, 1, 2, 3]"),
     ),
-    "three dimensions": (np.zeros((2, 2, 2)), TypeError, ("numbers", "ndarray")),
+    "three dimensions": (np.zeros((2, 2, 2)), ValueError, ("vectors", "(2, 2, 2)")),
     "a dense matrix": (
         np.eye(5),
         ValueError,

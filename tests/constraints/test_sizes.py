@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming
 from scipy.optimize import linear_sum_assignment
 from sklearn.datasets import load_iris
 
@@ -54,3 +55,54 @@ def test_labels_of_a_fit_stay_where_they_can():
     bounded = labels_of_sizes(model, max_size=largest - 5)
     assert 5 <= (bounded != model.labels_).sum() <= 10
     assert np.bincount(bounded).max() == largest - 5
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint64])
+def test_bounds_are_integers_of_any_kind(kind):
+    P = np.random.default_rng(1).dirichlet(np.full(5, 0.5), 172)
+    for bounds in ({"min_size": 34}, {"max_size": 35}):
+        [(name, bound)] = bounds.items()
+        found = labels_of_sizes(P, **{name: kind(bound)})
+        assert_array_equal(found, labels_of_sizes(P, **bounds))
+
+
+class Fitted:
+    """A fit whose samples are joined by must-links, in the cluster of the largest membership."""
+
+    def __init__(self, P, groups):
+        sums = np.array([P[groups == group].sum(axis=0) for group in groups])
+        self.membership_ = P
+        self.must_link_groups_ = groups
+        self.labels_ = sums.argmax(axis=1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_samples_of_must_links_stay_together(seed):
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet([0.5, 1, 2], 7)
+    groups = np.unique(rng.integers(0, 5, 7), return_inverse=True)[1]
+    least, most = 1, 4
+    best = -np.inf
+    for of_groups in product(range(3), repeat=groups.max() + 1):
+        labels = np.array(of_groups)[groups]
+        sizes = np.bincount(labels, minlength=3)
+        if sizes.min() >= least and sizes.max() <= most:
+            best = max(best, total(P, labels))
+    model = Fitted(P, groups)
+    if best == -np.inf:
+        with raises_naming(ValueError, "max_size", "must-links join"):
+            labels_of_sizes(model, least, most)
+        return
+    found = labels_of_sizes(model, least, most)
+    assert all(len(set(found[groups == group])) == 1 for group in groups)
+    assert_allclose(total(P, found), best, rtol=1e-3)
+
+
+def test_bounds_that_groups_of_must_links_cannot_keep_are_refused():
+    P = np.full((6, 2), 0.5)
+    model = Fitted(P, np.array([0, 0, 1, 1, 2, 2]))
+    with raises_naming(ValueError, "min_size=3", "must-links join"):
+        labels_of_sizes(model, 3, 3)
+    with raises_naming(ValueError, "max_size=3", "at least 4"):
+        labels_of_sizes(Fitted(P, np.array([0, 0, 0, 0, 1, 2])), 3, 3)
+    assert_array_equal(np.bincount(labels_of_sizes(P, 3, 3)), [3, 3])

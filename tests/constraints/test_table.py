@@ -205,3 +205,17 @@ def test_weights_of_soft_must_links_count():
         known = from_table(table, n_samples=150, hard=False)
         shares.append(fit(known, alpha=2.0, propagation=None).satisfaction_)
     assert shares[0] < shares[1]
+
+
+def test_kinds_are_read_beside_pairs():
+    pairs = [(0, 3), (2, 0), (1, 3)]
+    expected = PairwiseConstraints.from_table(
+        [(*pair, kind) for pair, kind in zip(pairs, [1, -1, 0.5], strict=True)],
+        n_samples=4,
+    )
+    for table in (pairs, np.array(pairs), pd.DataFrame(pairs)):
+        found = PairwiseConstraints.from_table(table, [1, -1, 0.5], n_samples=4)
+        assert found == expected
+    ids = ["ann", "bob", "eve"]
+    found = PairwiseConstraints.from_table([("ann", "eve")], ["CL"], ids=ids)
+    assert found.cannot_link.tolist() == [[0, 2]]

@@ -33,7 +33,7 @@ from ssnmf.cases import (
     way_by_affinity,
 )
 
-from nmfcluster import PairwiseConstraints
+from nmfcluster import PairwiseConstraints, SSNMFClusterer
 from nmfcluster.affinity import make_affinity
 
 pytestmark = unconverged
@@ -310,3 +310,19 @@ def test_what_overflows_is_said(affinity):
         model.predict(X * 1e200)
     with raises_naming(ValueError, "constraints"):
         clusterer(beta=1e200).fit(X, cannot_link=[(0, 1)])
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16])
+def test_counts_are_integers_of_any_kind(kind):
+    """14 rows for each of 20 clusters are more than a small integer holds."""
+    points, _ = make_blobs(300, centers=20, n_features=5, random_state=0)
+    counts = {"n_clusters": 20, "n_neighbors": 9, "n_init": 2, "max_iter": 100}
+    small = {name: kind(count) for name, count in counts.items()}
+    model = SSNMFClusterer(random_state=0, **small).fit(points)
+    expected = SSNMFClusterer(random_state=0, **counts).fit(points)
+    assert_array_equal(model.membership_, expected.membership_)
+    assert all(type(value) is kind for value in map(model.get_params().get, counts))
+    labels = np.arange(40) % 4
+    pairs = PairwiseConstraints.from_labels(labels, n_pairs=kind(100), random_state=0)
+    assert pairs.n_pairs == 100
+    assert PairwiseConstraints.from_labels(np.empty(0, dtype=object)).n_samples == 0
