@@ -15,6 +15,8 @@ __all__ = ["consensus", "programs"]
 
 # Rows of a file that are read at a time.
 _ROWS = 4096
+# Entries of genes outside of the fit that are read at a time: at most 256 MiB in float32.
+_ENTRIES = 2**26
 
 
 def programs(
@@ -25,6 +27,7 @@ def programs(
     batch_key: str | None = None,
     mask_var: Any = "auto",
     key_added: str = "nmf",
+    all_genes: bool = True,
     **parameters: Any,
 ) -> NMFMetaCluster:
     """Find the programs of cells by `NMFMetaCluster`, and write them into an AnnData.
@@ -47,6 +50,9 @@ def programs(
     key_added : str, default="nmf"
         Under which name the programs are written. Programs that an earlier call wrote under this
         name are replaced; nothing else is.
+    all_genes : bool, default=True
+        Whether programs are extended to the genes that were not used, by
+        `NMFMetaCluster.components_of` and by blocks of genes; else they are 0 there.
     **parameters : dict
         Further parameters of `NMFMetaCluster`. The default `loss` is that of counts if at least
         half of the entries above 0 are whole numbers, and squares otherwise.
@@ -57,8 +63,7 @@ def programs(
         The fitted model. This is written into `adata`:
 
         - ``obsm["X_nmf"]``: `factor_`, (n_obs, n_clusters);
-        - ``varm["nmf"]``: `components_` transposed, (n_vars, n_clusters), 0 for genes that were not
-          used;
+        - ``varm["nmf"]``: `components_` transposed, (n_vars, n_clusters), of all genes;
         - ``uns["nmf"]``: `recurrence_`, and with a `batch_key` `groups_`, `presence_` and
           `shared_`; under "params" how it was made.
 
@@ -94,22 +99,25 @@ def programs(
                 f"them out, adata[adata.obs[{batch_key!r}].notna()]."
             )
         groups = column.to_numpy()
-    X = _read_matrix(adata, layer, used)
+    X = _read_matrix(adata, layer, np.flatnonzero(used))
     loss = _choose_loss(adata, X, layer, parameters.get("loss"))
     model = NMFMetaCluster(n_clusters, **{**parameters, "loss": loss})
     model.fit(X, groups=groups)
     model._row_names_ = adata.obs_names
     model._column_names_ = adata.var_names[used]
     settings = {"layer": layer, "batch_key": batch_key, **model.get_params()}
-    write_programs(adata, model, used, key_added, settings)
+    loadings = np.zeros((adata.n_vars, n_clusters), dtype=model.components_.dtype)
+    loadings[used] = model.components_.T
+    others = np.flatnonzero(~used) if all_genes else used[:0]
+    for block in row_blocks(len(others), max(1, _ENTRIES // adata.n_obs)):
+        genes = others[block]
+        loadings[genes] = model.components_of(_read_matrix(adata, layer, genes)).T
+    write_programs(adata, model, loadings, key_added, settings)
     return model
 
 
-def write_programs(adata, model, used, key_added: str, settings) -> None:
-    """Write the programs of a model of some genes into an AnnData, as `programs` describes."""
-    components = model.components_
-    loadings = np.zeros((adata.n_vars, len(components)), dtype=components.dtype)
-    loadings[used] = components.T
+def write_programs(adata, model, loadings, key_added: str, settings) -> None:
+    """Write a model and its programs, (n_vars, k), into an AnnData, as `programs` describes."""
     entry = {"params": _storable(settings, "programs")}
     for name in ("recurrence_", "groups_", "presence_", "shared_"):
         if hasattr(model, name):
@@ -274,13 +282,14 @@ def _read_mask(adata, mask_var):
     return used
 
 
-def _read_matrix(adata, layer, used):
-    """Return the matrix of some genes; of an open file by blocks of rows, to save memory."""
+def _read_matrix(adata, layer, genes):
+    """Return the columns of some genes; of an open file by blocks of rows, to save memory."""
     source = adata.X if layer is None else _get(adata, "layers", layer, "layer")
     if source is None:
         raise ValueError("adata has no X: name a layer.")
     blocks = row_blocks(adata.n_obs, _ROWS) if adata.isbacked else [slice(None)]
-    parts = [source[rows] if used.all() else source[rows][:, used] for rows in blocks]
+    is_whole = len(genes) == adata.n_vars
+    parts = [source[rows] if is_whole else source[rows][:, genes] for rows in blocks]
     return vstack(parts)
 
 

@@ -10,9 +10,10 @@ from refusals import raises_naming, warns_naming
 from nmfcluster import NMFConsensus, NMFMetaCluster
 from nmfcluster.anndata import consensus, programs
 from nmfcluster.datasets import make_programs
+from nmfcluster.metrics import match_components
 
 anndata = pytest.importorskip("anndata")
-COUNTS = make_programs(90, 50, 3, random_state=0)[0]
+COUNTS, _, PROGRAMS = make_programs(90, 50, 3, random_state=0)
 few = {"n_estimators": 3, "random_state": 0}
 
 
@@ -36,7 +37,12 @@ def test_programs_are_those_of_the_estimator_and_come_back_from_a_file(adata, tm
     back = anndata.read_h5ad(tmp_path / "cells.h5ad")
     assert_allclose(back.obsm["X_nmf"], alone.factor_)
     assert_allclose(back.varm["nmf"][used], alone.components_.T)
-    assert not back.varm["nmf"][~used].any()
+    # the other genes are fitted with the usages as they are
+    others = alone.components_of(COUNTS[:, ~used].astype(np.float32))
+    assert_allclose(back.varm["nmf"][~used], others.T, rtol=1e-5)
+    assert match_components(PROGRAMS, back.varm["nmf"].T)[1].min() > 0.95
+    programs(adata, 3, batch_key="patient", all_genes=False, **few)
+    assert not adata.varm["nmf"][~used].any()
     assert_allclose(back.uns["nmf"]["presence"], alone.presence_)
     assert back.uns["nmf"]["groups"].tolist() == [*"abc"]
     assert back.uns["nmf"]["params"]["loss"] == "kullback-leibler"
@@ -50,6 +56,7 @@ def test_open_files_layers_views_and_masks_are_read(adata, tmp_path, monkeypatch
     whole = programs(adata, 3, mask_var=None, **few).components_
     adata.write_h5ad(tmp_path / "cells.h5ad")
     monkeypatch.setattr("nmfcluster.anndata._ROWS", 7)
+    monkeypatch.setattr("nmfcluster.anndata._ENTRIES", 90 * 11)
     for mode in ("r", "r+"):
         backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed=mode)
         assert_array_equal(programs(backed, 3, mask_var=None, **few).components_, whole)
@@ -57,6 +64,8 @@ def test_open_files_layers_views_and_masks_are_read(adata, tmp_path, monkeypatch
             NMFMetaCluster(3).fit(backed.X)
         half = programs(backed, 3, mask_var=np.arange(50) < 20, **few)
         assert half.components_.shape == (3, 20)
+        others = half.components_of(adata.X[:, 20:])
+        assert_allclose(backed.varm["nmf"][20:], others.T, rtol=1e-5)
         backed.file.close()
     logs = programs(adata, 3, layer="log", mask_var=None, key_added="logs", **few)
     assert logs.loss == "frobenius"

@@ -334,7 +334,7 @@ def _programs(options):
 
     def annotate(path):
         adata = imported("anndata").read_h5ad(options.files[0])
-        write_programs(adata, model, slice(None), "nmf", model.get_params())
+        write_programs(adata, model, model.components_.T, "nmf", model.get_params())
         adata.write_h5ad(path)
 
     return Result(model, chosen, tables, draw=draw, annotate=annotate)

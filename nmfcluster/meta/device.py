@@ -31,6 +31,7 @@ _METHODS = (
     "predict",
     "transform",
     "inverse_transform",
+    "components_of",
     "top_features",
     "feature_profiles",
     "feature_scores",

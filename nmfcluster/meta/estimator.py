@@ -24,7 +24,7 @@ from nmfcluster._optim.initialization import draw_seeds
 from nmfcluster._optim.run import memory_of
 from nmfcluster._utils.linalg import nnls_rows
 from nmfcluster._utils.progress import stage
-from nmfcluster._utils.storage import as_float64, row_inner_products
+from nmfcluster._utils.storage import as_float64, as_matrix, row_inner_products
 from nmfcluster._utils.validation import (
     axis_positions,
     check_count,
@@ -35,6 +35,7 @@ from nmfcluster._utils.validation import (
     read_weights,
     reorder_samples,
     row_names,
+    row_order,
 )
 from nmfcluster.meta.device import on_devices
 from nmfcluster.meta.groups import GroupFits, fit_groups, is_shared
@@ -390,6 +391,10 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     def _read(self, X, reset=True):
         # in C order: sums do not depend on the memory layout of X
         X = read_features(self, X, reset, order="C", ensure_all_finite="allow-nan")
+        return self._require_nonnegative(X)
+
+    def _require_nonnegative(self, X):
+        """Return X, or raise if an entry is negative."""
         cure = "give counts as before scaling or correction, or clip what is little below 0"
         if self.loss == "frobenius":
             cure = f"shift columns by their minima, {cure}"
@@ -508,6 +513,52 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         W = read_matrix(X)
         check_shape(W, "X, with one for each cluster,", len(self.components_))
         return W @ self.components_
+
+    def components_of(self, X: Any) -> np.ndarray:
+        r"""Return what the clusters look like in other columns of the samples of `fit`.
+
+        After a fit to some columns, such as the variable genes, these are the programs over all
+        genes: H with the smallest loss of :math:`X \approx WH`, where W is `factor_`.
+        They have the scale of `components_`, of which columns of `fit` are nearly those. Every
+        column is a problem of its own, so that X may come in blocks of columns.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_columns)
+            The samples of `fit`, in their order or with their index, with any columns. Nonnegative,
+            in the unit that `fit` was given, such as counts; NaN where nothing was observed.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters, n_columns)
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ValueError
+            If `X` has not the samples of `fit`, or negative entries.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from nmfcluster import NMFMetaCluster
+        >>> X = np.kron(np.eye(2), [[3.0, 1.0, 2.0]]).repeat([6, 4], axis=0)
+        >>> model = NMFMetaCluster(2, random_state=0).fit(X[:, [0, 1, 3, 4]])
+        >>> model.components_of(X[:, [2, 5]]).round(2)
+        array([[0.63, 0.  ],
+               [0.  , 0.63]])
+        """
+        check_is_fitted(self)
+        order = row_order(self._row_names_, row_names(X), "X", "the X of fit")
+        X = read_matrix(X, ensure_all_finite="allow-nan")
+        check_shape(X, "X", None, len(self.factor_))
+        X = self._require_nonnegative(X)
+        # a sample without any cluster has no part in them
+        used = np.flatnonzero(self.factor_.any(axis=1))
+        rows = used if order is None else order[used]
+        columns = as_matrix(X[rows].T)
+        return fit_rows(make_objective(columns, self.loss), self.factor_[used].T).T
 
     def top_features(
         self, n_features: int = 10, values: Any = None

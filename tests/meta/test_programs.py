@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import warns_naming
 from scipy.optimize import nnls
 from sklearn.base import clone
 
@@ -44,6 +45,40 @@ def test_profiles_are_the_best_rows_for_memberships(model):
     profiles = model.feature_profiles(X)
     expected = np.array([nnls(model.membership_, column)[0] for column in X.T]).T
     assert_allclose(profiles, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_components_of_other_columns_are_the_best_for_the_usages(model, kind):
+    """Each column is a convex problem, whose optimality conditions are checked."""
+    rng = np.random.default_rng(0)
+    other = rng.poisson(model.factor_ @ rng.gamma(1, 1, (3, 9))).astype(float)
+    H = model.components_of(kind(other))
+    W = model.factor_
+    fitted = W @ H
+    slope = W.T @ (fitted - other)
+    if model.loss == "kullback-leibler":
+        slope = W.T @ (1 - other / np.maximum(fitted, 1e-300))
+    slope /= W.sum(axis=0)[:, None] * other.mean()
+    assert slope.min() > -1e-6
+    assert np.abs(slope[H > 1e-9]).max() < 1e-6
+    parts = [model.components_of(kind(other[:, part])) for part in ([0, 1], [5])]
+    assert_allclose(np.hstack(parts), H[:, [0, 1, 5]], rtol=1e-9)
+    # columns of the fit are nearly its own
+    assert_allclose(model.components_of(kind(X)), model.components_, atol=0.01)
+
+
+def test_components_of_rows_with_names_are_matched_by_these():
+    frame = pd.DataFrame(X, index=[f"cell {i}" for i in range(50)], columns=NAMES)
+    frame.iloc[:2, :5] = 0  # samples that are in no cluster
+    model = NMFMetaCluster(3, loss="kullback-leibler", n_estimators=2, random_state=0)
+    model.fit(frame.iloc[:, :5])
+    H = model.components_of(frame)
+    assert np.isfinite(H).all()
+    with warns_naming(UserWarning, "X", "fit"):
+        backwards = model.components_of(frame[::-1])
+    assert_allclose(backwards, H, rtol=1e-6, atol=1e-12)
+    frame.iloc[7, 9] = np.nan
+    assert_allclose(model.components_of(frame)[:, :9], H[:, :9], rtol=1e-6, atol=1e-12)
 
 
 def test_scores_are_the_least_coefficients_of_a_regression(model):
