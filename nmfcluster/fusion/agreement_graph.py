@@ -14,6 +14,7 @@ from nmfcluster.fusion.model import FittedSources
 from nmfcluster.fusion.residuals import (
     AGREE,
     Residual,
+    agrees_with_clusters,
     compute_residual,
     divide_by_degrees,
     find_duplicates,
@@ -98,7 +99,7 @@ class AgreementGraph(FittedSources):
         if prior.any():
             prior = prior / fsum(prior)
         self.counted = prior > 0
-        self.own = [self._graph_of_source(R) for R in self._residuals]
+        self.own = [self._graph_of_some([R], np.ones(1))[0] for R in self._residuals]
         # single graphs are starts, too
         single = []
         counting = self._order[self.counted[self._order]]
@@ -167,10 +168,13 @@ class AgreementGraph(FittedSources):
                 f"{n_pairs} of sources are next to equal, such as {one!r} and {other!r}, and share "
                 "one vote: what is said twice is no evidence. weights= lets each of them count."
             )
-        # of several groups of sources, take that whose clusters stand out most
         options = candidate_groups(self.agreement, duplicates, self._is_informative)
-        if len(options) == 1:
-            return options[0] * votes
+        groups = self._groups_by_clusters(options, duplicates)
+        sizes = np.round(groups @ votes)
+        largest = np.unique(groups[sizes == sizes.max()], axis=0)
+        if len(options) == 1 or (len(largest) == 1 and sizes.max() > 1):
+            return largest[0] * votes
+        # of several groups of sources, take that whose clusters stand out most
         residuals = [self._residuals[i] for i in self._order]  # to landmarks alone
         k = self._n_clusters
         gaps = []
@@ -201,19 +205,52 @@ class AgreementGraph(FittedSources):
         )
         return chosen * votes
 
-    def _graph_of_source(self, R):
-        """Return the graph of a source alone, of some of the objects where it is dense.
+    def _groups_by_clusters(self, options, duplicates):
+        """Return groups with the sources that agree with their clusters, (n_groups, L), bool.
+
+        If no two sources agree, those make a group that agree with the clusters of all others.
+        """
+        if len(options) == 1:
+            groups = options
+        elif np.round(options[0] @ vote_shares(duplicates)) > 1:
+            groups = options[:-1]  # the last one is all of them
+        else:
+            others = self._is_informative & ~duplicates
+            candidates = np.diag(self._is_informative)
+            found = map(self._agreeing, others, candidates)
+            return np.any(list(found), axis=0)[None]
+        candidates = self._is_informative & ~groups
+        return groups | np.array(list(map(self._agreeing, groups, candidates)))
+
+    def _agreeing(self, group, candidates):
+        """Return which candidates agree with the clusters of a group of sources, (L,), bool."""
+        agree = np.zeros(len(candidates), dtype=bool)
+        if not self._square or not candidates.any():
+            return agree
+        ordered = [self._residuals[i] for i in self._order]
+        graph, residuals = self._graph_of_some(ordered, group[self._order])
+        n_values = min(self._n_clusters, graph.shape[0])
+        _, vectors = leading_eigenpairs(Explicit(graph.astype(np.float64)), n_values)
+        for i, R in zip(self._order, residuals, strict=True):
+            # the first eigenvector is that of the degrees
+            agree[i] = candidates[i] and agrees_with_clusters(R, vectors[:, 1:])
+        return agree
+
+    def _graph_of_some(self, residuals, weights):
+        """Return the graph of sources, and their residuals: of some objects if one is dense.
 
         The first ones are as good as any: their order is random.
         """
         distinct = self._distinct
-        if not R.is_graph and R.stored.shape[0] > _EVALUATED:
-            R = R.restrict_to(np.arange(_EVALUATED))
+        are_graphs = all(R.is_graph for R in residuals)
+        if not are_graphs and residuals[0].stored.shape[0] > _EVALUATED:
+            residuals = [R.restrict_to(np.arange(_EVALUATED)) for R in residuals]
             if not isinstance(distinct, slice):
                 distinct = distinct[distinct < _EVALUATED]
-        weights = np.ones(1)
-        n_neighbors = n_neighbors_to_keep([R], weights, self._n_clusters, distinct)
-        return fused_graph([[R]], weights, n_neighbors, distinct).A
+        n_neighbors = n_neighbors_to_keep(
+            residuals, weights, self._n_clusters, distinct
+        )
+        return fused_graph([residuals], weights, n_neighbors, distinct).A, residuals
 
     def _blocks(self):
         """Yield the residuals of all fitted objects, or to landmarks of some at a time."""

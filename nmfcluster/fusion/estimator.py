@@ -73,10 +73,11 @@ class SimilarityFusionNMF(NMFClusterer):
     plus their mean [2]_: outliers, which are similar to few, do not have the largest entries.
 
     A source counts if it agrees with another one: if the correlation of their residuals, over all
-    pairs of objects that both saw, is larger than that of independent sources. Residuals of the
-    sources that count are added as z-scores before neighbours are looked for,
+    pairs of objects that both saw, is larger than that of independent sources, or that with the
+    clusters of the others. Residuals of the sources that count are added before neighbours are
+    looked for,
 
-    .. math:: R_{ij} = \frac{\sum_l \alpha_l R^l_{ij} / s_l}{\sqrt{\sum_l \alpha_l}} , \quad
+    .. math:: R_{ij} = \sum_l \alpha_l R^l_{ij} / s_l , \quad
               s_l \text{ the root mean square of } R_l :
 
     so that pairs that are dissimilar in one source cancel chance neighbours in another. The largest
@@ -170,7 +171,8 @@ class SimilarityFusionNMF(NMFClusterer):
     agreement_ : tuple of ndarray of shape (n_sources, n_sources)
         With ``criterion="agreement"``: ``agreement_.correlations`` of the residuals, and
         ``agreement_.scores``, these times the root of the number of pairs, which have mean 0 and
-        variance 1 for independent sources. From 5 on two sources agree.
+        variance 1 for independent sources. From 5 on two sources agree; a source can also agree
+        with the clusters of several.
     source_losses_ : ndarray of shape (n_sources,), float
         :math:`x_l`, between 0 and 1: a source of 1 is not explained. For dense sources it is
         computed from 500 objects in a random order. With another `criterion` :math:`c_l`, in nats.
@@ -211,20 +213,22 @@ class SimilarityFusionNMF(NMFClusterer):
     The largest entries of every row of R are kept: as many as the root of the number of objects, or
     as three quarters of a mean cluster if these are fewer. If all sources that count are graphs,
     all pairs of any of them are kept. A source is a graph, dense or sparse, if it has at most
-    :math:`2 \sqrt n` entries a row on average, or equal ones for at most half of the pairs. A pair
-    is in P if one of its objects keeps the other; its entry is divided by the roots of both
-    degrees.
+    :math:`2 \sqrt n` entries a row on average, or few different ones for at most half of the
+    pairs. A pair is in P if one of its objects keeps the other; its entry is divided by the roots
+    of both degrees.
 
     The divergence can be smaller if a large cluster is split than if a small one is found. Clusters
     that k-means finds in the leading eigenvectors of P are kept where their normalised cut is below
-    0.88 times that of the model, and each has more than five objects. Memberships are then the
-    shares of similarity to these clusters, of new objects, too; loss curves have a run of length 0.
+    0.9 times that of the model minus 0.1, and each has more than five objects. Memberships are then
+    the shares of similarity to these clusters, of new objects, too; there is a loss curve of length
+    1.
 
-    If several groups of sources agree, the largest counts; sources that are nearly equal have one
-    vote together. If no two sources agree, or two groups are as large, the candidates are each of
-    them alone, and all together: those count whose graph has the widest gap behind its k-th
-    eigenvalue, so that its clusters stand out most. A warning says so, as two sources cannot
-    outvote each other.
+    If several groups of sources agree, the largest counts, with sources that agree with the
+    clusters of its leading eigenvectors; sources that are nearly equal have one vote together. If
+    no two sources agree, those count that agree with the clusters of all others. If none does,
+    or two groups are as large, the candidates are each of them alone, and all together: those count
+    whose graph has the widest gap behind its k-th eigenvalue, so that its clusters stand out most.
+    A warning says so, as two sources cannot outvote each other.
 
     Negative similarities count as 0 with "agreement", and the other criteria refuse them;
     those of a network are warned of. Distances are refused. An object

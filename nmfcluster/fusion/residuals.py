@@ -20,11 +20,12 @@ AGREE = 5.0  # z-score from which on sources agree: 0.05 % of 23,562 independent
 _NEGLIGIBLE = 1e-12  # share of the largest entry below which an entry is no similarity
 # objects in a component of a sparse source up to which they count as not seen: a pair at most
 _ISOLATED = 2
-# mean number of neighbours, in roots of n, above which a source is a graph only if all links are
-# equal
+# mean number of neighbours, in roots of n, above which a source is a graph only if it has few
+# different entries
 _DENSE_GRAPH = 2
 # steps to the margins without a diagonal: a few objects need that many, many objects three
 _MARGIN_STEPS = 50
+_N_PERMUTATIONS = 49  # of a source that may agree with clusters
 # correlation, of all pairs and of those that both call similar, above which two sources are one
 _DUPLICATE = 0.95
 _COMPARED_ENTRIES = 2**22  # of two sources that may be duplicates
@@ -161,9 +162,10 @@ def compute_residual(source, square=True):
 
 
 def _is_network(S):
-    """Return whether a source has few entries in a row, or equal ones for at most half the pairs.
+    """Return whether a source has few entries in a row, or few different ones.
 
-    It does not matter how it is stored.
+    These are for at most half of the pairs, and fewer than neighbours that would be kept, which
+    would be a choice among equals. It does not matter how the source is stored.
     """
     n, p = S.shape
     n_links = np.count_nonzero(storage.stored_values(S))
@@ -172,8 +174,7 @@ def _is_network(S):
     if 2 * n_links > n * p:
         return False
     values = storage.stored_values(S)
-    links = values[values > 0]
-    return links.min() == links.max()
+    return len(np.unique(values[values > 0])) <= isqrt(p)
 
 
 def _residual_of_scaled(N, degrees, square, is_graph):
@@ -314,6 +315,46 @@ def inner_product(one, other):
     return product - expected
 
 
+def agrees_with_clusters(R, vectors):
+    """Return whether a source agrees with clusters of other sources.
+
+    Its residual is correlated with the projector onto the eigenvectors that tell the clusters. The
+    score has to be above `AGREE`, and above twice the largest one of permutations of the objects:
+    scores of a source with few large eigenvalues have a long tail.
+
+    Parameters
+    ----------
+    R : Residual
+        Of objects with each other.
+    vectors : ndarray of shape (n, r)
+    """
+    if not R.seen.all():
+        seen = np.flatnonzero(R.seen)
+        vectors = vectors[seen]
+        R = R.restrict_to(seen)
+    n = len(vectors)
+    if not R.size or n <= vectors.shape[1]:
+        return False
+    # an orthonormal basis of the vectors minus their means; the diagonal does not count
+    Q = np.linalg.qr(vectors - vectors.mean(axis=0))[0]
+    lengths = (Q**2).sum(axis=1)
+    size = np.sqrt(Q.shape[1] - lengths @ lengths) * R.size
+
+    def score(order):
+        basis = Q[order]
+        product = (basis * (R.stored @ basis)).sum()
+        if sp.issparse(R.stored):
+            product -= ((R.rows @ basis) ** 2).sum() - R.rows**2 @ lengths[order]
+        return product / size / np.sqrt(2)
+
+    found = score(slice(None))
+    if found <= AGREE:
+        return False
+    rng = np.random.default_rng(0)
+    chance = max(score(rng.permutation(n)) for _ in range(_N_PERMUTATIONS))
+    return bool(found > 2 * chance)
+
+
 def find_duplicates(residuals, found):
     """Return which sources are nearly equal, (L, L), bool.
 
@@ -446,10 +487,10 @@ def fused_rows(
 ):
     r"""Return the pairs that sources together call similar, and how much.
 
-    .. math:: R_{ij} = \frac{\sum_l w_l R^l_{ij} / s_l}{\sqrt{\sum_l w_l}}
+    .. math:: R_{ij} = \sum_l w_l R^l_{ij} / s_l
 
-    over the sources l that saw both objects, :math:`s_l` the root mean square of :math:`R^l`: of
-    independent sources a z-score. The K largest entries of a row that are above 0 are kept, and
+    over the sources l that saw both objects, :math:`s_l` the root mean square of :math:`R^l`. The
+    K largest entries of a row that are above 0 are kept, and
     those as large.
 
     Parameters
@@ -481,19 +522,10 @@ def fused_rows(
     # the largest entries of some rows at a time
     blocks = []
     for rows in storage.row_blocks(shape[0], _GRAPH_ROWS):
-        # the weighted sum of the sources that saw both objects of a pair
+        # the weighted sum of the sources, which are 0 for a pair that they did not see
         fused = np.zeros((rows.stop - rows.start, shape[1]), dtype=np.float32)
-        are_complete = True
         for R, w in counting:
             fused += R.block(rows) * np.float32(w / R.size)
-            are_complete &= R.rows[rows].all() and R.columns.all()
-        if are_complete:
-            fused /= np.float32(np.sqrt(sum(w for _, w in counting)))
-        else:
-            total_weights = np.zeros_like(fused)
-            for R, w in counting:
-                total_weights += np.outer(np.float32(w) * R.seen[rows], R.columns > 0)
-            fused /= np.sqrt(np.maximum(total_weights, np.finfo(np.float32).tiny))
         if residuals[0].square:
             fused[np.arange(len(fused)), np.arange(rows.start, rows.stop)] = 0
         np.maximum(fused, 0, out=fused)
@@ -510,12 +542,9 @@ def _counting(residuals, weights):
 def _contributions(counting, rows, columns):
     """Return what every source adds to some entries of R, (n_counting, n_pairs), in float32."""
     parts = np.zeros((len(counting), len(rows)), dtype=np.float32)
-    total_weights = np.zeros(len(rows))
     for part, (R, w) in zip(parts, counting, strict=True):
         part[:] = w / R.size * R.entries(rows, columns)
-        total_weights += w * (R.seen[rows] & (R.columns[columns] > 0))
-    roots = np.sqrt(np.maximum(total_weights, _TINY))
-    return parts / roots.astype(np.float32)
+    return parts
 
 
 def divide_by_degrees(graph, column_degrees):

@@ -76,15 +76,12 @@ def literal_correlation(S, T, square=True):
 
 
 def literal_told(sources, weights, square=True):
-    """Return the sum of z-scores, what every source adds to it, and the pairs that one has."""
-    parts, by = [], 0
+    """Return the sum of z-scores, and what every source adds to it."""
+    parts = []
     for S, w in zip(sources, weights, strict=True):
-        R, pairs, size = literal_residual(S, square)
+        R, _, size = literal_residual(S, square)
         parts.append(w * R / size)
-        by = by + w * pairs
-    root = np.sqrt(np.where(by > 0, by, 1))
-    parts = np.array([part / root for part in parts])
-    return parts.sum(axis=0), parts
+    return np.sum(parts, axis=0), np.array(parts)
 
 
 def literal_largest(R, K):

@@ -7,6 +7,8 @@ from fusion.shared import default_model
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
+from nmfcluster.fusion.residuals import agrees_with_clusters, compute_residual
+
 SIZES = np.repeat(np.arange(4), (300, 60, 25, 12))
 EVEN = np.repeat(np.arange(4), (90, 80, 70, 60))
 
@@ -58,8 +60,40 @@ def test_a_network_is_the_same_dense_and_sparse():
     layers = [network(rng, y, 0.12, 0.04) for _ in range(3)]
     layers.append(network(rng, y, 0.06, 0.06))
     fitted = default_model(n_clusters=4).fit(similarities=layers)
+    assert fitted.agreement_.scores.max() < 7  # some pairs are below the threshold
     sparse = [sp.csr_array(layer) for layer in layers]
     same = default_model(n_clusters=4).fit(similarities=sparse)
-    assert adjusted_rand_score(y, fitted.labels_) > 0.9
+    assert adjusted_rand_score(y, fitted.labels_) > 0.95
+    assert_array_equal(fitted.counted_, [True, True, True, False])
     assert_array_equal(fitted.labels_, same.labels_)
     assert_allclose(fitted.agreement_.scores, same.agreement_.scores)
+
+
+def test_noise_does_not_agree_with_clusters_of_others():
+    """Nor does a source with few large eigenvalues, whose scores have a long tail."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 100)
+    vectors = (y - y.mean())[:, None]
+    n_agreeing = 0
+    for _ in range(200):
+        position = rng.normal(size=100)
+        source = np.exp(-((position[:, None] - position) ** 2) / 8)
+        n_agreeing += agrees_with_clusters(compute_residual(source), vectors)
+    assert n_agreeing == 0
+    layers = [network(rng, y, 0.14, 0.1) for _ in range(20)]
+    n_agreeing = sum(agrees_with_clusters(compute_residual(S), vectors) for S in layers)
+    assert n_agreeing > 5
+
+
+def test_nodes_that_are_missing_from_layers():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 300)
+    layers = [network(rng, y, 0.15, 0.03) for _ in range(4)]
+    layers.append(network(rng, y, 0.06, 0.06))
+    for layer in layers:
+        lost = rng.random(300) < 0.25
+        layer[lost] = 0
+        layer[:, lost] = 0
+    fitted = default_model(n_clusters=4).fit(similarities=layers)
+    assert_array_equal(fitted.counted_, [True] * 4 + [False])
+    assert adjusted_rand_score(y, fitted.labels_) > 0.95

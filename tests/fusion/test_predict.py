@@ -38,7 +38,7 @@ def literal_memberships(fitted, rows):
 
 def literal_rows(fitted, sources, new, K):
     """Return rows of the fused graph: of new objects by the sums and margins of the old ones."""
-    told, by, used = 0.0, 0.0, np.flatnonzero(fitted.weights_)
+    told, used = 0.0, np.flatnonzero(fitted.weights_)
     for i in used:
         w, S = fitted.weights_[i], sources[i] * (1 - np.eye(len(sources[i])))
         u = literal_factor(literal_scaled(S, True).sum(axis=1))
@@ -52,8 +52,7 @@ def literal_rows(fitted, sources, new, K):
             * (rows - np.outer(rows.sum(axis=1) / u.sum(), u))
             / literal_residual(S)[2]
         )
-        by = by + w * (own > 0)
-    kept = literal_largest(told / np.sqrt(np.where(by > 0, by, 1)), K)
+    kept = literal_largest(told, K)
     sums = kept.sum(axis=1, keepdims=True)
     # o would have been a neighbour
     degrees = np.maximum(fitted._sources_.mixed.degrees, kept)
