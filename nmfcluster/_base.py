@@ -23,7 +23,7 @@ from nmfcluster._utils import storage, validation
 from nmfcluster._utils.linalg import share_blocks
 from nmfcluster._utils.parallel import one_blas_thread
 from nmfcluster._utils.progress import reporting
-from nmfcluster._utils.validation import format_count, make_rng, warn
+from nmfcluster._utils.validation import SavesIndices, format_count, make_rng, warn
 
 
 @contextmanager
@@ -67,6 +67,8 @@ def read_features(estimator, X, reset=True, **checks):
     if not reset and not hasattr(estimator, "feature_names_in_"):
         names = getattr(estimator, "_names_", None)
         X = validation.reorder_columns(names, X, "X", "fit's samples")
+    if reset:
+        validation.warn_of_ids(X)
     check = partial(validate_data, estimator, reset=reset)
     return validation.read_matrix(X, check=check, **checks)
 
@@ -172,6 +174,7 @@ def number_by_size(memberships, labels, counts=None):
 
 
 class NMFClusterer(
+    SavesIndices,
     CallbackSupport,
     base.ClassNamePrefixFeaturesOutMixin,
     base.TransformerMixin,
@@ -203,6 +206,7 @@ class NMFClusterer(
         "n_jobs": N_JOBS,
     }
 
+    _indices = ("_names_", "_row_names_", "_column_names_")
     loss_curves_: list[np.ndarray]  # what mypy would not infer of a fit
 
     def __init__(

@@ -17,6 +17,7 @@ from pathlib import Path
 from zlib import crc32
 
 import hypothesis
+import internals
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -285,6 +286,12 @@ def pytest_runtest_setup(item):
     # What is skipped in one place is one line of the summary; a fixture skips at its test.
     if "data_folder" in item.fixturenames and not os.environ.get("NMFCLUSTER_DATA"):
         pytest.skip("NMFCLUSTER_DATA does not name a folder with the data sets")
+
+
+@pytest.fixture(autouse=True)
+def _processes(monkeypatch):
+    """Start processes for short work, too: laws about n_jobs would hold without any."""
+    monkeypatch.setattr(internals.parallel, "_WORTH_PROCESSES", 0.0)
 
 
 @pytest.fixture(autouse=True)

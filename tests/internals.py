@@ -14,10 +14,11 @@ from nmfcluster._optim.symmetric import (
     bregman_nmf,
     factorize,
 )
+from nmfcluster._utils import parallel
 from nmfcluster._utils.labels import encode_labels
 from nmfcluster._utils.linalg import share_blocks
 from nmfcluster._utils.order import canonical_order
-from nmfcluster._utils.parallel import one_blas_thread
+from nmfcluster._utils.parallel import one_blas_thread, run_calls
 from nmfcluster._utils.sampling import thin_counts
 from nmfcluster._utils.validation import format_count, pairwise_input
 
@@ -39,8 +40,10 @@ __all__ = [
     "multiplicative_trinmf",
     "one_blas_thread",
     "pairwise_input",
+    "parallel",
     "read_file",
     "read_pairs",
+    "run_calls",
     "run_starts",
     "share_blocks",
     "spectral_start",

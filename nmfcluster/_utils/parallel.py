@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from threading import Lock, get_ident, local
+from time import perf_counter
 from typing import Any
 from uuid import uuid4
 
@@ -25,6 +26,11 @@ from nmfcluster._compat import (
 from nmfcluster._utils.validation import warn
 
 ProgressCallback = Callable[[], None]  # called whenever a call or a batch has ended
+
+# Seconds of work below which no processes are started: that takes a second or more.
+_WORTH_PROCESSES = 1.0
+# Calls of every worker from which on the first one is timed, which takes a turn of its own.
+_MIN_TURNS = 5
 
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
@@ -190,8 +196,22 @@ def run_calls(
     ----------
     .. [1] ``DaskDistributedBackend._collect`` of joblib 1.6 does not hand on errors of Dask.
     """
-    backend, _ = get_active_backend(require=require)
+    backend, default_n_jobs = get_active_backend(require=require)
     client = getattr(backend, "client", None)
+    outcomes = []
+    starts_processes = not (
+        uses_cluster() or getattr(backend, "supports_sharedmem", False)
+    )
+    n_workers = backend.effective_n_jobs(default_n_jobs if n_jobs is None else n_jobs)
+    if starts_processes and 1 < n_workers <= len(calls) / _MIN_TURNS:
+        # the first call is made here, and says whether processes are worth their start
+        began = perf_counter()
+        outcomes.append(function(*common, *calls[0]))
+        if each is not None:
+            each()
+        calls = calls[1:]
+        if (perf_counter() - began) * len(calls) < _WORTH_PROCESSES:
+            n_jobs = 1
     is_dask = uses_cluster() and hasattr(client, "scatter")
     if is_dask and backend.effective_n_jobs(n_jobs) != 1:
         shared = Parcel((with_current_config(function), common))
@@ -202,7 +222,6 @@ def run_calls(
         tasks = (delayed(function)(*common, *call) for call in calls)
         run = Parallel(n_jobs=n_jobs, return_as=return_as, require=require)
         results = run(tasks)
-    outcomes = []
     for result in results:
         outcomes.append(result)
         if each is not None:

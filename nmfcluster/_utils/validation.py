@@ -6,6 +6,7 @@ Two tables of the same samples are matched by the names in their index. Position
 side has no index, or that of pandas for tables without one, 0, 1, 2, ...
 """
 
+import re
 import reprlib
 import sys
 import warnings
@@ -17,6 +18,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from numbers import Integral, Real
 from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
@@ -41,6 +43,10 @@ _FOLDERS = (
     *np.__path__,
 )
 _NOT_THE_USER = tuple(f"{folder}/" for folder in _FOLDERS)
+
+# Titles of columns that name rows, and the number of rows from which on 0, 1, 2, ... number them.
+_ID_TITLE = re.compile(r"(.*[ _.-])?(id|ids|index|idx)|unnamed: 0", re.IGNORECASE)
+_MIN_COUNTED = 10
 
 # Largest number by which data are generated: counts, products of up to three such
 # numbers, are 64-bit integers.
@@ -603,10 +609,53 @@ def check_columns_differ(X, name):
             )
 
 
+def warn_of_ids(X, name="X"):
+    """Warn of the columns of a data frame that name or number its rows: they are no features."""
+    if not hasattr(X, "columns"):
+        return
+    for column, dtype in zip(X.columns, X.dtypes, strict=True):
+        if getattr(dtype, "kind", "O") not in "iu":
+            continue
+        values = np.asarray(X[column], dtype=np.float64)
+        is_named = _ID_TITLE.fullmatch(str(column)) is not None
+        all_differ = len(np.unique(values)) == len(values)
+        is_count = np.array_equal(values - values[:1], np.arange(len(values)))
+        is_count &= len(values) >= _MIN_COUNTED and values[0] in (0, 1)
+        if is_count or (is_named and all_differ):
+            warn(
+                f"column {column!r} of {name} has whole numbers that all differ, as ids of rows "
+                f"do, and is taken for a feature; set_index({column!r}) makes it the index."
+            )
+
+
 def row_names(table):
     """Return the index of a pandas data frame or series, or itself; None for anything else."""
     index = table if hasattr(table, "get_indexer") else getattr(table, "index", None)
     return index if hasattr(index, "get_indexer") else None
+
+
+class SavesIndices:
+    """Of an object that is saved, indices of pandas become arrays, which any format can hold."""
+
+    #: names of attributes that hold the index of a data frame, or None
+    _indices: tuple[str, ...] = ()
+
+    def __getstate__(self):
+        held: Any = super().__getstate__()
+        state = dict(held)
+        for name in self._indices:
+            index = state.get(name)
+            if index is not None:
+                state[name] = np.asarray(index), list(index.names)
+        return state
+
+    def __setstate__(self, state):
+        for name in self._indices:
+            if state.get(name) is not None:
+                values, titles = state[name]
+                state[name] = import_module("pandas").Index(values).set_names(titles)
+        restore = getattr(super(), "__setstate__", self.__dict__.update)
+        restore(state)
 
 
 def column_names(table):

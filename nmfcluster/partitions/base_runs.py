@@ -166,6 +166,8 @@ def read_unconverted(X, name="X", estimator=None, reset=True, are_labels=False):
     validation.check_container(X, name, wanted)
     if hasattr(X, "columns"):
         validation.check_columns_differ(X, name)
+        if reset:
+            validation.warn_of_ids(X, name)
     else:
         X = check_array(
             validation.as_array(X, name),

@@ -457,7 +457,7 @@ class LabelTable:
         self.codes, self.categories = encode_labels(labels, name)
         self.n_clusters = cluster_counts(self.codes)
         self.name = name
-        self.names = names
+        self.names = None if names is None else np.asarray(names)
         check_length(self.codes, X)
         self.dtype = base_runs.float_type(X) or np.dtype(np.float64)
         if X is not None and (self._base is None or self._base.needs_training_data):

@@ -497,7 +497,7 @@ def _are_views(X, estimator):
     return has_frame and estimator.symmetric and not are_square
 
 
-class StackReader:
+class StackReader(validation.SavesIndices):
     """Compares objects with those that a model is fitted to, and reads new ones.
 
     Objects come as a stack: of their similarities, or of tables, of each of which a `KernelStack`
@@ -527,6 +527,8 @@ class StackReader:
     dtype : dtype
         Of the similarities, once the model is fitted.
     """
+
+    _indices = ("_columns",)
 
     seen: np.ndarray
     dtype: np.dtype

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from internals import run_calls
 from joblib import parallel_config
 from refusals import raises_naming
 from sklearn.base import clone
@@ -19,7 +20,6 @@ from nmfcluster import (
     SimilarityFusionNMF,
     SSNMFClusterer,
 )
-from nmfcluster._utils.parallel import run_calls
 
 has_callbacks = pytest.mark.skipif(
     find_spec("sklearn.callback") is None, reason="scikit-learn < 1.9 has no callbacks"

@@ -1,10 +1,11 @@
 """One BLAS thread for as long as anyone wants one, and what was there before for those after."""
 
 import multiprocessing
+import os
 import threading
 
 import pytest
-from internals import one_blas_thread
+from internals import one_blas_thread, parallel, run_calls
 from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -105,3 +106,16 @@ def test_a_forked_process_does_not_wait_for_a_thread_of_its_parent():
         done.set()
         thread.join()
         child.join()
+
+
+def process_of(number):
+    return os.getpid()
+
+
+def test_short_work_starts_no_processes(monkeypatch):
+    """They take seconds to start; `n_jobs` changes where work is done, and nothing else."""
+    calls = [(number,) for number in range(12)]
+    monkeypatch.setattr(parallel, "_WORTH_PROCESSES", 1.0)
+    assert set(run_calls(process_of, (), calls, 2)) == {os.getpid()}
+    monkeypatch.setattr(parallel, "_WORTH_PROCESSES", 0.0)
+    assert len(set(run_calls(process_of, (), calls, 2))) > 1
