@@ -4,9 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import raises_naming
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import load_iris
 
 from nmfcluster import SSNMFClusterer
@@ -90,7 +92,7 @@ def test_samples_of_must_links_stay_together(seed):
             best = max(best, total(P, labels))
     model = Fitted(P, groups)
     if best == -np.inf:
-        with raises_naming(ValueError, "max_size", "must-links join"):
+        with raises_naming(ValueError, "max_size=4", "Must-links join"):
             labels_of_sizes(model, least, most)
         return
     found = labels_of_sizes(model, least, most)
@@ -101,8 +103,54 @@ def test_samples_of_must_links_stay_together(seed):
 def test_bounds_that_groups_of_must_links_cannot_keep_are_refused():
     P = np.full((6, 2), 0.5)
     model = Fitted(P, np.array([0, 0, 1, 1, 2, 2]))
-    with raises_naming(ValueError, "min_size=3", "must-links join"):
+    with raises_naming(ValueError, "min_size=3", "Must-links join"):
         labels_of_sizes(model, 3, 3)
-    with raises_naming(ValueError, "max_size=3", "at least 4"):
+    with raises_naming(ValueError, "max_size=3", "up to 4"):
         labels_of_sizes(Fitted(P, np.array([0, 0, 0, 0, 1, 2])), 3, 3)
     assert_array_equal(np.bincount(labels_of_sizes(P, 3, 3)), [3, 3])
+
+
+def is_connected(neighbors, labels, cluster):
+    members = np.flatnonzero(labels == cluster)
+    return connected_components(neighbors[members][:, members])[0] <= 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_connected_labels_within_the_bounds_are_better(seed):
+    """Areas on a ring, some of which must stay together, with populations."""
+    rng = np.random.default_rng(seed)
+    n = 8
+    ring = sp.csr_array(np.eye(n, k=1) + np.eye(n, k=-1) + np.eye(n, k=n - 1))
+    P = rng.dirichlet(np.ones(2), n)
+    people = rng.integers(1, 4, n)
+    least, most = int(people.sum() // 2 - 3), int(people.sum() // 2 + 3)
+    best = -np.inf
+    for labels in map(np.array, product(range(2), repeat=n)):
+        sizes = np.bincount(labels, people, minlength=2)
+        whole = ring + ring.T
+        connected = all(is_connected(whole, labels, c) for c in range(2))
+        if connected and sizes.min() >= least and sizes.max() <= most:
+            best = max(best, total(P, labels))
+    found = labels_of_sizes(P, least, most, connectivity=ring, sample_weight=people)
+    sizes = np.bincount(found, people, minlength=2)
+    assert least <= sizes.min() <= sizes.max() <= most
+    assert all(is_connected(ring + ring.T, found, c) for c in range(2))
+    assert_allclose(total(P, found), best, rtol=1e-3)
+
+
+def test_clusters_of_a_map_are_connected_or_refused():
+    side, k = 8, 4
+    places = np.stack(np.meshgrid(range(side), range(side)), -1).reshape(-1, 2)
+    steps = np.abs(places[:, None] - places).sum(axis=2)
+    borders = sp.csr_array((steps == 1).astype(float))
+    noise = np.random.default_rng(0).normal(size=(64, 2))
+    model = SSNMFClusterer(k, random_state=0).fit(np.hstack([places / 3, noise / 2]))
+    found = labels_of_sizes(model, 14, 18, connectivity=borders)
+    assert all(is_connected(borders, found, c) for c in range(k))
+    assert 14 <= np.bincount(found).min() <= np.bincount(found).max() <= 18
+    with raises_naming(ValueError, "connected"):
+        labels_of_sizes(model, connectivity=np.eye(64))
+    with raises_naming(ValueError, "connectivity"):
+        labels_of_sizes(model, connectivity=borders[:5])
+    with raises_naming(ValueError, "sample_weight"):
+        labels_of_sizes(model, sample_weight=[1, 2])
