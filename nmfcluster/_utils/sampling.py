@@ -72,7 +72,8 @@ def thin_counts(X, n_parts, rng, dispersion=0.0):
     Parameters
     ----------
     X : ndarray or csr_array of shape (n, p)
-        Nonnegative whole numbers. A sparse one is equal to the dense one, if its rows are sorted.
+        Nonnegative whole numbers, or NaN, which is NaN in every part. A sparse one is equal to the
+        dense one, if its rows are sorted.
     n_parts : int
         At least 2.
     rng : Generator
@@ -92,8 +93,8 @@ def thin_counts(X, n_parts, rng, dispersion=0.0):
        for single-cell RNA sequencing data. arXiv:2307.12985, 2023.
     """
     values = stored_values(X).ravel()
-    parts = [np.zeros_like(values) for _ in range(n_parts)]
-    nonzero = np.flatnonzero(values)  # a sparse matrix may store zeros
+    parts = [values * 0 for _ in range(n_parts)]  # NaN stays NaN
+    nonzero = np.flatnonzero(values > 0)  # a sparse matrix may store zeros
     for block in row_blocks(len(nonzero), _DRAWN_ENTRIES):
         places = nonzero[block]
         counts = _split_counts(values[places], n_parts, rng, dispersion)
@@ -140,7 +141,7 @@ def overdispersion(X, W, H, rng):
     Parameters
     ----------
     X : ndarray or csr_array of shape (n, p)
-        Counts. A large one is represented by some of its rows and columns.
+        Counts; NaN is left out. A large one is represented by some of its rows and columns.
     W : ndarray of shape (n, k)
     H : ndarray of shape (k, p)
         Fitted to X, with as many components as it has, or a few more: what they leave out counts as
@@ -162,13 +163,16 @@ def overdispersion(X, W, H, rng):
     # their inverses count: those below 1e-9 of the average are rounded up to it
     means = np.maximum(means, max(1e-9 * means.mean(), np.finfo(float).tiny))
     # information of a row is that of all columns, and the other way round
-    leverage = _leverage(means, H.T, p / len(columns))
-    leverage += _leverage(means.T, W, n / len(rows)).T
+    is_observed = ~np.isnan(counts)
+    variances = np.where(is_observed, means, np.inf)  # without information otherwise
+    leverage = _leverage(variances, H.T, p / len(columns))
+    leverage += _leverage(variances.T, W, n / len(rows)).T
     # an entry of leverage 1 is fitted alone, and has no information on its variance
-    squares = (counts - means) ** 2 / (1 - np.minimum(leverage, 0.9))
+    residuals = np.where(is_observed, counts - means, 0)
+    squares = residuals**2 / (1 - np.minimum(leverage, 0.9))
     phi = 0.0
     for _ in range(20):  # weights and phi in turn: most matrices need two rounds
-        weights = (1 + phi * means) ** -2
+        weights = is_observed * (1 + phi * means) ** -2
         excess = float(np.vdot(weights, squares - means))
         if excess <= 0:
             return 0.0

@@ -18,6 +18,7 @@ from nmfcluster._utils.sampling import (
     overdispersion,
     thin_counts,
 )
+from nmfcluster._utils.sparse_products import split_missing
 from nmfcluster._utils.storage import as_float64, max_abs, row_sums
 from nmfcluster._utils.validation import (
     Seed,
@@ -42,6 +43,7 @@ from nmfcluster.model_selection.results import (
 )
 
 _say = partial(log_line, speaker="sweep_n_clusters")
+_DEFAULT_CANDIDATES = range(2, 16)
 # how far the smallest recurrence of a number of clusters may be below the largest one
 _RECURRENCE_MARGIN = 0.15
 # error of a nearly exact factorization, relative to that of one cluster
@@ -78,7 +80,7 @@ SINGLE_RUN = {
 def sweep_n_clusters(
     estimator: NMFMetaCluster,
     X: Any,
-    candidates: Iterable[int] = range(2, 16),
+    candidates: Iterable[int] = _DEFAULT_CANDIDATES,
     *,
     method: str = "auto",
     n_folds: int = 5,
@@ -110,10 +112,11 @@ def sweep_n_clusters(
     estimator : NMFMetaCluster
         Cloned, and fitted to `X` with every number of clusters.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Nonnegative, without NaN. A sparse one stays sparse.
+        Nonnegative. NaN stands for an entry that was not observed, which no rule judges. A sparse
+        one stays sparse.
     candidates : iterable of int or tuple (low, high), default=range(2, 16)
-        Numbers of clusters; a tuple of two is the range from low to high. Recurrence cannot judge
-        1, and leaves it out.
+        Numbers of clusters; a tuple of two is the range from low to high. The default ends at the
+        number of samples. Recurrence cannot judge 1, and leaves it out.
     method : {"auto", "held-out", "recurrence"}, default="auto"
         The rule that decides: "held-out", for whole numbers only, or "recurrence". "auto":
         "held-out" if `X` holds whole numbers; otherwise "recurrence", unless a factorization is
@@ -191,6 +194,8 @@ def sweep_n_clusters(
     rng = make_rng(random_state)
     model, table, is_held_out = _read(estimator, X, method)
     n_fixed = 0 if model.fixed_components is None else len(model.fixed_components)
+    if isinstance(candidates, range) and candidates == _DEFAULT_CANDIDATES:
+        candidates = candidates[: max(table.shape[0] + n_fixed - 1, 1)]
     numbers = read_candidates(candidates, table.shape[0], n_fixed)
     if not is_held_out:
         numbers = drop_single_cluster(numbers, "recurrence")
@@ -234,11 +239,6 @@ def _read(estimator, X, method):
     model = clone(estimator)
     model._validate_params()
     table = clone(estimator)._read(X)  # dense or CSR
-    if np.isnan(table.min()):
-        raise ValueError(
-            "X must not hold NaN in sweep_n_clusters: counts that were not observed have "
-            "no parts. Leave out rows or columns with NaN."
-        )
     # in the order of the columns of X, as its parts have no names; smaller candidates
     # fail later
     fixed = read_fixed_components(
@@ -251,10 +251,11 @@ def _read(estimator, X, method):
     model.set_params(fixed_components=fixed)
 
     # held-out counts decide if X holds whole numbers
-    n_odd = count_non_integers(table)
-    is_whole = n_odd == 0 and max_abs(table) < _MAX_COUNT
+    observed = split_missing(table)[0]
+    n_odd = count_non_integers(observed)
+    is_whole = n_odd == 0 and max_abs(observed) < _MAX_COUNT
     if n_odd and method == "auto":
-        is_nearly_whole = 2 * n_odd < (table != 0).sum()
+        is_nearly_whole = 2 * n_odd < (observed != 0).sum()
         if model.loss == "kullback-leibler" or is_nearly_whole:
             warn(
                 f"X is not whole in {format_count(n_odd, 'entry')}: recurrence decides, and "
@@ -306,8 +307,9 @@ def _choose_by_runs(model, table, method, numbers, figures):
     if method == "auto":
         # the error of an exact factorization is small relative to that of the model of
         # the sums of rows and columns
-        rows = row_sums(table)[:, None]
-        columns = row_sums(table.T)[None, :] / rows.sum()
+        observed = split_missing(table)[0]
+        rows = row_sums(observed)[:, None]
+        columns = row_sums(observed.T)[None, :] / rows.sum()
         largest_error = make_objective(table, model.loss).error(rows, columns)
         is_small = figures["reconstruction_err"] <= _EXACT_ERROR * largest_error
         is_exact = is_overdetermined(numbers, table.shape) & is_small  # False for NaN
@@ -401,7 +403,7 @@ def held_out_loss(estimator, X, parts, n_clusters, part, seed):
     training = X - parts[part]
     model.fit(training)
     held_out = as_float64(parts[part])
-    training = as_float64(training)
+    training = as_float64(split_missing(training)[0])
     shares = row_sums(training.T) + _PSEUDOCOUNT
     factor = (1 - _SMOOTHING) * as_float64(model.factor_)
     W = np.column_stack([factor, _SMOOTHING * row_sums(training)]) / (len(parts) - 1)

@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from refusals import raises_naming, warns_naming
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
-from sklearn.utils import get_tags
 
 from nmfcluster import NMFMetaCluster
 from nmfcluster.datasets import make_biclusters, make_programs, make_signatures
@@ -319,13 +318,32 @@ def test_a_sweep_can_be_drawn(sweep):
     pytest.importorskip("matplotlib.pyplot").close("all")
 
 
-def test_missing_entries_are_refused():
-    assert get_tags(model()).input_tags.allow_nan
+def test_default_candidates_end_at_the_number_of_samples():
+    found = sweep_n_clusters(model(), COUNTS[:6], n_folds=2, random_state=0)
+    assert found.candidates.tolist() == [2, 3, 4, 5, 6]
+    with raises_naming(ValueError, "candidates", "6"):
+        swept(X=COUNTS[:6], candidates=range(2, 15))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_entries_that_are_missing_are_left_out_of_every_rule(loss):
     X = COUNTS.astype(float)
-    X[3, 2] = np.nan
-    for table in (X, sp.csr_array(X)):
-        with raises_naming(ValueError, "X", "NaN", "sweep_n_clusters"):
-            swept(X=table)
+    X[np.random.default_rng(0).uniform(size=X.shape) < 0.15] = np.nan
+    found = swept(model(loss), X)
+    assert found.n_clusters_ == 4
+    assert found.method == "held-out"
+    sparse = swept(model(loss), sp.csr_array(X))
+    # to the tolerance of the fits
+    assert_allclose(sparse.held_out_losses, found.held_out_losses, rtol=0.01)
+    # values that are no counts are judged by recurrence
+    shares = X / np.nansum(X, axis=1, keepdims=True)
+    for method in ("auto", "recurrence"):
+        by_runs = swept(model("frobenius"), shares, method=method)
+        assert by_runs.method == "recurrence"
+        assert np.isfinite(by_runs.recurrence).all()
+    parts = thin_counts(X, 3, np.random.default_rng(0), 0.1)
+    assert_array_equal(np.isnan(parts[0]), np.isnan(X))
+    assert_array_equal(sum(parts), X)
 
 
 def test_stages_are_told_before_they_start(caplog):
