@@ -14,6 +14,7 @@ from nmfcluster._utils.validation import (
     read_matrix,
     read_weights,
 )
+from nmfcluster.constraints.graph import make_adjacency
 
 # programs that are solved at most for connected clusters; 400 samples of a map in 20 clusters, most
 # of which are in pieces by their memberships, take 24
@@ -108,10 +109,8 @@ def labels_of_sizes(
     if connectivity is not None:
         neighbors = read_matrix(connectivity, "connectivity")
         check_shape(neighbors, "connectivity", n, n)
-        neighbors = sp.csr_array(
-            sp.csr_array(E).T @ sp.csr_array(neighbors) @ sp.csr_array(E)
-        )
-        neighbors = neighbors + neighbors.T
+        borders = np.column_stack(sp.coo_array(neighbors > 0).coords)
+        neighbors = make_adjacency(len(E.T), group[borders])
     of_groups = np.bincount(group, w)
     labels = _assign_groups(E.T @ P, of_groups, min_size, most, neighbors)
     if labels is None:
