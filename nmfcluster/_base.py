@@ -211,9 +211,9 @@ class NMFClusterer(
 
     def __init__(
         self,
-        n_clusters: int,
+        n_clusters,
         n_init,
-        max_iter: int,
+        max_iter,
         tol,
         random_state,
         n_jobs,

@@ -45,13 +45,13 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
 
 
 @cache
-def array_functions(library: str):
+def array_functions(library):
     """Return the functions of a library by the array API standard; to look for them takes long."""
     with config_context(array_api_dispatch=True):
         return get_namespace(sys.modules[library].asarray(0.0))[0]
 
 
-def to_host(array, library: str):
+def to_host(array, library):
     """Return an array of a library as numpy's, wherever it is."""
     return np.asarray(_convert_to_numpy(array, sys.modules[library]))
 
@@ -62,13 +62,13 @@ class Interval(_Interval):
     scikit-learn takes True for 1, any int for a count, and compares with numpy's durations.
     """
 
-    def __init__(self, kind, left, right, *, closed: str) -> None:
+    def __init__(self, kind, left, right, *, closed):
         if kind is Integral and left is not None and right is None:
             right = MAX_COUNT
             closed = "both" if closed == "left" else "right"
         super().__init__(kind, left, right, closed=closed)
 
-    def is_satisfied_by(self, val) -> bool:
+    def is_satisfied_by(self, val):
         """Return whether a value is such a number."""
         too_large = isinstance(val, int) and abs(val) > sys.float_info.max
         number = isinstance(val, int | float | np.number)  # a Fraction is none to numpy
@@ -94,7 +94,7 @@ N_JOBS = [
 CALLBACKS = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 
 
-def begin_callbacks(estimator) -> None:
+def begin_callbacks(estimator):
     """Tell the callbacks of an estimator, if it has any, that its fit begins."""
     if getattr(estimator, "_skl_callbacks", None):
         context = estimator._init_callback_context(max_subtasks=None)
@@ -129,17 +129,17 @@ def with_current_config(function):
 
 
 @lru_cache(maxsize=1)
-def _libraries(n_modules: int):
+def _libraries(n_modules):
     """Return the libraries with threads: to look for them takes a millisecond or two."""
     return ThreadpoolController()
 
 
-def threaded_libraries(user_api: str):
+def threaded_libraries(user_api):
     """Return the libraries of a kind that are loaded: another one comes with another module."""
     return _libraries(len(sys.modules)).select(user_api=user_api)
 
 
-def set_blas_threads(libraries, number: int | None = None) -> None:
+def set_blas_threads(libraries, number=None):
     """Set how many threads libraries may use, for the whole process: as told, or as many for all.
 
     In threadpoolctl 3.8 a library obeys the thread alone that first set its number, as long as it

@@ -349,7 +349,7 @@ def make_affinity(
     )
 
 
-def _scale_features(X, name: str):
+def _scale_features(X, name):
     """Return features, divided by a power of two if sums of their powers cannot be held.
 
     Returned are the samples, and the exponent; None unless they are features of a known kind.
@@ -360,9 +360,7 @@ def _scale_features(X, name: str):
     return X.copy() if exponent == 0 else divide_by_power(X, exponent), exponent
 
 
-def _compute_kernel(
-    X, affinity, gamma: float | None, exponent: int | None
-) -> tuple[Similarity, Any, Any, Any]:
+def _compute_kernel(X, affinity, gamma, exponent):
     """Return a similarity that is computed pair by pair, and how to compare new samples.
 
     Returned are the similarity, a function of new samples that returns those to the samples, and
@@ -401,7 +399,7 @@ def _compute_kernel(
     return Explicit(array), compare, compare, None
 
 
-def _is_to_normalize(name: str, X, W: Similarity, n_clusters: int | None) -> bool:
+def _is_to_normalize(name, X, W, n_clusters):
     """Return whether no similarity is negative, and one row cannot be a cluster of a kernel."""
     if name == "landmarks":
         return False  # rows sum to 1
@@ -417,9 +415,7 @@ def _is_to_normalize(name: str, X, W: Similarity, n_clusters: int | None) -> boo
     return float(directions @ directions) - n <= _MAX_COSINE * n * (n - 1)
 
 
-def normalize_similarity(
-    W: Similarity, counts: np.ndarray | None = None, keeps_diagonal: bool = False
-) -> tuple[Similarity, np.ndarray]:
+def normalize_similarity(W, counts=None, keeps_diagonal=False):
     """Return ``D^-1/2 W D^-1/2``, D the row sums of W, and the diagonal of ``D^-1/2``.
 
     It turns the objective of kernel k-means into that of normalised cut: Li et al. (2007),
@@ -457,7 +453,7 @@ def normalize_similarity(
     return W.scaled(scale), scale
 
 
-def _read_new(exponent: int | None, n_features: int, X):
+def _read_new(exponent, n_features, X):
     """Return new samples, divided by the power of 2 that those of the fit were divided by.
 
     The exponent is None unless they are features of a known kind.
@@ -497,7 +493,7 @@ def _onto(rows, project, read, scale, counts, name, P):
     return partial(_multiply, rows, C, read, scale is not None, name)
 
 
-def _multiply(rows, C, read, is_normalized: bool, name: str, X):
+def _multiply(rows, C, read, is_normalized, name, X):
     X = read(X)
     # an array of distances is large: some rows at a time
     blocks = storage.row_blocks(
@@ -532,7 +528,7 @@ def _project(X_fit, lengths, P):
     return X_fit.T @ (P if lengths is None else P * lengths[:, None])
 
 
-def _median_square(X) -> float:
+def _median_square(X):
     """Return the median squared distance of two samples: of all pairs, or of many drawn ones."""
     n = X.shape[0]
     if n * (n - 1) // 2 > N_SAMPLED_ENTRIES:
@@ -544,7 +540,7 @@ def _median_square(X) -> float:
     return float(np.median(squares)) if len(squares) else 1.0
 
 
-def _rbf(X_fit, gamma: float, X):
+def _rbf(X_fit, gamma, X):
     K = euclidean_distances(X, X_fit, squared=True)
     with np.errstate(over="ignore"):  # exp(-inf) is 0
         K *= -gamma
@@ -563,7 +559,7 @@ def _call(affinity, X_fit, X):
     return read_matrix(W, "what affinity returns")
 
 
-def measure_unevenness(W: Similarity, labels, n_clusters: int) -> tuple[float, float]:
+def measure_unevenness(W, labels, n_clusters):
     """Return how much row sums of a similarity differ, and how similar two of its clusters are.
 
     Parameters
@@ -601,7 +597,7 @@ def measure_unevenness(W: Similarity, labels, n_clusters: int) -> tuple[float, f
     return float(high / low), float(relative.max(initial=0))
 
 
-def warn_of_split(W: Similarity, labels, n_clusters: int) -> None:
+def warn_of_split(W, labels, n_clusters):
     """Warn where a similarity that was not normalised is likely to have split a large cluster."""
     ratio, similarity = measure_unevenness(W, labels, n_clusters)
     if ratio >= _MIN_RATIO and similarity >= _MIN_RELATIVE_SIMILARITY:

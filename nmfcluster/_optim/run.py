@@ -7,7 +7,7 @@ starts to go on with. It knows nothing of `max_iter`, `tol`, seeds, printing or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -95,7 +95,7 @@ class SolverConfig:
     prune_from: int | None = 2 * WINDOW
 
 
-def recent_decrease(history: Sequence[float]) -> float:
+def recent_decrease(history):
     """Return by how much the loss fell over the last ten updates."""
     return history[-1 - min(WINDOW, len(history) - 1)] - history[-1]
 
@@ -125,7 +125,7 @@ class Solution:
     pruned: bool = False
 
     @property
-    def n_iter(self) -> int:
+    def n_iter(self):
         """Number of updates made."""
         return len(self.history) - 1
 
@@ -134,7 +134,7 @@ class Solution:
 Rank = Callable[[Solution], float]
 
 
-def loss_of(solution: Solution) -> float:
+def loss_of(solution):
     """Return the loss of a solution, the figure by which solutions are compared by default."""
     return solution.loss
 
@@ -166,7 +166,7 @@ class Pruning:
     rank: Rank | None
     best: float = np.inf
 
-    def still_promising(self, running: Sequence[Solution]):
+    def still_promising(self, running):
         """Return which starts go on; called after every update of a batch.
 
         Parameters
@@ -192,7 +192,7 @@ class Pruning:
                 promising[i] = self.rank(running[i]) < self.best
         return promising
 
-    def _can_win(self, solution: Solution) -> bool:
+    def _can_win(self, solution):
         """Return whether a run may still get below the lowest loss."""
         history = solution.history
         if len(history) - 1 < max(self.begins, 2 * WINDOW):
@@ -209,14 +209,14 @@ class Pruning:
 
 def run_starts(
     objective,
-    starts: Sequence[Start],
-    config: SolverConfig,
-    task: str,
+    starts,
+    config,
+    task,
     *,
-    rank: Rank = loss_of,
-    to_beat: float | None = None,
+    rank=loss_of,
+    to_beat=None,
     memory=None,
-) -> list[Solution]:
+):
     """Run a solver from all starts and return the solutions, the best first.
 
     Starts are run in batches whose composition does not depend on `n_jobs`, so that the result is
@@ -307,14 +307,12 @@ def run_starts(
     return ordered
 
 
-def never_cancelled() -> bool:
+def never_cancelled():
     """Return False: a run that no other one can end."""
     return False
 
 
-def _batches(
-    objective, starts: Sequence[Start], config: SolverConfig, is_remembered: bool
-) -> list[Sequence[Start]]:
+def _batches(objective, starts, config, is_remembered):
     """Return the starts in batches: several where one product serves them all."""
     sees_own_data = hasattr(objective, "seen_by")
     size = 1
@@ -330,9 +328,9 @@ def _batches(
 
 def _run_apart(
     run,
-    pruning: Pruning | None,
+    pruning,
     is_cancelled,
-    on_cluster: bool,
+    on_cluster,
     batches,
     handling,
     number,
@@ -347,11 +345,11 @@ def _run_apart(
 
 def _run_batch(
     objective,
-    config: SolverConfig,
-    pruning: Pruning | None,
-    is_cancelled: Callable[[], bool],
-    batch: Sequence[Start],
-) -> list[Solution]:
+    config,
+    pruning,
+    is_cancelled,
+    batch,
+):
     """Run the solver on one batch of starts."""
     sees_own_data = hasattr(objective, "seen_by")
     seen = objective.seen_by(batch) if sees_own_data else objective
@@ -370,12 +368,12 @@ def _run_batch(
 
 
 def iterate(
-    steps: Steps,
-    config: SolverConfig,
-    scale: float,
-    is_cancelled: Callable[[], bool] = never_cancelled,
-    pruning: Pruning | None = None,
-) -> list[Solution]:
+    steps,
+    config,
+    scale,
+    is_cancelled=never_cancelled,
+    pruning=None,
+):
     """Run a solver until every start has converged, is abandoned, or has had its updates.
 
     A start that has converged, or is abandoned, leaves the batch.
@@ -455,7 +453,7 @@ def per_start(values, like):
     return asarray_like(values[:, None, None], like, like.dtype)
 
 
-def best_first(solutions: Sequence[Solution], rank: Rank = loss_of) -> list[Solution]:
+def best_first(solutions, rank=loss_of):
     """Return solutions in order; the earliest is the best of those that only rounding tells apart.
 
     Abandoned ones come last. Factors can differ where losses do not, as those of three factors do,
@@ -495,7 +493,7 @@ def memory_of(memory):
         ) from None
 
 
-def _recall(cached, context: str, run, pruning, is_cancelled, batch):
+def _recall(cached, context, run, pruning, is_cancelled, batch):
     """Return the solutions of a batch that are kept on disk, or compute and keep them.
 
     A fit that was stopped then goes on where it was.
@@ -515,7 +513,7 @@ def _recall(cached, context: str, run, pruning, is_cancelled, batch):
     return cached(key, compute)
 
 
-def _call(key: str, compute: Callable[[], Any]):
+def _call(key, compute):
     return compute()
 
 

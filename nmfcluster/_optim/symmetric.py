@@ -269,7 +269,7 @@ class Factorization:
     scale: float
 
     @property
-    def loss(self) -> float:
+    def loss(self):
         """Loss of the kept factors, at least 0: rounding can put it below."""
         return max(self.best.loss, 0.0)
 
@@ -400,7 +400,7 @@ def factorize(
     config,
     rng,
     coarse_size=None,
-) -> Factorization:
+):
     """Factorize a similarity; the run that ranks first is kept.
 
     With more rows than `coarse_size` the starts are run on that many of them, and the best is

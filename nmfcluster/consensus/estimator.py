@@ -397,7 +397,7 @@ class NMFConsensus(NMFClusterer):
             self._fit_source(source, rng)
         return self
 
-    def _check_arguments(self, X, partitions, sample_weight, soft: bool):
+    def _check_arguments(self, X, partitions, sample_weight, soft):
         """Raise if arguments of `fit` do not go together; `soft`: they hold memberships."""
         if X is None:
             cure = ""
@@ -508,9 +508,9 @@ class NMFConsensus(NMFClusterer):
         agreement,
         weights,
         core,
-        loss: float,
+        loss,
         loss_curves,
-        n_iter: int,
+        n_iter,
     ):
         """Set all fitted attributes; those of samples are in the order of the source's."""
         self.labels_ = labels

@@ -297,7 +297,7 @@ def _read_memberships(table, name):
 _MAX_CLUSTERS = 60
 
 
-def make_partitions(X, pairs: str | None, rng, sample_weight, estimator, **options):
+def make_partitions(X, pairs, rng, sample_weight, estimator, **options):
     """Make base partitions of samples; label those of weight 0 as new ones.
 
     Clusterers are fitted to samples in the order of X, as they may hold something for each row.
