@@ -121,7 +121,7 @@ def with_current_config(function):
 
     Those, and the filters of warnings, are what scikit-learn's own `Parallel` hands over.
     """
-    wrapper: Any = delayed(function)()[0]
+    wrapper = delayed(function)()[0]
     if not hasattr(wrapper, "with_config_and_warning_filters"):  # scikit-learn < 1.7
         return wrapper.with_config(get_config())
     filters = getattr(warnings, "_get_filters", lambda: warnings.filters)()

@@ -3,7 +3,6 @@
 And the overdispersion of counts: by how much they vary more than Poisson numbers.
 """
 
-from typing import Any
 
 import numpy as np
 
@@ -111,7 +110,7 @@ def _split_counts(counts, n_parts, rng, dispersion):
     unit = 1 if counts.dtype.kind in "iu" else np.maximum(np.spacing(counts), 1)
     left = (counts // unit).astype(np.int64)
     for later in range(n_parts - 1, 0, -1):
-        share: Any = 1 / (later + 1)
+        share = 1 / (later + 1)
         if dispersion:
             concentration = 1 / (n_parts * dispersion)
             share = rng.beta(concentration, later * concentration, size=len(left))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -248,7 +248,7 @@ class NMFConsensus(NMFClusterer):
     array([0, 0, 1, 1])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints = {
         **NMFClusterer._parameter_constraints,
         "affinity": [StrOptions({"coassociation", "partitions", "precomputed"})],
         **BASE_PARAMETERS,
@@ -473,7 +473,7 @@ class NMFConsensus(NMFClusterer):
         # samples have the clusters of their rows; those in no row are in no cluster, unless
         # they count 0 times: then they are labelled as new ones
         unlabelled = np.flatnonzero(groups < 0)
-        found: Any = (1 / self.n_clusters, -1, 0)
+        found = (1 / self.n_clusters, -1, 0)
         if source.sample_weight is not None and len(unlabelled):
             found = problem.predict_unlabelled(unlabelled, labels, profile)
         sample_labels = labels[groups]

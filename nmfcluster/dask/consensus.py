@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -136,7 +136,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     array([2000, 2000, 2000])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints = {
         **{name: _IN_MEMORY[name] for name in _SHARED},
         "max_distinct": [COUNT],
         "n_passes": [COUNT],

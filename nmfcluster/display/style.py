@@ -31,7 +31,7 @@ DASHED = {
     "zorder": 1,
 }
 CHOSEN = DASHED | {"color": LINE}  # the line through the value that was chosen
-HOLLOW: dict = {"markerfacecolor": "white", "markeredgewidth": 1.5}  # dots
+HOLLOW = {"markerfacecolor": "white", "markeredgewidth": 1.5}  # dots
 FONT = 9.0  # points
 LEGEND = {"frameon": False, "fontsize": FONT}
 LONGEST = 30  # letters of the name of a source, or of a value

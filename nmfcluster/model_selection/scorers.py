@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn import get_config
@@ -121,7 +121,7 @@ class FullSampleSplit(BaseCrossValidator):
 class RoutedScorer(BaseEstimator):
     """A scorer that requests metadata by scikit-learn's metadata routing."""
 
-    _metadata: ClassVar[tuple[str, ...]] = ("constraints",)
+    _metadata: tuple[str, ...] = ("constraints",)
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Return the metadata that the scorer requests by scikit-learn's metadata routing.
@@ -236,7 +236,7 @@ class RefitScorer(RoutedScorer):
     A subclass lists the details in `_details`, the score first, and computes them in `_score`.
     """
 
-    _details: ClassVar[tuple[str, ...]]
+    _details: tuple[str, ...]
     _metadata = ("constraints", "sample_weight")
     details: bool
     fit_params: dict[str, Any] | None
@@ -436,7 +436,7 @@ class StabilityScorer(RefitScorer):
     {'n_clusters': 4}
     """
 
-    _parameter_constraints: ClassVar = {
+    _parameter_constraints = {
         "n_subsamples": [Interval(Integral, 3, None, closed="left")],
         "subsample_size": [FRACTION, Interval(Integral, 2, None, closed="left")],
         "adjust": [StrOptions({"difference", "ratio"})],
@@ -614,7 +614,7 @@ class HeldOutPairsScorer(RefitScorer):
     {'affinity': 'nearest_neighbors'}
     """
 
-    _parameter_constraints: ClassVar = {
+    _parameter_constraints = {
         "n_splits": [Interval(Integral, 2, None, closed="left")],
         **REFIT_PARAMETERS,
     }

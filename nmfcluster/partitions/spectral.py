@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn import config_context
@@ -40,7 +40,7 @@ _NO_EIGENVECTOR = 1e-12  # eigenvalue that is 0 up to rounding: its vector is ar
 class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
     """K-means on rows of eigenvectors, scaled to length 1; a subclass computes these."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints = {
         "n_clusters": [COUNT],
         "n_neighbors": [COUNT],
         "random_state": RANDOM_STATE,
@@ -179,7 +179,7 @@ class LandmarkSpectral(_Spectral):
     1.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints = {
         **_Spectral._parameter_constraints,
         "n_landmarks": [COUNT],
     }

@@ -46,9 +46,9 @@ class Similarity(ABC):
     dtype: np.dtype
     #: whether wide products are fast: one product with the columns of several starts side by side
     #: takes less time than a product for each start
-    wide: bool = False
+    wide = False
     #: whether a part of the samples represents all: not in a sparse graph, which would fall apart
-    can_be_thinned: bool = True
+    can_be_thinned = True
 
     @abstractmethod
     def __matmul__(self, H):
