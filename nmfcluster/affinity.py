@@ -137,7 +137,7 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
     X = read_matrix(X, accept_sparse=False)
     Y = X if Y is None else read_matrix(Y, "Y", accept_sparse=False)
     if scale is not None:
-        check_number(scale, "scale", 0, np.inf, closed="neither")
+        check_number(scale, "scale", np.inf, closed="neither")
     if X.shape[1] != Y.shape[1] or len(Y) < 2:
         raise ValueError(
             "Y must hold at least 2 samples, with as many features as X; "

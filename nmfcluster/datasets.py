@@ -79,8 +79,8 @@ def make_nested_rings(
             f"radii must be numbers, at least one of them, got {format_value(radii)}."
         )
     for radius in radii:
-        check_number(radius, "radii", 0, closed="neither")
-    check_number(noise, "noise", 0)
+        check_number(radius, "radii", closed="neither")
+    check_number(noise, "noise")
     n_samples = check_count(n_samples, "n_samples", len(radii))
     y = _equal_labels(n_samples, len(radii))
     angles = rng.uniform(0, 2 * np.pi, len(y))
@@ -136,18 +136,18 @@ def make_partitions(
     ((100, 5), 12)
     """
     rng = make_rng(random_state)
-    check_number(noise, "noise", 0, 1, closed="both")
-    check_number(missing, "missing", 0, 1, closed="both")
+    check_number(noise, "noise", 1, closed="both")
+    check_number(missing, "missing", 1, closed="both")
     if isinstance(n_samples, tuple | list | np.ndarray):
-        sizes = [check_count(size, "n_samples", 1) for size in n_samples]
-        check_count(sum(sizes), "the sum of n_samples", 1)
+        sizes = [check_count(size, "n_samples") for size in n_samples]
+        check_count(sum(sizes), "the sum of n_samples")
         n_clusters = len(sizes)
         y = np.repeat(np.arange(n_clusters), sizes)
     else:
-        n_clusters = check_count(n_clusters, "n_clusters", 1)
+        n_clusters = check_count(n_clusters, "n_clusters")
         n_samples = check_count(n_samples, "n_samples", n_clusters)
         y = _equal_labels(n_samples, n_clusters)
-    n_partitions = check_count(n_partitions, "n_partitions", 1)
+    n_partitions = check_count(n_partitions, "n_partitions")
     partitions = np.empty((len(y), n_partitions), dtype=np.int64)
     for t in range(n_partitions):
         is_replaced = rng.uniform(size=len(y)) < noise
@@ -247,13 +247,13 @@ def make_biclusters(
     (array([13, 13, 14, 14]), np.int64(12))
     """
     rng = make_rng(random_state)
-    n_clusters = check_count(n_clusters, "n_clusters", 1)
+    n_clusters = check_count(n_clusters, "n_clusters")
     if twins and n_clusters < 2:
         raise ValueError(
             f"n_clusters must be at least 2 with twins=True, got {n_clusters}."
         )
-    check_number(overlap, "overlap", 0, 0.5)
-    check_number(noise, "noise", 0)
+    check_number(overlap, "overlap", 0.5)
+    check_number(noise, "noise")
     rows, columns = _make_blocks(shape, n_clusters, float(overlap), bool(twins))
     W = np.abs(rng.normal(size=rows.shape)).T * rows.T
     coefficients = rng.uniform(0.5, 1, size=columns.shape)
@@ -279,7 +279,7 @@ def _make_blocks(shape, n_clusters, overlap, twins):
             f"shape must be (n_samples, n_features), got {format_value(shape)}."
         )
     for size, name in zip(shape, ("shape[0]", "shape[1]"), strict=True):
-        check_count(size, name, 1)
+        check_count(size, name)
     n_samples, n_features = map(int, shape)
     # twins share no sample, but two biclusters alone would be neighbours, which overlap
     row_overlap = 0.0 if twins and n_clusters == 2 else overlap
@@ -400,14 +400,14 @@ def make_programs(
     ((400, 1000), (400, 8), (8, 1000))
     """
     rng = make_rng(random_state)
-    n_samples = check_count(n_samples, "n_samples", 1)
-    n_features = check_count(n_features, "n_features", 1)
-    n_programs = check_count(n_programs, "n_programs", 1)
-    check_number(depth, "depth", 0, closed="neither")
+    n_samples = check_count(n_samples, "n_samples")
+    n_features = check_count(n_features, "n_features")
+    n_programs = check_count(n_programs, "n_programs")
+    check_number(depth, "depth", closed="neither")
     # with 1, all programs would be equal
-    check_number(housekeeping, "housekeeping", 0, 1)
-    check_number(dispersion, "dispersion", 0)
-    check_number(doublets, "doublets", 0, 1, closed="both")
+    check_number(housekeeping, "housekeeping", 1)
+    check_number(dispersion, "dispersion")
+    check_number(doublets, "doublets", 1, closed="both")
     # means of genes, from the gamma distribution that Zappia et al. (2017) found
     base = rng.gamma(0.6, size=n_features)
     # genes common to all programs, and those that each program raises: at least one
@@ -494,11 +494,11 @@ def make_signatures(
     ((100, 96), (100, 5), (5, 96))
     """
     rng = make_rng(random_state)
-    n_samples = check_count(n_samples, "n_samples", 1)
-    n_channels = check_count(n_channels, "n_channels", 1)
-    n_signatures = check_count(n_signatures, "n_signatures", 1)
-    check_number(burden, "burden", 0, closed="neither")
-    check_number(noise, "noise", 0)
+    n_samples = check_count(n_samples, "n_samples")
+    n_channels = check_count(n_channels, "n_channels")
+    n_signatures = check_count(n_signatures, "n_signatures")
+    check_number(burden, "burden", closed="neither")
+    check_number(noise, "noise")
     # signatures from peaked ones, as of a single cause, to flat ones; the flattest take
     # 0.3 of one profile, so that flat ones are similar
     concentrations = np.geomspace(0.03, _FLAT, n_signatures)

@@ -16,7 +16,6 @@ MIN_SEEN_WEIGHT = 1e-12
 # of one that it did not see
 NOISE = -1
 NOT_SEEN = -2
-_DECODE_ERRORS = "backslashreplace"  # what becomes of bytes that are not UTF-8
 LABEL_BLOCK_ROWS = 16_384  # rows of a block: a block of a wide table stays in cache
 
 
@@ -133,23 +132,19 @@ def clean_labels(column, name):
 
     The second has an entry a sample: 0 for a label, else `NOISE` or `NOT_SEEN`.
     """
-    kind = column.dtype.kind
-    if kind == "S":
-        column = np.char.decode(column, errors=_DECODE_ERRORS)
-    elif kind == "T":  # NumPy's strings of any length
-        column = column.astype(object)
     if column.dtype.kind == "U":
         return column.astype(object), np.zeros(len(column), dtype=np.int32)
+    if column.dtype.kind in "ST":  # bytes, and NumPy's strings of any length
+        column = column.astype(object)
     # objects are texts, or numbers beside missing values
     if column.dtype.kind == "O":
         seen = np.array([not is_missing(value) for value in column], dtype=bool)
         values = [v.item() if isinstance(v, np.generic) else v for v in column[seen]]
         kinds = {str if isinstance(v, str) else type(v) for v in values}
-        if kinds == {str}:
-            texts = [str(v) for v in values]
-            return np.array(texts, dtype=object), np.where(seen, 0, NOT_SEEN)
         if kinds == {bytes}:
-            texts = [v.decode(errors=_DECODE_ERRORS) for v in values]
+            values = [v.decode(errors="backslashreplace") for v in values]  # not UTF-8
+        if kinds in ({str}, {bytes}):
+            texts = [str(v) for v in values]
             return np.array(texts, dtype=object), np.where(seen, 0, NOT_SEEN)
         if not kinds <= {bool, int, float}:
             raise TypeError(

@@ -370,17 +370,9 @@ def with_nonzero_data(array, values):
     return matrix
 
 
-def hstack(arrays):
-    """Return the arrays side by side; all of them dense, or all sparse."""
-    if is_sparse(arrays[0]):
-        return sp.hstack(arrays, format="csr")
-    return np.hstack(arrays)
-
-
-def two_by_two_blocks(same, cross):
-    """Return the symmetric matrix [[same, cross], [cross, same]]."""
-    blocks = [[same, cross], [cross, same]]
-    if is_sparse(same):
+def block_matrix(blocks):
+    """Return the matrix of rows of blocks; all of them dense, or all sparse."""
+    if is_sparse(blocks[0][0]):
         return sp.block_array(blocks, format="csr")
     return np.block(blocks)
 

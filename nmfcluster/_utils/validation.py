@@ -76,12 +76,12 @@ def type_name(value):
     )
 
 
-def require_instance(estimator, name):
+def require_instance(estimator):
     """Raise if an estimator, or the last step of a pipeline, is a class."""
     step = last_step(estimator)[1]
     if isinstance(step, type):
         raise TypeError(
-            f"{name} must be an instance, such as {step.__name__}(...), not the class."
+            f"estimator must be an instance, such as {step.__name__}(...), not the class."
         )
 
 
@@ -110,7 +110,7 @@ def warn(message, category=UserWarning):
     warnings.warn(message, category, stacklevel=level)
 
 
-def check_count(value, name, least=None):
+def check_count(value, name, least=1):
     """Return a count as Python's int, as numpy's small ones wrap around.
 
     It must be an int, at least `least`, and no more than can be counted.
@@ -121,16 +121,16 @@ def check_count(value, name, least=None):
         raise ValueError(
             f"{name} must be at most {MAX_COUNT}, got {format_value(value)}."
         )
-    if least is not None and value < least:
+    if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}.")
     return int(value)
 
 
-def check_number(value, name, low, high=_MAX_NUMBER, closed="left"):
-    """Raise unless a value is a number of a range, which is closed at the left, or as told."""
+def check_number(value, name, high=_MAX_NUMBER, closed="left"):
+    """Raise unless a value is a number from 0 to `high`; 0 alone is in it, or as `closed` says."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, got {format_value(value)}.")
-    allowed = Interval(Real, low, high, closed=closed)
+    allowed = Interval(Real, 0, high, closed=closed)
     if not allowed.is_satisfied_by(value):
         raise ValueError(f"{name} must be {allowed}, got {value}.")
 

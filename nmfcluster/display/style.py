@@ -299,7 +299,7 @@ def divide_into_cells(labels, confidence, max_cells):
         Attributes of a display: the order of the samples, and the size and the cluster of every
         cell.
     """
-    max_cells = check_count(max_cells, "max_cells", 1)
+    max_cells = check_count(max_cells, "max_cells")
     # rounded, as rounding errors must not break ties
     order = np.lexsort((-np.round(confidence, 9), labels))
     clusters, sizes = np.unique(labels, return_counts=True)

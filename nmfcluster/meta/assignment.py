@@ -127,7 +127,7 @@ def assign(
     array([[102.,   0.,   0.],
            [ 58.,  54.,   0.]])
     """
-    check_number(min_gain, "min_gain", 0)
+    check_number(min_gain, "min_gain")
     n_bootstraps = check_count(n_bootstraps, "n_bootstraps", 0)
     rng = np.random.default_rng(make_rng(random_state).randint(2**31))
     names = column_names(X)

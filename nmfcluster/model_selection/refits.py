@@ -77,7 +77,7 @@ def read_samples(estimator, X, y, metadata, fit_params, advice):
         Which function or scorer needs all samples, and how to pass them.
     """
     n_samples = get_n_samples(X)
-    require_instance(estimator, "estimator")
+    require_instance(estimator)
     if not all(hasattr(type(estimator), name) for name in ("fit", "get_params")):
         raise TypeError(
             "estimator must have fit and get_params, as scikit-learn's do, got "

@@ -23,7 +23,7 @@ MAX_SAMPLES = 500
 
 def n_clusters_parameter(estimator):
     """Return the name of the parameter that is the number of clusters."""
-    require_instance(estimator, "estimator")
+    require_instance(estimator)
     prefix, step = last_step(estimator)
     if hasattr(step, "fit") and hasattr(type(step), "get_params"):
         parameters = step.get_params(deep=False)
@@ -48,7 +48,7 @@ def read_candidates(candidates, n_samples, n_fixed=0):
     numbers = list(islice(candidates, n_samples + n_fixed + MAX_SAMPLES))
     if not numbers:
         raise ValueError("candidates must hold a number of clusters, got none.")
-    numbers = [check_count(number, "candidates", 1) for number in numbers]
+    numbers = [check_count(number, "candidates") for number in numbers]
     if max(numbers) - n_fixed > n_samples:
         fixed = f" beside {n_fixed} fixed ones" if n_fixed else ""
         raise ValueError(

@@ -186,7 +186,7 @@ def sweep_n_clusters(
     _compat.validate_parameter_constraints(
         _PARAMETER_CONSTRAINTS, locals(), caller_name="sweep_n_clusters"
     )
-    require_instance(estimator, "estimator")
+    require_instance(estimator)
     if not isinstance(estimator, NMFMetaCluster):
         raise TypeError(
             f"estimator must be an NMFMetaCluster, got {format_value(estimator)}."

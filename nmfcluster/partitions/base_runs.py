@@ -71,7 +71,7 @@ def base_clusterers(estimator):
         return []
     bases = list(estimator) if isinstance(estimator, list | tuple) else [estimator]
     for base in bases or [bases]:  # an empty list is none
-        validation.require_instance(base, "estimator")
+        validation.require_instance(base)
         if not hasattr(base, "fit_predict"):
             raise TypeError(
                 "estimator must be a clusterer with `fit_predict`, or a list of such, got "

@@ -362,10 +362,10 @@ class Factored(Similarity):
         if storage.total(U_minus) == 0 and storage.total(C_minus) == 0:
             return self, None
         # with V = [U+, U-]: A = V [[C, -C], [-C, C]] V', whose core splits entry by entry
-        V = storage.hstack([U + U_minus, U_minus])
+        V = storage.block_matrix([[U + U_minus, U_minus]])
         C_plus = C + C_minus
-        P = Factored(V, storage.two_by_two_blocks(C_plus, C_minus))
-        N = Factored(V, storage.two_by_two_blocks(C_minus, C_plus))
+        P = Factored(V, storage.block_matrix([[C_plus, C_minus], [C_minus, C_plus]]))
+        N = Factored(V, storage.block_matrix([[C_minus, C_plus], [C_plus, C_minus]]))
         return P, N
 
     def take(self, indices: np.ndarray) -> Factored:
