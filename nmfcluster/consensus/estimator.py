@@ -476,53 +476,24 @@ class NMFConsensus(NMFClusterer):
         found = (1 / self.n_clusters, -1, 0)
         if source.sample_weight is not None and len(unlabelled):
             found = problem.predict_unlabelled(unlabelled, labels, profile)
-        sample_labels = labels[groups]
-        sample_memberships = P[groups]
-        sample_confidence = confidence[groups]
-        sample_memberships[unlabelled] = found[0]
-        sample_labels[unlabelled] = found[1]
-        sample_confidence[unlabelled] = found[2]
-        self._set_fitted(
-            source,
-            profile,
-            labels=sample_labels,
-            memberships=sample_memberships,
-            confidence=sample_confidence,
-            agreement=agreement,
-            weights=problem.weights,
-            core=best.core[np.ix_(order, order)],
-            loss=best.loss,
-            loss_curves=best.loss_curves,
-            n_iter=best.best.n_iter,
-        )
+        self.labels_ = labels[groups]
+        self.membership_ = P[groups]
+        self.confidence_ = confidence[groups]
+        self.membership_[unlabelled] = found[0]
+        self.labels_[unlabelled] = found[1]
+        self.confidence_[unlabelled] = found[2]
+        self.agreement_ = agreement
+        self.core_ = best.core[np.ix_(order, order)]
+        self.loss_ = best.loss
+        self.n_iter_ = best.best.n_iter
+        self._keep_source(source, problem.weights, profile, best.loss_curves)
         self._warn_unless_converged(best, int(self.labels_.max()) + 1)
 
-    def _set_fitted(
-        self,
-        source,
-        profile,
-        *,
-        labels,
-        memberships,
-        confidence,
-        agreement,
-        weights,
-        core,
-        loss,
-        loss_curves,
-        n_iter,
-    ):
-        """Set all fitted attributes; those of samples are in the order of the source's."""
-        self.labels_ = labels
-        self.membership_ = memberships
-        self.confidence_ = confidence
-        self.agreement_ = agreement
+    def _keep_source(self, source, weights, profile, loss_curves):
+        """Set what does not depend on the order of the samples, and what new samples need."""
         self.weights_ = weights
-        self.core_ = core
-        self.loss_ = loss
         self.loss_curves_ = loss_curves
         self.loss_curve_ = loss_curves[0]
-        self.n_iter_ = n_iter
         self.partitions_ = source.codes
         if source.estimators is not None:
             self.estimators_ = source.estimators

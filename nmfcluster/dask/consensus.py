@@ -274,19 +274,14 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             )
 
         # the estimator in memory has the clusters of the drawn rows
-        local._set_fitted(
-            source,
-            found.profile,
-            labels=found.of_rows(source.codes, "labels"),
-            memberships=found.of_rows(source.codes, "membership"),
-            confidence=found.of_rows(source.codes, "confidence"),
-            agreement=problem.ensemble.agreement(found.contingency),
-            weights=problem.weights,
-            core=best.core[np.ix_(found.order, found.order)],
-            loss=float(losses.min()),
-            loss_curves=[losses],
-            n_iter=len(losses),
-        )
+        local.labels_ = found.of_rows(source.codes, "labels")
+        local.membership_ = found.of_rows(source.codes, "membership")
+        local.confidence_ = found.of_rows(source.codes, "confidence")
+        local.agreement_ = problem.ensemble.agreement(found.contingency)
+        local.core_ = best.core[np.ix_(found.order, found.order)]
+        local.loss_ = float(losses.min())
+        local.n_iter_ = len(losses)
+        local._keep_source(source, problem.weights, found.profile, [losses])
         return found
 
     def to_local(self) -> consensus.NMFConsensus:
