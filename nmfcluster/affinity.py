@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
+from operator import matmul
 from typing import Any
 
 import numpy as np
@@ -368,10 +369,14 @@ def _compute_kernel(X, affinity, gamma, exponent):
     """
     compare: Any
     if affinity in ("linear", "cosine"):
-        lengths = _inverse_lengths(X) if affinity == "cosine" else None
-        compare = partial(_linear, X, lengths)
-        project = partial(_project, X, lengths)
-        return Factored(X, scale=lengths), compare, storage.as_float, project
+        read = storage.as_float
+        lengths = None
+        if affinity == "cosine":
+            read = _unit_rows
+            lengths = _inverse_lengths(X)
+        U = read(X)
+        compare = partial(_compare_features, U, read)
+        return Factored(X, scale=lengths), compare, read, partial(matmul, U.T)
     array = X
     if affinity == "rbf":
         if gamma is None:
@@ -500,8 +505,6 @@ def _multiply(rows, C, read, is_normalized, name, X):
         X.shape[0], _BLOCK_ROWS if name == "rbf" else X.shape[0]
     )
     product = np.concatenate([rows(X[block]) @ C for block in blocks])
-    if name == "cosine":
-        product = product * _inverse_lengths(X)[:, None]
     if is_normalized:
         return product[:, :-1] * _inverse_root(product[:, -1])[:, None]
     return product
@@ -516,16 +519,14 @@ def _inverse_lengths(X):
     return _inverse_root(Factored(X).diagonal())
 
 
-def _linear(X_fit, lengths, X):
-    """Return the inner products, or with the inverse lengths of samples their cosines."""
-    products = storage.as_dense(X @ X_fit.T)
-    if lengths is None:
-        return products
-    return scale_rows_columns(products, _inverse_lengths(X), lengths)
+def _unit_rows(X):
+    """Return rows scaled to length 1, whose inner products are cosines."""
+    return storage.scaled_rows(X, _inverse_lengths(X))
 
 
-def _project(X_fit, lengths, P):
-    return X_fit.T @ (P if lengths is None else P * lengths[:, None])
+def _compare_features(U, read, X):
+    """Return the inner products of new samples, as read, with those of the fit."""
+    return storage.as_dense(read(X) @ U.T)
 
 
 def _median_square(X):
