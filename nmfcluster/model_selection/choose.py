@@ -413,23 +413,18 @@ def measure_stability(models, samples, seed, n_jobs):
     most = max(results.MAX_SAMPLES, _SAMPLES_PER_CLUSTER * numbers[-1])
     size = min(n_samples // 2, most)
     _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
-    compared = draw_positions(n_samples, _MAX_COMPARED, np.random.default_rng(seed))
     fits: list[list[Any]] = [[] for _ in numbers]
     measured = [(np.nan, np.nan, 0)] * len(numbers)
     untried = list(range(len(numbers)))
     pending = untried[:_NUMBERS_PER_ROUND]
     while pending:
         # fit each pending number to two more parts
-        calls = [
-            (models[numbers[i]], np.random.default_rng((seed, part)))
+        parts = [
+            (models[numbers[i]], part)
             for i in pending
             for part in range(len(fits[i]), len(fits[i]) + _FITS_PER_ROUND)
         ]
-        with warnings.catch_warnings(action="ignore"):
-            common = (samples, size, compared)
-            outcomes = iter(
-                refits.try_calls(refits.labels_by_refit, common, calls, n_jobs)
-            )
+        outcomes = iter(_labels_by_parts(parts, samples, size, seed, n_jobs))
         for i in pending:
             fits[i] += [next(outcomes) for _ in range(_FITS_PER_ROUND)]
             measured[i] = _agreement(fits[i], numbers[i])
@@ -449,6 +444,19 @@ def measure_stability(models, samples, seed, n_jobs):
         "n_found": n_found.astype(int),
     }
     return figures, [refits.first_error(own) for own in fits]
+
+
+def _labels_by_parts(parts, samples, size, seed, n_jobs):
+    """Return labels of the same samples by a fit of each model to a part, or the error of the fit.
+
+    `parts` holds models and numbers; parts of `size` samples are drawn by the seed and the number.
+    """
+    n_samples = refits.count_entries(samples.X)
+    compared = draw_positions(n_samples, _MAX_COMPARED, np.random.default_rng(seed))
+    calls = [(model, np.random.default_rng((seed, part))) for model, part in parts]
+    common = (samples, size, compared)
+    with warnings.catch_warnings(action="ignore"):
+        return refits.try_calls(refits.labels_by_refit, common, calls, n_jobs)
 
 
 def _undecided(means, errors, n_fits):
@@ -643,16 +651,9 @@ def _positions_by_number(models, X):
 
 def _labels_by_number(models, samples, seed, n_jobs):
     """Return the labels by fits of all models, by the number that they found and the half."""
-    n_samples = refits.count_entries(samples.X)
-    compared = draw_positions(n_samples, _MAX_COMPARED, np.random.default_rng(seed))
-    calls = [
-        (model, np.random.default_rng((seed, half)))
-        for model in models
-        for half in range(_HALVES)
-    ]
-    common = (samples, n_samples // 2, compared)
-    with warnings.catch_warnings(action="ignore"):
-        outcomes = refits.try_calls(refits.labels_by_refit, common, calls, n_jobs)
+    size = refits.count_entries(samples.X) // 2
+    parts = [(model, half) for model in models for half in range(_HALVES)]
+    outcomes = _labels_by_parts(parts, samples, size, seed, n_jobs)
     found: dict[int, dict[int, list[Any]]] = defaultdict(partial(defaultdict, list))
     for i, outcome in enumerate(outcomes):
         if not isinstance(outcome, Exception):
