@@ -77,8 +77,13 @@ class Interval(_Interval):
         return bool(super().is_satisfied_by(val))
 
 
+def at_least(lowest):
+    """Return the constraint of an integer parameter from a number on."""
+    return Interval(Integral, lowest, None, closed="left")
+
+
 #: scikit-learn constraints of the parameters that several estimators have
-COUNT = Interval(Integral, 1, None, closed="left")
+COUNT = at_least(1)
 FRACTION = Interval(Real, 0, 1, closed="neither")
 _SEEDS = Interval(Integral, 0, 2**32 - 1, closed="both")
 RANDOM_STATE = [_SEEDS, np.random.RandomState, np.random.Generator, None]

@@ -3,7 +3,6 @@
 And the overdispersion of counts: by how much they vary more than Poisson numbers.
 """
 
-
 import numpy as np
 
 from nmfcluster._utils.storage import (

@@ -12,7 +12,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from nmfcluster._compat import FRACTION, N_JOBS, Interval, StrOptions
+from nmfcluster._compat import FRACTION, N_JOBS, StrOptions, at_least
 from nmfcluster._utils.validation import (
     check_accepts_parts,
     last_step,
@@ -52,7 +52,7 @@ REFIT_PARAMETERS: dict[str, Any] = {
     "details": ["boolean"],
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
-    "random_state": [Interval(Integral, 0, None, closed="left")],
+    "random_state": [at_least(0)],
 }
 
 
@@ -437,8 +437,8 @@ class StabilityScorer(RefitScorer):
     """
 
     _parameter_constraints = {
-        "n_subsamples": [Interval(Integral, 3, None, closed="left")],
-        "subsample_size": [FRACTION, Interval(Integral, 2, None, closed="left")],
+        "n_subsamples": [at_least(3)],
+        "subsample_size": [FRACTION, at_least(2)],
         "adjust": [StrOptions({"difference", "ratio"})],
         **REFIT_PARAMETERS,
     }
@@ -615,7 +615,7 @@ class HeldOutPairsScorer(RefitScorer):
     """
 
     _parameter_constraints = {
-        "n_splits": [Interval(Integral, 2, None, closed="left")],
+        "n_splits": [at_least(2)],
         **REFIT_PARAMETERS,
     }
     _details = (
@@ -693,16 +693,11 @@ def _satisfied_by_refit(estimator, samples, name, pairs, kept, rng):
 def _without_constraints(estimator, samples):
     """Return the name that `fit` takes constraints by, these, and samples without them."""
     y = samples.y
-    constraints = {
-        name: value
-        for name, value in samples.fit_params.items()
-        if isinstance(value, PairwiseConstraints)
-    }
-    fit_params = {
-        name: value
-        for name, value in samples.fit_params.items()
-        if name not in constraints
-    }
+    fit_params = dict(samples.fit_params)
+    constraints = {}
+    for name, value in samples.fit_params.items():
+        if isinstance(value, PairwiseConstraints):
+            constraints[name] = fit_params.pop(name)
     if isinstance(y, PairwiseConstraints):
         constraints = constraints or {_NAME: y}
     if len(constraints) != 1:
