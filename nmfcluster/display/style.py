@@ -339,12 +339,12 @@ def draw_matrix(ax, x, y, values, label, extend, **colours):
     return mesh, bar
 
 
-def add_legend(ax, title):
+def add_legend(ax):
     """Add a legend at the right of axes, in letters small enough for a part of their room."""
 
     def draw(font, scale=None):
         return ax.legend(
-            title=title,
+            title="source",
             alignment="left",
             frameon=False,
             loc="upper left",

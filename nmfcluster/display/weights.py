@@ -253,7 +253,7 @@ class SourceWeightsDisplay(Display):
         ax.axhline(1 / len(self.names), **DASHED)
         highest = float(np.max(self.weights) or 1)  # all may be 0
         ax.set(ylim=(-0.02 * highest, 1.06 * highest), ylabel="weight")
-        add_legend(ax, "source")
+        add_legend(ax)
 
 
 def _check_model(estimator):

@@ -95,8 +95,9 @@ class NeighborSearch:
 
     def nearest_of_own(self, n_neighbors):
         """Return the distances of all samples to the nearest other ones, and which these are."""
-        if self._own is None or self._own[0].shape[1] < n_neighbors:
-            most = min(max(n_neighbors, self._most), self._X.shape[0] - 1)
+        n_others = self._X.shape[0] - 1
+        if self._own is None or self._own[0].shape[1] < min(n_neighbors, n_others):
+            most = min(max(n_neighbors, self._most), n_others)
             with one_thread():  # ties are broken by the number of threads
                 self._own = self._search.kneighbors(n_neighbors=most)
         distances, nearest = self._own
@@ -221,7 +222,7 @@ class NeighborGraph:
         is_small = has_small_clusters(n, max_parts)
         # search K neighbours and one more, or more where long steps count
         n_searched = max(_MAX_TIE_FACTOR * _N_NEIGHBORS, K + 1) if is_small else K + 1
-        distances, nearest = self._find_neighbors(None, n_searched)
+        distances, nearest = self._search.nearest_of_own(n_searched)
         # where the last is as far as the K-th, search more; other rows repeat their last
         most = min(_MAX_TIE_FACTOR * K, n - 1)
         n_missing = most - distances.shape[1]
@@ -250,10 +251,7 @@ class NeighborGraph:
         return sp.csr_array(W.maximum(W.T))
 
     def _find_neighbors(self, rows, most):
-        """Return the distances of some rows, or all, to other rows, and which these are."""
-        most = min(most, self._X.shape[0] - 1)
-        if rows is None:
-            return self._search.nearest_of_own(most)
+        """Return the distances of some rows to other rows, and which these are."""
         distances, nearest = self._search.kneighbors(self._X[rows], most + 1)
         # leave out the row itself, or the last where equal ones came before it
         others = nearest != rows[:, None]
