@@ -26,6 +26,7 @@ from nmfcluster._utils.labels import (
     one_hot,
     share_of_seen,
 )
+from nmfcluster._utils.storage import as_float64, safe_ratio
 
 __all__ = [
     "cluster_consensus",
@@ -580,17 +581,14 @@ def _read_components(components, name):
     )
     if rows.min() < 0:
         raise ValueError(f"{name} must have no entry below 0, got {rows.min():.3g}.")
-    rows = rows / np.maximum(rows.max(axis=1, keepdims=True), np.finfo(float).tiny)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths > 0, lengths, 1))
+    rows = safe_ratio(rows, rows.max(axis=1, keepdims=True))
+    return safe_ratio(rows, np.linalg.norm(rows, axis=1, keepdims=True))
 
 
 def find_members(memberships, threshold):
     """Return which memberships are above 0 and at least a share of the cluster's largest one."""
-    memberships = memberships.astype(np.float64, copy=False)
-    largest = memberships.max(axis=1, keepdims=True)
-    zeros = np.zeros_like(memberships)
-    shares = np.divide(memberships, largest, out=zeros, where=largest > 0)
+    memberships = as_float64(memberships)
+    shares = safe_ratio(memberships, memberships.max(axis=1, keepdims=True))
     return (shares >= threshold * (1 - _SUM_ROUNDING)) & (shares > 0)
 
 

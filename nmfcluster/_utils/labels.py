@@ -7,7 +7,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._utils.array_api import to_numpy
-from nmfcluster._utils.storage import csr_of_equal_rows, index_dtype, row_blocks
+from nmfcluster._utils.storage import (
+    as_float64,
+    csr_of_equal_rows,
+    index_dtype,
+    row_blocks,
+    safe_ratio,
+)
 from nmfcluster._utils.validation import check_container, format_count
 
 # Weight of partitions below which a pair was seen by none: rounding.
@@ -158,7 +164,7 @@ def clean_labels(column, name):
         )
     largest = 2**63 - 1
     if column.dtype.kind == "f":
-        column = column.astype(np.float64, copy=False)  # float16 holds few integers
+        column = as_float64(column)  # float16 holds few integers
         largest = 2**53  # above it, floats leave out integers
         is_number = ~np.isnan(column)
         is_wrong = is_number & (column != np.floor(column))
@@ -251,7 +257,7 @@ def cluster_votes(contingency, n_clusters, weights):
     partition = np.repeat(np.arange(len(n_clusters)), n_clusters)
     sizes = np.zeros((len(n_clusters), contingency.shape[1]))
     np.add.at(sizes, partition, contingency)
-    shares = contingency / np.maximum(sizes, np.finfo(float).tiny)[partition]
+    shares = safe_ratio(contingency, sizes[partition])
     return weights[partition, None] * np.log1p(shares / _SMALL_SHARE)
 
 
@@ -270,7 +276,7 @@ def confidence_of_votes(votes, coverage, noise, labels):
     evidence = np.expm1(votes / np.maximum(coverage, MIN_SEEN_WEIGHT)[:, None])
     own = evidence[np.arange(len(labels)), np.maximum(labels, 0)]
     total = evidence.sum(axis=1)
-    shares = np.where(total > 0, own / np.where(total > 0, total, 1), 0)
+    shares = safe_ratio(own, total)
     shares *= coverage / np.maximum(coverage + noise, MIN_SEEN_WEIGHT)
     return np.where(labels < 0, 0, shares)
 

@@ -271,9 +271,15 @@ def row_sums(array):
     return np.asarray(array.sum(axis=1)).ravel()
 
 
+def safe_ratio(numerator, denominator):
+    """Return a quotient, of its numerator's shape, and 0 where the denominator is not above 0."""
+    zeros = np.zeros_like(numerator)
+    return np.divide(numerator, denominator, out=zeros, where=denominator > 0)
+
+
 def safe_inverse(values):
     """Return 1 / values, and 0 where a value is not above 0."""
-    return np.divide(1, values, out=np.zeros_like(values), where=values > 0)
+    return safe_ratio(np.ones_like(values), values)
 
 
 def identity(n, dtype):

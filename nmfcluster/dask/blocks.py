@@ -33,7 +33,7 @@ from nmfcluster._utils.labels import (
 )
 from nmfcluster._utils.linalg import coordinate_descent, nnls_rows
 from nmfcluster._utils.progress import stage
-from nmfcluster._utils.storage import row_blocks
+from nmfcluster._utils.storage import as_float64, row_blocks, safe_ratio
 from nmfcluster._utils.validation import format_value, normalize_weights
 from nmfcluster.partitions.ensemble import (
     POWERS,
@@ -48,7 +48,6 @@ _MAX_TUPLES = 5_000
 # bits of a scale: products of two over 10^9 samples are below 2^63, and over the rows that are
 # added as floats, 16,384, below 2^53
 _SCALE_BITS = 16
-Sums = dict[str, np.ndarray]  # of whole numbers: those of blocks are added
 
 _SWEEPS = 8  # of coordinate descent, the same for every row: 60 lower no loss by more than 1e-6
 # bits of numbers that are rounded to whole ones, beside `_SCALE_BITS` of entries of the factor
@@ -86,7 +85,7 @@ def clean_block(block, first=0):
         )
     wrong = np.zeros(block.shape, dtype=bool)
     if kind == "f":
-        block = block.astype(np.float64, copy=False)  # float16 cannot hold 2**53
+        block = as_float64(block)  # float16 cannot hold 2**53
         block = np.where(np.isnan(block), NOT_SEEN, block)
         wrong = (block != np.floor(block)) | (np.abs(block) > 2**53)
     elif block.dtype == np.uint64:
@@ -422,9 +421,8 @@ class Target:
         links = self.links * problem.shares[:, None]
         lengths = np.diagonal(self.gram)
         # an entry is at most the largest ratio of a link and a length
-        defined = (problem.cluster_weights[:, None] > 0) & (lengths > 0)
-        ratios = np.zeros(links.shape)
-        np.divide(links, lengths, out=ratios, where=defined)
+        counted = problem.cluster_weights[:, None] > 0
+        ratios = safe_ratio(links * counted, lengths)
         highest = np.maximum(ratios.max(axis=0), np.finfo(float).tiny)
         return np.exp2(np.ceil(np.log2(highest)) - _SCALE_BITS)
 
@@ -441,9 +439,7 @@ def _solve_columns(N, G):
     if is_single:  # numpy sums a column by itself in another order
         N = np.repeat(N, 2, axis=1)
     diagonal = np.diagonal(G)[:, None]
-    start = np.zeros(N.shape)
-    np.divide(np.maximum(N, 0), diagonal, out=start, where=diagonal > 0)
-    F = start / len(N)
+    F = safe_ratio(np.maximum(N, 0), diagonal) / len(N)
     coordinate_descent(F[None], N[None], G[None], _SWEEPS, column_by_column=True)
     return F[:, :1] if is_single else F
 

@@ -227,9 +227,9 @@ class Ensemble:
         -------
         ndarray of shape (sum of n_clusters, k)
         """
-        P = memberships.astype(np.float64, copy=False)
-        mass = np.maximum(self.counts @ P, np.finfo(float).tiny)
-        return self.cluster_weights[:, None] * self.contingency(P) / mass
+        P = storage.as_float64(memberships)
+        sums = self.cluster_weights[:, None] * self.contingency(P)
+        return storage.safe_ratio(sums, self.counts @ P)
 
     def sample(self, size, rng):
         """Return the ensemble of `size` samples, drawn as by `draw_counts`."""
@@ -411,7 +411,6 @@ class EnsembleProblem(Problem):
 
     def extended(self, part, H):
         """Return the factor of all rows that fits best to the factor of a part of the samples."""
-        assert isinstance(part, EnsembleProblem)
         rows = H / np.sqrt(part.counts)[:, None]
         scaled = rows / np.sqrt(part._weight)[:, None]
         profile = self._votes[:, None] * part.ensemble.contingency(scaled)
@@ -486,7 +485,7 @@ def projector_weights(votes, contingency, volumes):
         The mass of every cluster.
     """
     within = votes @ contingency**2
-    return np.divide(within, volumes, out=np.zeros_like(within), where=volumes > 0)
+    return storage.safe_ratio(within, volumes)
 
 
 def normalised_loss(constant, weights):

@@ -25,6 +25,7 @@ from nmfcluster._utils.labels import (
 )
 from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.progress import log_line, stage
+from nmfcluster._utils.storage import safe_ratio
 from nmfcluster._utils.validation import (
     format_count,
     format_value,
@@ -91,7 +92,7 @@ class PrecomputedSimilarity:
         """Return the mean similarity of new samples to every cluster."""
         X = read_features(estimator, X, reset=False)
         require_nonnegative(estimator, X, "similarities are at least 0")
-        return np.asarray(X[:, self.order.samples] @ profile)
+        return X[:, self.order.samples] @ profile
 
     def matrix(self, indices, weights):
         """Return the similarity of some samples as an array."""
@@ -130,8 +131,7 @@ class PrecomputedProblem(Problem):
 
     def memberships(self, shares):
         """Return mean similarities to every cluster if normalised, else the shares; a profile."""
-        mass = np.maximum(shares.sum(axis=0), np.finfo(shares.dtype).tiny)
-        profile = shares / mass
+        profile = safe_ratio(shares, shares.sum(axis=0))
         P = membership(self._source.similarity @ profile) if self.normalize else shares
         return P[self._source.order.first], profile
 
@@ -263,7 +263,7 @@ class Memberships(PrecomputedSimilarity):
             Z = self._Z[nearest]
             codes = self._codes[nearest]
         Z = self._placed(Z, codes)
-        return np.asarray(Z @ (self._votes[:, None] * (self._U.T @ profile)))
+        return Z @ (self._votes[:, None] * (self._U.T @ profile))
 
 
 def check_length(rows, X):
@@ -290,7 +290,7 @@ def _read_memberships(table, name):
             f"{name} must hold memberships of samples in clusters: at least 0, and NaN only in "
             "whole rows, where a sample was not seen."
         )
-    return shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    return safe_ratio(shares, shares.sum(axis=1, keepdims=True))
 
 
 # largest default number of clusters of a base partition: as many resolve 20,000 samples
@@ -459,7 +459,7 @@ class LabelTable:
         self.name = name
         self.names = None if names is None else np.asarray(names)
         check_length(self.codes, X)
-        self.dtype = base_runs.float_type(X) or np.dtype(np.float64)
+        self.dtype = base_runs.float_type(X) or self.dtype
         if X is not None and (self._base is None or self._base.needs_training_data):
             self._X = take_samples(X, np.arange(X.shape[0]))
 
@@ -547,4 +547,4 @@ class LabelTable:
             codes, _ = encode_labels(X, self.name, self.categories)
         codes = set_noise_apart(codes, self._weights)
         rows = indicator(codes, self.n_clusters) @ profile
-        return np.asarray(rows.astype(dtype, copy=False))
+        return rows.astype(dtype, copy=False)
