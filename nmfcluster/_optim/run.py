@@ -85,7 +85,7 @@ class SolverConfig:
     """
 
     n_clusters: int
-    solver: Callable[[Any, np.ndarray], Steps]
+    solver: Callable[..., Steps]
     n_init: int
     max_iter: int
     tol: float
@@ -130,12 +130,8 @@ class Solution:
         return len(self.history) - 1
 
 
-# The figure by which solutions are compared; the smallest is best.
-Rank = Callable[[Solution], float]
-
-
 def loss_of(solution):
-    """Return the loss of a solution, the figure by which solutions are compared by default."""
+    """Return the loss of a solution; by default the one with the smallest is the best."""
     return solution.loss
 
 
@@ -163,7 +159,7 @@ class Pruning:
 
     begins: int
     scale: float
-    rank: Rank | None
+    rank: Any
     best: float = np.inf
 
     def still_promising(self, running):

@@ -7,7 +7,6 @@ import concurrent.futures
 import os
 import pickle
 import sys
-from collections.abc import Callable
 from contextlib import contextmanager
 from threading import Lock, get_ident, local
 from time import perf_counter
@@ -24,8 +23,6 @@ from nmfcluster._compat import (
     with_current_config,
 )
 from nmfcluster._utils.validation import warn
-
-ProgressCallback = Callable[[], None]  # called whenever a call or a batch has ended
 
 # Seconds of work below which no processes are started: that takes a second or more.
 _WORTH_PROCESSES = 1.0

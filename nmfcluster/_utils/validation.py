@@ -784,7 +784,7 @@ def read_weights(weights, rows, least, n_samples):
             f"sample_weight must be above zero for at least {format_count(least, 'sample')}, "
             f"it is for {n_counting}."
         )
-    return np.asarray(weights)
+    return weights
 
 
 def reorder_columns(own, table, name, owner):

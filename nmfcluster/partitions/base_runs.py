@@ -594,13 +594,24 @@ def run_base_clusterers(
                 labels[np.setdiff1d(np.arange(len(labels)), run.samples), t] = NOT_SEEN
         kept = np.ones(len(runs), dtype=bool)
     else:
-        found, labels, kept = _run_in_turns(
-            X, estimator, runs, pairs, n_jobs, sample_weight, after_each
-        )
+        # clusterers of a user take turns
+        bases = base_clusterers(estimator)
+        calls = list(zip(runs, map(clone, cycle(bases)), strict=False))
+        common = (_run, X, pairs, sample_weight)
+        results = run_calls(try_on_one_thread, common, calls, n_jobs, after_each)
+        n_fitted = X.shape[0] if first.samples is None else len(first.samples)
+        kept = _kept_runs(bases, results, f"{n_fitted} of {X.shape[0]} samples")
+        found, columns = zip(*compress(results, kept), strict=True)
+        labels = np.column_stack(columns).astype(np.int64)
+        if labels.max() == 0:
+            raise ValueError(
+                f"estimator {estimator!r} found a single cluster in all of its runs, which say "
+                "nothing then: give it parameters with which it finds several."
+            )
         runs = list(compress(runs, kept))
     return BasePartitions(
         labels=labels,
-        estimators=found,
+        estimators=list(found),
         samples=[run.samples for run in runs],
         features=[run.features for run in runs],
         kept=kept,
@@ -609,33 +620,6 @@ def run_base_clusterers(
         n_features=n_features_of(X),
         pairs=pairs,
     )
-
-
-def _run_in_turns(
-    X,
-    estimator,
-    runs,
-    pairs,
-    n_jobs,
-    sample_weight,
-    after_each,
-):
-    """Return fitted clusterers of a user, their labels, and which runs these are from."""
-    bases = base_clusterers(estimator)
-    calls = list(zip(runs, map(clone, cycle(bases)), strict=False))
-    common = (_run, X, pairs, sample_weight)
-    results = run_calls(try_on_one_thread, common, calls, n_jobs, after_each)
-    first = runs[0].samples
-    n_fitted = X.shape[0] if first is None else len(first)
-    kept = _kept_runs(bases, results, f"{n_fitted} of {X.shape[0]} samples")
-    found, columns = zip(*compress(results, kept), strict=True)
-    labels = np.column_stack(columns).astype(np.int64)
-    if labels.max() == 0:
-        raise ValueError(
-            f"estimator {estimator!r} found a single cluster in all of its runs, which say "
-            "nothing then: give it parameters with which it finds several."
-        )
-    return list(found), labels, kept
 
 
 def _run(X, pairs, sample_weight, run, estimator):

@@ -6,7 +6,6 @@ many neighbours are made once, with their leading eigenvectors. Every run factor
 on samples and with a number of clusters of its own. It takes a few dozen sparse products.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from nmfcluster._utils.parallel import one_thread, run_calls
 from nmfcluster._utils.storage import row_blocks
 from nmfcluster._utils.validation import make_rng
 from nmfcluster.affinity import normalize_similarity
-from nmfcluster.similarity import Explicit, Similarity
+from nmfcluster.similarity import Explicit
 from nmfcluster.similarity.neighbors import (
     Landmarks,
     NeighborGraph,
@@ -67,11 +66,11 @@ class Neighbors(NamedTuple):
         Their number.
     """
 
-    rows: Callable[..., Any]
-    project: Callable[[np.ndarray], np.ndarray] | None
-    search: NeighborSearch | None
-    scale: np.ndarray | None
-    features: np.ndarray | None
+    rows: Any
+    project: Any
+    search: Any
+    scale: Any
+    features: Any
     n_features: int
 
 
@@ -86,9 +85,9 @@ class Graph(NamedTuple):
     neighbors : Neighbors
     """
 
-    similarity: Similarity
-    values: np.ndarray
-    vectors: np.ndarray
+    similarity: Any
+    values: Any
+    vectors: Any
     neighbors: Neighbors
 
 

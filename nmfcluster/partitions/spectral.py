@@ -118,7 +118,7 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
 
     def _nearest(self, X):
         """Return the clusters of samples of a table that was read, by the nearest centre."""
-        return np.asarray(self._kmeans.predict(normalize(self._onto(X))))
+        return self._kmeans.predict(normalize(self._onto(X)))
 
 
 class LandmarkSpectral(_Spectral):
@@ -321,4 +321,4 @@ class GraphSpectral(_Spectral):
 def _neighbor_sums(search, reference, basis, X):
     """Return the sums over the nearest samples of rows of a basis, (n_new, r)."""
     nearest = search.kneighbors_graph(match_storage(X, reference))
-    return np.asarray(nearest @ basis)
+    return nearest @ basis
