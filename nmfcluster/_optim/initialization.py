@@ -83,16 +83,9 @@ def leading_eigenpairs(A, n_components):
     sizes = np.bincount(component)
     by_component = np.argsort(component, kind="stable")
     members = np.split(by_component, np.cumsum(sizes)[:-1])
-    blocks = []
-    values = []
-    vectors = []
-    for rows in members:
-        block = A.take(rows)
-        value, vector = _eigenpairs(block, 1)
-        blocks.append(block)
-        values.append(value)
-        vectors.append(vector)
-    largest = np.concatenate(values)
+    blocks = [A.take(rows) for rows in members]
+    pairs = [_eigenpairs(block, 1) for block in blocks]
+    largest = np.concatenate([values for values, _ in pairs])
     # Find all pairs of the components that can have more of the first eigenvalues: those whose
     # largest one is above the n_components-th.
     padded = np.pad(largest, (n_components, 0), constant_values=-np.inf)
@@ -100,18 +93,18 @@ def leading_eigenpairs(A, n_components):
     rounding = _EQUAL * float(max(abs(largest).max(), np.finfo(float).tiny))
     for c in np.flatnonzero(largest > threshold + rounding):
         n_wanted = min(n_components, int(sizes[c]))
-        values[c], vectors[c] = _eigenpairs(blocks[c], n_wanted)
+        pairs[c] = _eigenpairs(blocks[c], n_wanted)
     # List all eigenvalues, their vectors and their components.
-    owners = np.repeat(np.arange(len(values)), list(map(len, values)))
-    all_values = np.concatenate(values)
-    columns = [column for found in vectors for column in found.T]
+    owners = np.repeat(np.arange(len(pairs)), [len(values) for values, _ in pairs])
+    all_values = np.concatenate([values for values, _ in pairs])
+    columns = [column for _, vectors in pairs for column in vectors.T]
     # Select the first ones. They are rounded, so that the largest component's come first among
     # equal ones.
     rounded = np.round(all_values / rounding)
     first = np.lexsort((-sizes[owners], -rounded))[:n_components]
     first = first[np.argsort(-all_values[first], kind="stable")]
     # Their vectors are 0 outside of their component.
-    whole = np.zeros((A.shape[0], n_components), dtype=vectors[0].dtype)
+    whole = np.zeros((A.shape[0], n_components), dtype=columns[0].dtype)
     for place, chosen in enumerate(first):
         whole[members[owners[chosen]], place] = columns[chosen]
     return all_values[first], whole

@@ -5,8 +5,6 @@ first, and updates them when it is resumed. It is resumed with None, or with a b
 starts to go on with. It knows nothing of `max_iter`, `tol`, seeds, printing or warnings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from contextlib import nullcontext, suppress
 from copy import copy

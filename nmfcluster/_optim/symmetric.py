@@ -1,7 +1,5 @@
 """Symmetric factorization of a similarity: its objective, its solver and its starts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Factors of runs are where their table is. What is one number a start, as losses,
 is numpy's everywhere.
 """
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -187,10 +185,10 @@ class SparseTensor:
         Whether this is the transpose.
     """
 
-    shape: tuple[int, int]
+    shape: Any
     data: Any
-    places: tuple[Any, Any]
-    ends: tuple[Any, Any]
+    places: Any
+    ends: Any
     by_column: Any
     is_transposed: bool = False
 

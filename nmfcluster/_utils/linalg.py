@@ -6,13 +6,10 @@ With the rows of a factor F as variables, all problems here read: minimise ``<G,
 over F >= 0, for ``X ~ A'F`` with ``G = AA'`` and ``N = AX``.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, reduce
-from typing import TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -21,8 +18,6 @@ from scipy.optimize import nnls
 from nmfcluster._utils import array_api
 from nmfcluster._utils.array_api import asarray_like, chunk_size, namespace
 from nmfcluster._utils.storage import is_sparse, row_blocks, rows_of
-
-T = TypeVar("T")
 
 BLOCK_ROWS = 32_768  # rows of a block: with ten columns it stays in a cache of 2 MiB
 

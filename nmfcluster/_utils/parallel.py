@@ -1,7 +1,5 @@
 """Where calls run: with one BLAS thread, in several jobs, or on a cluster, as joblib is told."""
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import os

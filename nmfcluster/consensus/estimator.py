@@ -1,8 +1,6 @@
 """Consensus clustering: one partition out of many (Li, Ding and Jordan, 2007)."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -303,7 +301,7 @@ class NMFConsensus(NMFClusterer):
         *,
         partitions: Any = None,
         sample_weight: Any = None,
-    ) -> NMFConsensus:
+    ) -> Self:
         """Find the consensus.
 
         Parameters

@@ -1,6 +1,5 @@
 """Base partitions of features that no machine holds."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
@@ -51,7 +50,7 @@ class BlockPartitions:
     labels: da.Array
     estimators: list[Any]
     _n_features: int
-    _label_rows: Callable[[da.Array], da.Array]
+    _label_rows: Any
 
     def predict(self, X):
         """Label new samples by every partition.

@@ -11,8 +11,6 @@ of whole numbers, so that they are exact: neither the blocks nor their order mat
 passes one function, which sums over all blocks.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from itertools import count

@@ -1,10 +1,8 @@
 """Consensus of a label table that no machine holds (Li, Ding and Jordan, 2007)."""
 
-from __future__ import annotations
-
 from copy import copy
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import dask.array as da
 import numpy as np
@@ -166,7 +164,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None) -> NMFConsensus:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Find the consensus.
 
         Parameters

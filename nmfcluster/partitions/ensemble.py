@@ -4,8 +4,6 @@ Rows are counted and no (n, n) matrix is formed. Samples so far from all others 
 runs, and the consensus, spend clusters on them are named in a warning.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The input of a consensus: label tables, memberships, or a similarity of samples."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import isqrt
 from typing import Any

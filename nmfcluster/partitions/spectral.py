@@ -1,6 +1,5 @@
 """Base clusterers for data in which clusters are not round: k-means on eigenvectors."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -51,7 +50,7 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
     labels_: np.ndarray
     # ``_embedding(X, order, rng)`` returns rows of eigenvectors to run k-means on, and a
     # function that finds any row: those of all samples, in canonical order, or of some samples
-    _embedding: Callable[..., Any]
+    _embedding: Any
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Any:
