@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from fusion.shared import default_model
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import warns_naming
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster.fusion.residuals import agrees_with_clusters, compute_residual
@@ -97,3 +98,11 @@ def test_nodes_that_are_missing_from_layers():
     fitted = default_model(n_clusters=4).fit(similarities=layers)
     assert_array_equal(fitted.counted_, [True] * 4 + [False])
     assert adjusted_rand_score(y, fitted.labels_) > 0.95
+
+
+def test_the_warning_that_nothing_agrees_names_outliers():
+    rng = np.random.default_rng(0)
+    views = {"one": clusters(rng, EVEN, 8, 1.3), "noise": rng.normal(size=(300, 8))}
+    views["one"][[3, 50, 217]] *= 6
+    with warns_naming(UserWarning, "[3, 50, 217]", "outliers", "'one'"):
+        default_model(n_clusters=4).fit(views=views)
