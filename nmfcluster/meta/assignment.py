@@ -35,8 +35,9 @@ class Assignment(NamedTuple):
     Attributes
     ----------
     usages : ndarray of shape (n_samples, n_components)
-        How much of every component is in every sample, 0 for those that it does without: ``usages @
-        components`` is what is expected of X. Where rows of `components` sum to 1 they are counts.
+        How many counts of every sample are of every component, 0 for those that it does without.
+        With rows of `components` scaled to sum to 1, ``usages @ components`` is what is expected of
+        X.
     low, high : ndarray of shape (n_samples, n_components) or None
         Ends of intervals that hold 95 % of the usages of the bootstraps; None without any.
 
@@ -82,7 +83,8 @@ def assign(
         Counts, such as mutations by their kinds: nonnegative, without NaN. A row of zeros gets
         usages of 0.
     components : array-like of shape (n_components, n_features)
-        Nonnegative, one a row; a catalogue with a column for each has to be transposed. Of two data
+        Nonnegative, one a row; a catalogue with a column for each has to be transposed. Rows are
+        scaled to sum to 1, so that shares, percentages and counts give the same. Of two data
         frames, columns are matched by their names.
     min_gain : float, default=8
         By how many nats a component must raise the log-likelihood of a sample, whatever its number
@@ -133,6 +135,7 @@ def assign(
     names = column_names(X)
     X = read_matrix(X, ensure_non_negative=True, order="C")
     H = read_components(components, "components", names, X.dtype)
+    H = H / H.sum(axis=1, keepdims=True)
     check_shape(H, "components", X.shape[1])
     largest_sum = row_sums(X).max()
     if largest_sum <= 1 and count_non_integers(X):
@@ -155,13 +158,11 @@ def assign(
 def _assign(X, H, min_gain):
     """Return the usages, (n, k), in the dtype of X."""
     W = fit_rows(Divergence(X), H)
-    sums = H.sum(axis=1, dtype=np.float64)
     most_used = max(1, (W > 0).sum(axis=1).max())
     size = max(1, _BLOCK_ENTRIES // (H.shape[1] * most_used))
     for block in row_blocks(len(W), size):
         x = as_float64(as_dense(rows_of(X, block)))
-        U = _eliminate(x, H / sums[:, None], W[block] * sums, min_gain)
-        W[block] = U / sums
+        W[block] = _eliminate(x, H, W[block], min_gain)
     return W
 
 

@@ -14,7 +14,6 @@ from nmfcluster._utils.labels import NOT_SEEN, as_label_vector, clean_labels, on
 from nmfcluster._utils.storage import as_dense
 from nmfcluster._utils.validation import (
     check_count,
-    check_shape,
     column_names,
     format_count,
     format_value,
@@ -110,7 +109,10 @@ def metacluster(
     sizes = [len(table) for table in tables]
     if not max(sizes) <= n_clusters <= sum(sizes):
         allowed = f"from {max(sizes)}, the most of one table, to {sum(sizes)}, the programs of all"
-        raise ValueError(f"n_clusters must be {allowed}; got {n_clusters}.")
+        cure = "; programs are rows: if yours are columns, pass table.T of each"
+        if max(sizes) <= tables[0].shape[1]:
+            cure = ""
+        raise ValueError(f"n_clusters must be {allowed}; got {n_clusters}{cure}.")
     if sources is None:
         sources = np.arange(len(tables))
     known, source = read_groups(sources, "sources", len(tables), "table")
@@ -155,17 +157,29 @@ def _read_programs(components):
         names.append(f"components[{i}]")
         features_of.append(sample_names(column_names(table)))
         read = read_matrix(
-            table,
-            names[i],
-            ensure_all_finite="allow-nan",
-            ensure_non_negative=True,
-            dtype=np.float64,
+            table, names[i], ensure_all_finite="allow-nan", dtype=np.float64
         )
-        tables.append(as_dense(read))
+        read = as_dense(read)
+        if (read < 0).any():
+            raise ValueError(
+                f"{names[i]} must be nonnegative, and z-scores are not: give programs in the "
+                "unit of the data, such as `components_`, or clip negative scores to 0."
+            )
+        if not (read > 0).any(axis=1).all():
+            raise ValueError(
+                f"{names[i]} must each hold an entry above 0: leave out programs of zeros."
+            )
+        tables.append(read)
     unnamed = [names[i] for i, own in enumerate(features_of) if own is None]
     if len(unnamed) == len(names):
         for table, name in zip(tables, names, strict=True):
-            check_shape(table, name, tables[0].shape[1])
+            n_features = tables[0].shape[1]
+            if table.shape[1] != n_features:
+                raise ValueError(
+                    f"{name} must have {format_count(n_features, 'column')}, as components[0] has, "
+                    f"got {table.shape[1]}: rows are programs, so pass table.T if genes are in "
+                    "rows, or data frames with the names of genes."
+                )
         return tables, None
     if unnamed:
         raise ValueError(
@@ -246,7 +260,7 @@ def fit_groups(model, X, groups, weights, fixed, seed):
         random_state=seed,
     )
     models = []
-    for g, name in enumerate(names):
+    for g, name in enumerate(names.tolist()):
         own = group == g
         own_weights = None if weights is None else weights[own]
         try:

@@ -219,8 +219,12 @@ X0, groups0, _ = planted(0, sizes=(12, 12, 12, 12))
         (
             lambda: metacluster([H2, -H2], 2),
             ValueError,
-            ("Negative", "components[1]"),
+            ("z-scores", "components[1]"),
         ),
+        (lambda: metacluster([H2, 0 * H2], 2), ValueError, ("zeros", "components[1]")),
+        (lambda: metacluster([H2.T, H2.T], 2), ValueError, ("n_clusters", "T")),
+        (lambda: metacluster([H2.T, H2[:1].T], 3), ValueError, ("components[1]", "T")),
+        (lambda: fitted(X0, [7, *[8] * 47]), ValueError, "Group 7"),
         (
             lambda: metacluster([H2, H2[:, :2]], 2),
             ValueError,
