@@ -313,7 +313,7 @@ def _batches(objective, starts, config, is_remembered):
     # Solutions of starts with data of their own are remembered one by one.
     if objective.wide and len(starts) > 1 and not (sees_own_data and is_remembered):
         first = starts[0]()  # made here for its size
-        if not sees_own_data:
+        if not (sees_own_data or is_remembered):
             starts = [partial(np.asarray, first), *starts[1:]]
         largest = _BATCH_WITHOUT_PRUNING if config.prune_from is None else _BATCH
         size = int(np.clip(_BATCH_BYTES // max(first.nbytes, 1), 1, largest))
@@ -497,8 +497,12 @@ def _recall(cached, context, run, pruning, is_cancelled, batch):
     shelved = cached.call_and_shelve(key, compute)
     with suppress(Exception):  # whatever reading a damaged file raises
         found = shelved.get()
-        is_list = isinstance(found, list)
-        if is_list and [type(one) for one in found] == [Solution] * len(batch):
+        shapes = [[array.shape for array in one.factors] for one in found]
+        expected = [
+            [(start.shape[0], start.size), (start.size, start.shape[1])]
+            for start in batch
+        ]
+        if shapes == expected and all(isinstance(one, Solution) for one in found):
             return found
     warn(
         "The folder of memory holds what is no run: it is made again, and kept instead."

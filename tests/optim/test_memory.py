@@ -73,6 +73,16 @@ def test_more_runs_make_the_new_ones_alone(tmp_path, counted):
     assert counted["batches"] == 2
 
 
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+def test_runs_on_the_table_itself_are_kept_in_batches(tmp_path, loss):
+    parameters = {"loss": loss, "resample": None}
+    expected = model(str(tmp_path), **parameters).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = model(str(tmp_path), **parameters).fit(X)
+    assert_array_equal(again.components_, expected.components_)
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_runs_of_other_fits_are_not_taken(tmp_path):
     first = model(str(tmp_path), n_estimators=3).fit(X)
@@ -123,7 +133,9 @@ def test_what_is_no_folder_is_refused_by_name(tmp_path):
 def test_what_is_kept_and_no_run_is_made_again_with_a_warning(tmp_path, caplog, capfd):
     expected = model(str(tmp_path)).fit(X).components_
     kept = sorted(tmp_path.rglob("output.pkl"))
-    for number, wrong in enumerate((42, [], ["run"], None, b"damaged", b"")):
+    short = joblib.load(kept[0])
+    short[0].factors = (short[0].factors[0][1:], short[0].factors[1])
+    for number, wrong in enumerate((42, [], ["run"], short, None, b"damaged", b"")):
         if isinstance(wrong, bytes):
             kept[number % len(kept)].write_bytes(wrong)
         else:
