@@ -47,8 +47,8 @@ _PRUNE_FROM = 3
 _PRUNE_FROM_NATS = 20
 _WARM_UP = 5  # EM steps that end a start: a raw one may fit nothing at first
 # a normalised cut is clearly smaller if it is below this share of another one, by more than this
-# share of a cluster: of 70 real sets of views and graphs none then lost more than 0.01 of the
-# adjusted Rand index, with the share alone (0.88) three lost up to 0.38
+# share of a cluster: no set of views or graphs that was tried then lost more than 0.01 of the
+# adjusted Rand index, with the share alone (0.88) some lost up to 0.38
 _SMALLER_CUT = 0.9
 _SHARE_OF_CLUSTER = 0.1
 # objects of the smallest cluster of eigenvectors that is taken: nothing cuts a few off that have no

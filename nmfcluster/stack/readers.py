@@ -45,7 +45,7 @@ _KERNELS = [name for name in AFFINITIES if name not in ("auto", "precomputed")]
 # how little below 0 an entry counts as 0, in precisions of the largest entry of its block
 _ROUNDING = 1e3
 # a column with a standard deviation above so many times the median has another scale, and a
-# warning is given if such columns have this share of all variance: of 46 real tables, of four in
+# warning is given if such columns have this share of all variance: of 46 real tables, of three in
 # which units differ
 _LARGE_SCALE = 30
 _NEARLY_ALL = 0.99
