@@ -30,6 +30,7 @@ from nmfcluster._utils.validation import (
     check_count,
     check_shape,
     column_names,
+    format_count,
     format_value,
     read_matrix,
     read_weights,
@@ -561,7 +562,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return fit_rows(make_objective(columns, self.loss), self.factor_[used].T).T
 
     def top_features(
-        self, n_features: int = 10, values: Any = None
+        self, n_features: int = 10, values: Any = None, feature_names: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the strongest columns of every cluster, the strongest first.
 
@@ -571,11 +572,14 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             How many of each; all if there are fewer.
         values : array-like of shape (n_clusters, n_features_in_), default=None
             What they are strong in, such as `feature_scores`; `components_` by default.
+        feature_names : array-like of shape (n_features_in_,), default=None
+            Names of the columns of X, as for a sparse matrix, which has none: such as
+            ``vectorizer.get_feature_names_out()``. Those of a data frame by default.
 
         Returns
         -------
         names : ndarray of shape (n_clusters, n_features)
-            Their names where X had names, else their numbers.
+            Their names where there are names, else their numbers.
         weights : ndarray of shape (n_clusters, n_features)
 
         Raises
@@ -583,7 +587,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `values` are not of the shape of `components_`.
+            If `values` are not of the shape of `components_`, or `feature_names` not one a column.
         TypeError
             If `n_features` is not an integer.
 
@@ -603,8 +607,13 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         if values.shape != shape:
             raise ValueError(f"values must be of shape {shape}, got {values.shape}.")
         order = np.argsort(-values, axis=1, kind="stable")[:, :n_features]
-        names = self._column_names_
+        names = self._column_names_ if feature_names is None else feature_names
         names = np.arange(shape[1]) if names is None else np.asarray(names)
+        if names.shape != shape[1:]:
+            raise ValueError(
+                f"feature_names must be {format_count(shape[1], 'name')}, one for each column of "
+                f"X, got {format_value(feature_names)}."
+            )
         return names[order], np.take_along_axis(values, order, axis=1)
 
     def without(self, clusters: Any, X: Any) -> Self:

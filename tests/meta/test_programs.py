@@ -30,6 +30,12 @@ def test_top_features_are_the_largest_entries(model):
     assert model.top_features(99)[0].shape == (3, 30)
 
 
+def test_top_features_have_the_names_that_are_passed(model):
+    positions = model.top_features(5)[0]
+    named = model.top_features(5, feature_names=NAMES)[0]
+    assert_array_equal(named, np.array(NAMES)[positions])
+
+
 def test_top_features_have_the_names_of_a_frame():
     model = NMFMetaCluster(3, n_estimators=2, random_state=0).fit(
         pd.DataFrame(X, columns=NAMES)
