@@ -278,9 +278,8 @@ def _make_blocks(shape, n_clusters, overlap, twins):
         raise TypeError(
             f"shape must be (n_samples, n_features), got {format_value(shape)}."
         )
-    for size, name in zip(shape, ("shape[0]", "shape[1]"), strict=True):
-        check_count(size, name)
-    n_samples, n_features = map(int, shape)
+    n_samples = check_count(shape[0], "shape[0]")
+    n_features = check_count(shape[1], "shape[1]")
     # twins share no sample, but two biclusters alone would be neighbours, which overlap
     row_overlap = 0.0 if twins and n_clusters == 2 else overlap
     rows = _make_intervals(n_samples, n_clusters, row_overlap)

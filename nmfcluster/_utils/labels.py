@@ -372,23 +372,14 @@ def tuple_indicator(codes, n_clusters, rows, most):
 
 def _clusters_of_tuples(occurring, groups, bases, n_symbols):
     """Return the indicator of the clusters that every tuple stands for, by its number."""
-    offsets = _offsets(n_symbols - 1)
-    all_rows = []
-    all_columns = []
+    blocks = []
     for g, members in enumerate(groups):
         start, stop = np.searchsorted(occurring, bases[g : g + 2])
-        digits = occurring[start:stop] - bases[g]
-        for t in members:
-            code = digits % n_symbols[t] - 1
-            digits //= n_symbols[t]
-            is_seen = code >= 0
-            all_rows.append(start + np.flatnonzero(is_seen))
-            all_columns.append(code[is_seen] + offsets[t])
-    kind = index_dtype(int(bases[-1]))
-    row = np.concatenate(all_rows).astype(kind)
-    column = np.concatenate(all_columns).astype(kind)
-    shape = (len(occurring), int(offsets[-1]))
-    return sp.csr_array((np.ones(len(row)), (row, column)), shape=shape)
+        numbers = occurring[start:stop] - bases[g]
+        symbols = np.unravel_index(numbers, n_symbols[members], order="F")
+        codes = np.transpose(symbols).astype(np.int32) - 1
+        blocks.append(indicator(codes, n_symbols[members] - 1))
+    return sp.block_diag(blocks, format="csr")
 
 
 def share_of_seen(together, seen, never=MIN_SEEN_WEIGHT):

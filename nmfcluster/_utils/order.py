@@ -153,8 +153,6 @@ class CanonicalOrder:
 
     def largest(self, values):
         """Return the largest of the values, in canonical order, that equal samples have."""
-        if len(self._firsts) == len(values):
-            return values
         out = values[self._firsts]
         np.maximum.at(out, self._groups, values)
         return out[self._groups]

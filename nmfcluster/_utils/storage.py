@@ -348,7 +348,8 @@ def match_storage(array, reference):
 def csr_of_equal_rows(values, columns, n_columns):
     """Return the sparse matrix with as many entries in every row, (m, n_columns).
 
-    Its indices have 32 bits where they can: scikit-learn takes no others.
+    Its indices have 32 bits where they can: scikit-learn, and the trees of SciPy 1.13, take no
+    others.
     """
     n, width = values.shape
     kind = index_dtype(max(values.size, n_columns))
@@ -496,14 +497,12 @@ def maximum_spanning_edges(heights, nearest):
     list of tuple
         Both nodes and the height of n - 1 edges, or fewer, the highest first.
     """
-    n, k = nearest.shape
-    kind = index_dtype(nearest.size)  # SciPy 1.13 makes trees of no others
-    ends = np.arange(0, n * k + 1, k, dtype=kind)
     # SciPy makes minimum trees, in which a 0 is no edge
     edge_heights = np.minimum(heights[:, None], heights[nearest])
     depth = heights.max() - edge_heights + 1
-    parts = (depth.ravel(), nearest.ravel().astype(kind), ends)
-    graph = sp.csr_array(parts, shape=(n, n))  # one direction of an edge suffices
+    graph = csr_of_equal_rows(
+        depth, nearest, len(heights)
+    )  # one direction of an edge suffices
     tree = sp.coo_array(minimum_spanning_tree(graph))
     saddles = np.minimum(heights[tree.row], heights[tree.col])
     order = np.argsort(-saddles, kind="stable")
