@@ -53,7 +53,7 @@ AFFINITIES = (
     "precomputed",
 )
 #: constraints of the parameters by which estimators make affinities
-AFFINITY_PARAMETERS: dict[str, list[Any]] = {
+AFFINITY_PARAMETERS: dict = {
     "gamma": [Interval(Real, 0, None, closed="neither"), None],
     "n_neighbors": [COUNT, None],
     "n_landmarks": [COUNT],

@@ -4,7 +4,6 @@ import csv
 import os
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,7 +41,6 @@ from nmfcluster.model_selection import choose_n_clusters
 from nmfcluster.ssnmf import SSNMFClusterer
 from nmfcluster.stack import ViewStack
 
-Columns = Iterable[tuple[Any, Any]]  # titles, two of which may be the same, and values
 _PLOT = '"nmfcluster[plot]"'  # in quotes, for shells that read brackets
 _DPI = 150  # resolution of pictures, sharp on a page
 _N_TOP = 20  # number of features of a program that are listed and drawn
@@ -53,10 +51,12 @@ class Result(NamedTuple):
 
     model: Any
     chosen: Any  # the result of choose_n_clusters, or None
-    tables: dict[str, Columns]
+    tables: (
+        dict  # of columns: pairs of titles, two of which may be the same, and values
+    )
     comment: str = ""  # what else the line of output says
     # draws the model
-    draw: Callable[[Any], Any] = ConsensusMatrixDisplay.from_estimator
+    draw: Any = ConsensusMatrixDisplay.from_estimator
     annotate: Any = None  # writes an h5ad file with the result, if there can be one
 
 
@@ -83,7 +83,7 @@ def run(options):
     result = _COMMANDS[command](options)
 
     # write all that was found
-    writers: dict[Path, Callable[[Path], None]] = {}
+    writers: dict = {}
     for path in annotated:
         writers[path] = result.annotate
     for name, path in tables.items():

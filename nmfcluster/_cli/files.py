@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from itertools import islice, product, takewhile
@@ -34,12 +33,12 @@ class FileTable(NamedTuple):
     """A table with the names of its rows and columns."""
 
     X: Any  # a data frame, an array or a sparse matrix
-    rows: Sequence[str] | None = None
-    columns: Sequence[str] | None = None
+    rows: Any = None
+    columns: Any = None
     rows_from: str = ""  # where the names of the rows are from
     columns_from: str = ""
     title: str | None = None  # of the column that names the rows
-    layers: Sequence[str] = ()  # other tables of the file
+    layers: Any = ()  # other tables of the file
 
     def __str__(self):
         n_rows, n_columns = self.X.shape
@@ -50,7 +49,7 @@ class FileTable(NamedTuple):
 
     def with_distinct_columns(self, file):
         """Return the table with names of columns that differ; warn if they did not."""
-        names: dict[str, None] = {}  # in their order
+        names: dict = {}  # in their order
         renamed = []
         for name in self.columns or ():
             new = name
@@ -254,7 +253,7 @@ def _check_file_size(path, max_bytes):
         with path.open("rb") as array:
             size = max(size, _claimed_size(array))
     elif ending == ".h5ad" and imported("anndata"):
-        sizes: list[int] = []
+        sizes: list = []
         with imported("h5py").File(path) as file:
             file.visititems(lambda _, item: sizes.append(getattr(item, "nbytes", 0)))
         size = sum(sizes)

@@ -266,7 +266,7 @@ def run_starts(
     with stage(
         f"{task}, {format_count(len(starts), 'start')}", len(batches)
     ) as progress:
-        solutions: list[Solution] = []
+        solutions: list = []
         # The first batch runs before the rest, which must beat it. A batch that runs alone runs
         # in this thread, which has others to share its blocks of rows with.
         n_alone = int(pruning is not None and to_beat is None)

@@ -225,7 +225,7 @@ def _sort_arrays(arrays, off_diagonal):
     if not arrays:
         return arrays, []
     if len(arrays) > 1:
-        keys: list[tuple[float, ...]] = []
+        keys: list = []
         for X in arrays:
             keys.append((float(X.max()), float(X.min())) if min(X.shape) else ())
         if len(set(keys)) < len(keys):

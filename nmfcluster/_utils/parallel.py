@@ -3,12 +3,10 @@
 import asyncio
 import concurrent.futures
 import os
-import pickle
 import sys
 from contextlib import contextmanager
 from threading import Lock, get_ident, local
 from time import perf_counter
-from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -33,8 +31,8 @@ _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 # and the last restores it. If each fit restored it on its own, it would undo what another
 # fit had set.
 _lock = Lock()
-_users: set[tuple[int, object]] = set()  # each with its thread
-_before: list[Any] = []  # libraries and their numbers of threads; empty once restored
+_users: set = set()  # each with its thread
+_before: list = []  # libraries and their numbers of threads; empty once restored
 
 
 class _Limits(local):
@@ -242,7 +240,7 @@ class Parcel:
 
     def __init__(self, values):
         self.values = values
-        buffers: list[pickle.PickleBuffer] = []  # of the arrays: nothing is copied
+        buffers: list = []  # of the arrays: nothing is copied
         try:
             self._head = _pickle_module().dumps(values, buffer_callback=buffers.append)
         except Exception as error:

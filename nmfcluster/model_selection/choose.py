@@ -333,7 +333,7 @@ def measure_gaps(estimator, X, numbers, seed):
         As `measure_stability` returns them.
     """
     rng = np.random.default_rng(seed)
-    table: Memberships | LabelTable
+    table: Any
     if is_soft(X):
         table = Memberships(X, "X")
     else:
@@ -413,7 +413,7 @@ def measure_stability(models, samples, seed, n_jobs):
     most = max(results.MAX_SAMPLES, _SAMPLES_PER_CLUSTER * numbers[-1])
     size = min(n_samples // 2, most)
     _say(f"fitting {len(numbers)} numbers of clusters to parts of {size} samples")
-    fits: list[list[Any]] = [[] for _ in numbers]
+    fits: list = [[] for _ in numbers]
     measured = [(np.nan, np.nan, 0)] * len(numbers)
     untried = list(range(len(numbers)))
     pending = untried[:_NUMBERS_PER_ROUND]
@@ -654,7 +654,7 @@ def _labels_by_number(models, samples, seed, n_jobs):
     size = refits.count_entries(samples.X) // 2
     parts = [(model, half) for model in models for half in range(_HALVES)]
     outcomes = _labels_by_parts(parts, samples, size, seed, n_jobs)
-    found: dict[int, dict[int, list[Any]]] = defaultdict(partial(defaultdict, list))
+    found: dict = defaultdict(partial(defaultdict, list))
     for i, outcome in enumerate(outcomes):
         if not isinstance(outcome, Exception):
             labels, n_found = outcome

@@ -48,7 +48,7 @@ _HOW_TO_PASS = (
     "constraints=pairs), or enable metadata routing"
 )
 #: constraints of the parameters of `RefitScorer`
-REFIT_PARAMETERS: dict[str, Any] = {
+REFIT_PARAMETERS: dict = {
     "details": ["boolean"],
     "fit_params": [dict, None],
     "n_jobs": N_JOBS,
@@ -121,7 +121,7 @@ class FullSampleSplit(BaseCrossValidator):
 class RoutedScorer(BaseEstimator):
     """A scorer that requests metadata by scikit-learn's metadata routing."""
 
-    _metadata: tuple[str, ...] = ("constraints",)
+    _metadata: tuple = ("constraints",)
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Return the metadata that the scorer requests by scikit-learn's metadata routing.
@@ -236,10 +236,10 @@ class RefitScorer(RoutedScorer):
     A subclass lists the details in `_details`, the score first, and computes them in `_score`.
     """
 
-    _details: tuple[str, ...]
+    _details: tuple
     _metadata = ("constraints", "sample_weight")
     details: bool
-    fit_params: dict[str, Any] | None
+    fit_params: Any
     n_jobs: int | None
     random_state: int
 

@@ -49,7 +49,7 @@ _BUILTIN = (
 
 _SHARE = [_compat.COUNT, _compat.Interval(_compat.RealNotInt, 0, 1, closed="right")]
 #: parameters of an estimator that makes base partitions, and what they may be
-BASE_PARAMETERS: dict[str, list[Any]] = {
+BASE_PARAMETERS: dict = {
     "base_n_clusters": [_compat.COUNT, tuple, list, None],
     "estimator": [_compat.HasMethods(["fit_predict"]), list, tuple, None],
     "n_estimators": [_compat.COUNT],

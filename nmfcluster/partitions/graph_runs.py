@@ -261,7 +261,7 @@ def predict_runs(runs, X):
     """Return the clusters of new samples by every run, (n_new, n_runs); X was read."""
     labels = np.empty((X.shape[0], len(runs)), dtype=np.int64)
     # the runs of a graph share its votes, and graphs the search of neighbours
-    of_graph: dict[int, list[int]] = {}
+    of_graph: dict = {}
     for t, run in enumerate(runs):
         of_graph.setdefault(id(run.neighbors), []).append(t)
     votes = [

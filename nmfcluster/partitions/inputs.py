@@ -114,7 +114,7 @@ class PrecomputedProblem(Problem):
     """
 
     counts = None  # every row is one sample
-    weights: np.ndarray | None = None  # of the partitions, where there are any
+    weights: Any = None  # of the partitions, where there are any
     # weight of the partitions that saw each sample, of those that any saw
     coverage: Any = 1.0
 
@@ -143,7 +143,7 @@ def is_soft(partitions):
     """Return whether a list of partitions holds tables of memberships, and not labels alone."""
     if not isinstance(partitions, list | tuple):
         return False
-    shapes: list[Any] = [getattr(partition, "shape", ()) for partition in partitions]
+    shapes: list = [getattr(partition, "shape", ()) for partition in partitions]
     return any(len(shape) == 2 and shape[1] > 1 for shape in shapes)
 
 
@@ -171,7 +171,7 @@ class Memberships(PrecomputedSimilarity):
         self._categories = [
             None if is_soft([p]) else encode_labels([p], name)[1] for p in partitions
         ]
-        self._widths: list[int] = []  # clusters of every partition, as read first
+        self._widths: list = []  # clusters of every partition, as read first
         self._Z, self._codes = self._read(partitions)
         check_length(self._Z, X)
         self.order = canonical_order(np.hstack([self._Z, self._codes]))
@@ -441,10 +441,10 @@ class LabelTable:
     """
 
     dtype = np.dtype(np.float64)
-    estimators: list[Any] | None = None
-    sample_weight: np.ndarray | None = None
+    estimators: Any = None
+    sample_weight: Any = None
     names = None
-    _base: base_runs.BasePartitions | None = None
+    _base: Any = None
     _X = None
 
     def __init__(self, labels, name, names=None, X=None):

@@ -463,7 +463,7 @@ class WeightedSum(Similarity):
 
     def __init__(self, terms: Any, weights: Any) -> None:
         # the terms of sums among the terms
-        pairs: list[tuple[Similarity, float]] = []
+        pairs: list = []
         for term, weight in zip(terms, weights, strict=True):
             summands = term.terms if isinstance(term, WeightedSum) else [(term, 1.0)]
             pairs += [(summand, float(own * weight)) for summand, own in summands]
@@ -486,8 +486,8 @@ class WeightedSum(Similarity):
         return reduce(add, products)
 
     def split(self) -> tuple[Similarity, Similarity | None]:
-        gains: list[Any] = []
-        losses: list[Any] = []
+        gains: list = []
+        losses: list = []
         for term, weight in self.terms:
             parts = term.split()
             gain, loss = parts if weight >= 0 else reversed(parts)
