@@ -136,7 +136,7 @@ def read_samples(estimator, X, signed=False):
 def membership(H):
     """Scale the rows of a nonnegative matrix to sum to 1; a row of zeros becomes uniform."""
     total = H.sum(axis=1, keepdims=True)
-    shares = H / np.where(total > 0, total, 1)
+    shares = storage.safe_ratio(H, total)
     shares[total[:, 0] <= 0] = 1 / H.shape[1]
     return shares
 

@@ -51,9 +51,8 @@ class Result(NamedTuple):
 
     model: Any
     chosen: Any  # the result of choose_n_clusters, or None
-    tables: (
-        dict  # of columns: pairs of titles, two of which may be the same, and values
-    )
+    # lists of columns, pairs of a title, which two may share, and values
+    tables: dict
     comment: str = ""  # what else the line of output says
     # draws the model
     draw: Any = ConsensusMatrixDisplay.from_estimator

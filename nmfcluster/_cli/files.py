@@ -33,7 +33,7 @@ class FileTable(NamedTuple):
     """A table with the names of its rows and columns."""
 
     X: Any  # a data frame, an array or a sparse matrix
-    rows: Any = None
+    rows: Any = None  # their names
     columns: Any = None
     rows_from: str = ""  # where the names of the rows are from
     columns_from: str = ""

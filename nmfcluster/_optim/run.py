@@ -83,7 +83,7 @@ class SolverConfig:
     """
 
     n_clusters: int
-    solver: Callable[..., Steps]
+    solver: Any
     n_init: int
     max_iter: int
     tol: float

@@ -263,7 +263,7 @@ class Factorization:
     """
 
     best: Solution
-    curves: list[np.ndarray]
+    curves: list
     scale: float
 
     @property

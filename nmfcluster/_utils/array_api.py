@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nmfcluster._compat import array_functions, to_host
-from nmfcluster._utils.storage import row_blocks
+from nmfcluster._utils.storage import row_blocks, stored_entries
 
 _LIBRARIES = ("torch", "cupy", "array_api_strict")
 
@@ -202,12 +202,12 @@ class SparseTensor:
             )
         numbers = type(X)((np.arange(X.nnz), X.indices, X.indptr), shape=X.shape)
         by_column = numbers.tocsc()
-        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        rows, columns, data = stored_entries(X)
         move = partial(to_device, there=device)
         return cls(
             shape=X.shape,
-            data=move(X.data),
-            places=(move(rows), move(X.indices)),
+            data=move(data),
+            places=(move(rows), move(columns)),
             ends=(move(X.indptr), move(by_column.indptr)),
             by_column=move(by_column.data),
         )

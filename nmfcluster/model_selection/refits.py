@@ -41,7 +41,7 @@ class Samples(NamedTuple):
 
     X: Any
     y: Any  # None: `fit` is called without a target
-    fit_params: dict[str, Any]  # arguments of `fit` besides X and y
+    fit_params: dict  # arguments of `fit` besides X and y
     # "similarities" or "distances" if X holds those of all pairs; None for features
     pairwise: str | None
 
