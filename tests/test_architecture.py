@@ -215,7 +215,9 @@ def test_there_is_one_of_each():
     # seeds: `generator_of`
     assert owners("check_random_state") == {"_utils/validation"}
     assert owners("stacklevel") == {"_utils/validation"}  # the function that warns
-    assert owners("catch_warnings") == {"model_selection/choose"}  # of fits to parts
+    # of fits to parts, and with a total that is not the chosen one
+    catching = {"model_selection/choose", "model_selection/sweep"}
+    assert owners("catch_warnings") == catching
 
 
 def test_fits_print_nothing():

@@ -24,7 +24,11 @@ from nmfcluster.display.style import (
 )
 
 _ERROR_COLOUR = COLOURS[5]  # of reconstruction errors and their scale
-_LABELS = {"stability": "agreement of parts", "eigengap": "gap between eigenvalues"}
+_LABELS = {
+    "stability": "agreement of parts",
+    "eigengap": "gap between eigenvalues",
+    "similarity": "lowest similarity in a cluster",
+}
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -36,7 +40,8 @@ class NumberDisplay(Display):
     - A vote has a dot for the number that each criterion chose. A filled dot is the number that was
       chosen in the end, and an arrow points to a number beyond the candidates.
     - For stability, the curve is the mean agreement of fits to parts of the samples. For the
-      eigengap, it is the gap between eigenvalues.
+      eigengap, it is the gap between eigenvalues. For programs of groups, it is the lowest
+      similarity at which programs are put together.
     - A sweep divides its axes in two. The upper part shows how reliably clusters recur in the runs,
       on average and for the least recurrent cluster (left scale), and the reconstruction error
       (right scale). The lower part shows the held-out loss minus its minimum.
@@ -50,7 +55,7 @@ class NumberDisplay(Display):
     ----------
     table : mapping of str to ndarray of shape (n_candidates,)
         The columns "n_clusters", "as_good" and "chosen", and the columns of a method: "eigengap";
-        "stability" and "stability_se"; or "recurrence", "smallest_recurrence" and
+        "similarity"; "stability" and "stability_se"; or "recurrence", "smallest_recurrence" and
         "reconstruction_err", optionally with "held_out_loss" and "held_out_se". A missing value is
         NaN.
     votes : dict of str to int, default=None

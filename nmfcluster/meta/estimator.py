@@ -67,6 +67,7 @@ _OF_RUNS = (
     "run_losses_",
     "partitions_",
     "groups_",
+    "merge_similarities_",
     "n_features_in_",
     "feature_names_in_",
     "_row_names_",
@@ -105,7 +106,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Number of factorizations from random starts.
     base_n_clusters : int or tuple (low, high), default=None
         Number of clusters of a run, or the range that it is drawn from, ends included;
-        `n_clusters` by default. With fewer, not all clusters can recur in a run.
+        `n_clusters` by default. With fewer, not all clusters can recur in a run. With groups, it
+        is the number of programs of a group; with a range, a group has the programs that come back
+        in half of its runs.
     resample : {"poisson", "bootstrap"}, float or None, default=0.8
         What each run sees in the place of X: counts drawn with X as their means; as many rows,
         drawn with replacement; a share of the rows, but as many as it has clusters. What recurs is
@@ -174,12 +177,17 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         biclusters. With `resample=None` it says how far runs agree, and nothing of other data. With
         groups it is the mean of `presence_`.
     groups_ : ndarray of shape (n_groups,)
-        Names of the groups, sorted; this and the next two only where `fit` was given groups.
+        Names of the groups, sorted; this and the next three only where `fit` was given groups.
     presence_ : ndarray of shape (n_groups, n_clusters), float
         How surely a cluster comes back in the runs of each group, as `recurrence_` says it of one
-        table; 0 where the group has none like it.
+        table; 0 where the group has none that is alike, even if `n_clusters` is too small, and a
+        program of it is in the cluster.
     shared_ : ndarray of shape (n_clusters,), bool
         Whether a cluster has a presence of .5 in as many groups as `min_groups` says.
+    merge_similarities_ : ndarray of shape (n_programs - 1,)
+        The similarity at which the programs of all groups are put together, one merge after the
+        other, in decreasing order, as `nmfcluster.meta.metacluster` defines it: from .55 on they
+        are alike, -1 stands for programs of one group. `sweep_n_clusters` chooses by it.
     run_losses_ : ndarray of shape (n_estimators,), float
         Losses of the runs on what they saw, the smallest first: the order of the runs elsewhere,
         too. With groups, those of each group, one group after the other.
@@ -372,6 +380,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
                 partitions = group_fits.partitions[samples.samples]
                 self.groups_ = group_fits.names
                 self.presence_ = group_fits.presence[:, order]
+                self.merge_similarities_ = group_fits.similarities
                 self.shared_ = is_shared(self.presence_, self.min_groups)
                 self.recurrence_ = self.presence_.mean(axis=0)
             self.correspondence_ = correspondence[:, order]

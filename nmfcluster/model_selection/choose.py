@@ -121,7 +121,8 @@ def choose_n_clusters(
         example if `fit_params` holds constraints.
     fit_params : dict, default=None
         Arguments of `fit` besides `X`, such as ``{"constraints": pairs}``, with one entry for each
-        sample.
+        sample; for NMFMetaCluster ``{"groups": patients}``, to choose the number of programs of all
+        groups.
     n_jobs : int, default=None
         Number of parallel fits; the result does not depend on it.
     random_state : int, RandomState, Generator or None, default=None
@@ -246,16 +247,17 @@ def choose_n_clusters(
 
 def _sweep(estimator, X, candidates, method, fit_params, n_jobs, rng):
     """Return the choice by `sweep_n_clusters`, which decides for runs of NMF."""
-    if fit_params:
+    if not fit_params.keys() <= {"groups"}:
         raise ValueError(
-            "fit_params must be None for NMFMetaCluster, whose runs are decided by "
-            "sweep_n_clusters; method='stability' takes them."
+            "fit_params may hold groups alone for NMFMetaCluster, whose runs are decided by "
+            "sweep_n_clusters; method='stability' takes others."
         )
     _say("fitting runs with every number of clusters")
     return sweep_n_clusters(
         estimator,
         X,
         candidates,
+        **fit_params,
         method=method,
         n_estimators="auto",
         n_jobs=n_jobs,

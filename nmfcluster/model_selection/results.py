@@ -150,7 +150,7 @@ class _Choice:
             by = f"{n_votes} of {len(self.votes)} votes"
             if not self.agreed:
                 by += ": no agreement"
-        elif self.method != "held-out":
+        elif self.method not in ("held-out", "similarity"):
             by += ", which cannot answer 1"
         among = format_candidates(self.candidates)
         return f"{type(self).__name__}({self.n_clusters_} of {among}, by {by})"
@@ -194,7 +194,8 @@ class _Choice:
 class NumberOfClusters(_Choice):
     """A chosen number of clusters, the figures of all candidates, and a fit with it.
 
-    `choose_n_clusters` returns it. Arrays have one entry for each of the `candidates`.
+    `choose_n_clusters` returns it, and `sweep_n_clusters` for groups. Arrays have one entry for
+    each of the `candidates`.
 
     Attributes
     ----------
@@ -207,8 +208,9 @@ class NumberOfClusters(_Choice):
         Whether a candidate is about as good as the chosen one, which is itself among them. By a
         vote, these have at most one vote fewer, or if no two criteria agree, they are all numbers
         between their votes. By stability, their fits agree about as well as those of any number. By
-        eigenvalues, their gap is at least 0.8 of the largest, or `repeated` is 0.1 or more.
-    method : {"vote", "stability", "eigengap"}
+        eigenvalues, their gap is at least 0.8 of the largest, or `repeated` is 0.1 or more. By
+        similarity, they follow from a limit that is up to 0.1 higher or lower.
+    method : {"vote", "stability", "eigengap", "similarity"}
         The rule that decided.
     agreed : bool
         False if there was a vote, and too few criteria agree on the number.
@@ -232,6 +234,10 @@ class NumberOfClusters(_Choice):
         Largest share of the partitions that have this number of clusters and are nearly the same:
         an adjusted Rand index of 0.95; 0 for fewer than four, and for memberships. If any share is
         0.25 or more, the largest number with a share of 0.15 is chosen. None for other methods.
+    similarity : ndarray of shape (n_candidates,) or None
+        For the programs of groups, the lowest similarity at which a total puts programs together,
+        1 if it leaves all apart, and -1 if some are of one group; 0.55 or more is alike. None for
+        other methods.
     values : dict of int to list
         With `param_name`, the values that lead to each number of clusters for all samples, also to
         0 and 1; the other numbers are the candidates. `n_fits` is then the number of fits to
@@ -265,6 +271,7 @@ class NumberOfClusters(_Choice):
     n_found: np.ndarray | None = None
     eigengap: np.ndarray | None = None
     repeated: np.ndarray | None = None
+    similarity: np.ndarray | None = None
     values: dict[int, list[Any]] = field(default_factory=dict)
     best_estimator_: Any = None
 
@@ -274,6 +281,7 @@ class NumberOfClusters(_Choice):
         names = (
             "eigengap",
             "repeated",
+            "similarity",
             "stability",
             "stability_se",
             "n_fits",

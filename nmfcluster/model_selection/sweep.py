@@ -1,8 +1,10 @@
 """Fit several numbers of clusters, and choose the one that the data support."""
 
+import warnings
 from collections.abc import Iterable
 from functools import partial
 from numbers import Integral, Real
+from statistics import median_high
 from typing import Any
 
 import numpy as np
@@ -26,16 +28,26 @@ from nmfcluster._utils.validation import (
     format_count,
     format_value,
     make_rng,
+    reorder_samples,
     require_instance,
+    row_names,
     warn,
 )
 from nmfcluster.meta import NMFMetaCluster
+from nmfcluster.meta.groups import ALIKE, read_groups
 from nmfcluster.meta.objective import make_objective, read_fixed_components
 from nmfcluster.metrics import cophenetic_correlation
-from nmfcluster.model_selection.refits import SEEDS, first_error, try_calls
+from nmfcluster.model_selection.refits import (
+    SEEDS,
+    first_error,
+    get_n_samples,
+    try_calls,
+)
 from nmfcluster.model_selection.results import (
+    DEFAULT_CANDIDATES,
     MAX_SAMPLES,
     ClusterSweep,
+    NumberOfClusters,
     drop_single_cluster,
     read_candidates,
     report_failures,
@@ -50,6 +62,15 @@ _RECURRENCE_MARGIN = 0.15
 _EXACT_ERROR = 1e-3
 # free parameters of a factorization that errors can judge, as a share of the entries
 _MAX_PARAMETERS = 0.5
+# candidates that are the default, here and in `choose_n_clusters`
+_DEFAULTS = _DEFAULT_CANDIDATES, DEFAULT_CANDIDATES
+# groups at most of which each chooses a number of programs: more cost time, and the middle one of
+# three tolerates one that is wrong
+_GROUPS_SWEPT = 3
+# runs at most of each of their numbers, where recurrence decides
+_RUNS_OF_A_GROUP = 5
+# how far a similarity may be on the other side of the limit in a total that is about as good
+_UNSURE = 0.1
 _MAX_COUNT = 2**62  # numpy draws counts of 64 bits
 # smoothing: weight of the model of row and column sums in held-out means
 _SMOOTHING = 0.1
@@ -82,13 +103,14 @@ def sweep_n_clusters(
     X: Any,
     candidates: Iterable[int] = _DEFAULT_CANDIDATES,
     *,
+    groups: Any = None,
     method: str = "auto",
     n_folds: int = 5,
     dispersion: str | float = "auto",
     n_estimators: str | int | None = None,
     n_jobs: int | None = None,
     random_state: Seed = None,
-) -> ClusterSweep:
+) -> ClusterSweep | NumberOfClusters:
     r"""Fit several numbers of clusters, and choose the one that the data support.
 
     For counts, the held-out loss decides. Every count is split at random into `n_folds` parts,
@@ -107,6 +129,11 @@ def sweep_n_clusters(
     is none, it is the largest number whose clusters all recur in the runs: the smallest
     `recurrence_` is at most 0.15 below that of any candidate.
 
+    With `groups`, the number is that of the programs of all groups. Programs of all groups are put
+    together as long as they are alike, see `nmfcluster.meta.metacluster`, and those of one group
+    never are. If `base_n_clusters` of the estimator is None, the number of programs of a group is
+    chosen first, by the rules above: the middle one of those of the three largest groups.
+
     Parameters
     ----------
     estimator : NMFMetaCluster
@@ -116,7 +143,10 @@ def sweep_n_clusters(
         one stays sparse.
     candidates : iterable of int or tuple (low, high), default=range(2, 16)
         Numbers of clusters; a tuple of two is the range from low to high. The default ends at the
-        number of samples. Recurrence cannot judge 1, and leaves it out.
+        number of samples. Recurrence cannot judge 1, and leaves it out. With `groups`, totals, and
+        by default all that are possible.
+    groups : array-like of shape (n_samples,), default=None
+        The group of each sample, such as its patient or its batch, as for `fit`.
     method : {"auto", "held-out", "recurrence"}, default="auto"
         The rule that decides: "held-out", for whole numbers only, or "recurrence". "auto":
         "held-out" if `X` holds whole numbers; otherwise "recurrence", unless a factorization is
@@ -138,15 +168,17 @@ def sweep_n_clusters(
 
     Returns
     -------
-    ClusterSweep
-        The chosen number, the fitted estimators, and a table of their figures.
+    ClusterSweep or NumberOfClusters
+        The chosen number, the fitted estimators, and a table of their figures; with `groups`, the
+        similarity of programs by totals, and the estimator that was fitted with the chosen one.
 
     Raises
     ------
     TypeError
         If `estimator` is not an NMFMetaCluster, or a candidate not an int.
     ValueError
-        If `X` or a parameter is not as described; if all fits fail, the error of the first one.
+        If `X` or a parameter is not as described; if all fits fail, the error of the first one; if
+        groups have fewer programs than every candidate.
 
     Warns
     -----
@@ -192,11 +224,11 @@ def sweep_n_clusters(
             f"estimator must be an NMFMetaCluster, got {format_value(estimator)}."
         )
     rng = make_rng(random_state)
+    if groups is not None:
+        options = {"method": method, "n_folds": n_folds, "dispersion": dispersion}
+        return _choose_total(estimator, X, candidates, groups, options, n_jobs, rng)
     model, table, is_held_out = _read(estimator, X, method)
-    n_fixed = 0 if model.fixed_components is None else len(model.fixed_components)
-    if isinstance(candidates, range) and candidates == _DEFAULT_CANDIDATES:
-        candidates = candidates[: max(table.shape[0] + n_fixed - 1, 1)]
-    numbers = read_candidates(candidates, table.shape[0], n_fixed)
+    numbers = _read_numbers(model, table, candidates)
     if not is_held_out:
         numbers = drop_single_cluster(numbers, "recurrence")
     if model.random_state is None:
@@ -229,6 +261,80 @@ def sweep_n_clusters(
         _say(f"fitting n_clusters={k}, {format_count(model.n_estimators, 'run')}")
         fits[best] = _fit(model, samples, k)
     return ClusterSweep(numbers, k, as_good, by, **figures, estimators=tuple(fits))
+
+
+def _read_numbers(model, table, candidates):
+    """Return the candidates; the default ones end at the number of samples."""
+    n_fixed = 0 if model.fixed_components is None else len(model.fixed_components)
+    if isinstance(candidates, range) and candidates == _DEFAULT_CANDIDATES:
+        candidates = candidates[: max(table.shape[0] + n_fixed - 1, 1)]
+    return read_candidates(candidates, table.shape[0], n_fixed)
+
+
+def _choose_total(estimator, X, candidates, groups, options, n_jobs, rng):
+    """Return the number of programs of all groups: as many as are not alike."""
+    groups = reorder_samples(row_names(X), groups, "groups")
+    names, group = read_groups(groups, "groups", get_n_samples(X), "sample")
+    model = clone(estimator)
+    if model.random_state is None:
+        model.set_params(random_state=int(rng.randint(SEEDS)))
+    if model.base_n_clusters is None:
+        options |= {"n_jobs": n_jobs, "random_state": rng}
+        base = _choose_base(model, X, names, group, options)
+        model.set_params(base_n_clusters=base)
+    n_fixed = 0 if model.fixed_components is None else len(model.fixed_components)
+
+    # programs of the groups are the same with any total that is large enough
+    high = int(np.max(model.base_n_clusters))
+    fit = clone(model).set_params(n_clusters=high)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # the last fit repeats what matters
+        fit.fit(X, groups=groups)
+    merges = np.append(1, fit.merge_similarities_)
+    n_programs = n_fixed + len(merges)
+    if isinstance(candidates, range) and candidates in _DEFAULTS:
+        candidates = range(min(high, n_programs), n_programs + 1)
+    numbers = read_candidates(candidates, len(group), n_fixed)
+    if not n_fixed < numbers[0] <= n_programs:
+        raise ValueError(
+            f"candidates must be from {n_fixed + 1} to {n_programs}, the number of programs of "
+            f"all groups, got {numbers[0]}."
+        )
+    numbers = numbers[numbers <= n_programs]
+
+    # the smallest total of which only programs that are alike are put together
+    last_merges = merges[n_programs - numbers]
+    next_merges = np.append(merges, -1)[n_programs - numbers + 1]
+    is_alike = last_merges >= ALIKE
+    best = is_alike.argmax() if is_alike.any() else -1
+    k = int(numbers[best])
+    as_good = (last_merges >= ALIKE - _UNSURE) & (next_merges <= ALIKE + _UNSURE)
+    as_good[best] = True
+    if k < n_programs:
+        warn_if_largest(numbers, k)
+    if k != high:
+        fit = clone(model).set_params(n_clusters=k)
+    fit.fit(X, groups=groups)
+    return NumberOfClusters(
+        numbers, k, as_good, "similarity", similarity=last_merges, best_estimator_=fit
+    )
+
+
+def _choose_base(model, X, names, group, options):
+    """Return the number of programs of a group: the middle one of the largest groups."""
+    sizes = np.bincount(group)
+    numbers = []
+    for g in np.argsort(-sizes, kind="stable")[:_GROUPS_SWEPT]:
+        _say(f"choosing the number of programs of group {names[g]}")
+        own = _compat.take_samples(X, np.flatnonzero(group == g))
+        # held-out losses need no runs of all counts
+        is_held_out = _read(model, own, options["method"])[2]
+        n_runs = 1 if is_held_out else min(model.n_estimators, _RUNS_OF_A_GROUP)
+        model = clone(model).set_params(n_estimators=n_runs)
+        numbers.append(sweep_n_clusters(model, own, **options).n_clusters_)
+    return int(median_high(numbers))
 
 
 def _read(estimator, X, method):

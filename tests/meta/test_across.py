@@ -15,6 +15,7 @@ from nmfcluster import NMFMetaCluster
 from nmfcluster.datasets import make_programs
 from nmfcluster.meta import metacluster
 from nmfcluster.metrics import match_components
+from nmfcluster.model_selection import choose_n_clusters, sweep_n_clusters
 
 G, SHARED = 4, 3  # groups, each with a program of its own beside the shared ones
 losses = pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
@@ -121,6 +122,38 @@ def test_the_number_of_groups_that_share_is_a_share_or_a_number():
         )
 
 
+@pytest.mark.parametrize(
+    "base", [SHARED + 1, pytest.param((2, 6), marks=pytest.mark.slow)]
+)
+def test_the_total_keeps_apart_what_differs(base):
+    X, groups, _ = planted(0, p=120, sizes=(40, 40, 40, 40))
+    model = NMFMetaCluster(
+        2, loss="kullback-leibler", n_estimators=6, random_state=0, base_n_clusters=base
+    )
+    chosen = choose_n_clusters(model, X, fit_params={"groups": groups})
+    assert chosen.n_clusters_ == SHARED + G
+    assert chosen.best_estimator_.shared_.sum() == SHARED
+    is_right = chosen.candidates == SHARED + G
+    assert_array_equal(chosen.table["chosen"], is_right)
+    assert (chosen.similarity >= 0.55)[is_right.argmax() :].all()
+    assert not (chosen.similarity >= 0.55)[: is_right.argmax()].any()
+
+
+def test_nothing_is_shared_where_programs_differ():
+    rng = np.random.default_rng(0)
+    H = make_programs(10, 200, 12, random_state=0)[2]
+    usages = 400 * rng.dirichlet([0.3] * 3, size=(4, 40))
+    X = rng.poisson(
+        np.concatenate([u @ H[3 * g : 3 * g + 3] for g, u in enumerate(usages)])
+    )
+    groups = np.repeat(np.arange(4), 40)
+    model = NMFMetaCluster(12, base_n_clusters=3, n_estimators=3, random_state=0)
+    for total in (3, 6, 9, 12):
+        model.set_params(n_clusters=total).fit(X, groups=groups)
+        assert not model.shared_.any()
+        assert (model.presence_ >= 0.5).sum(axis=0).max() == 1
+
+
 def test_fixed_components_are_those_of_every_group():
     X, groups, H = planted(0)
     model = few(X, groups, fixed_components=H[:1])
@@ -146,18 +179,23 @@ def test_groups_are_cut_with_the_samples():
 
 
 def linked(tables, k):
-    """Literal average linkage of 1 - sum of roots, pairs of one table last."""
-    shares = [row / row.sum() for table in tables for row in np.asarray(table, float)]
-    table = [t for t, rows in enumerate(tables) for _ in rows]
-    far = np.array([[1 - np.sqrt(a * b).sum() for b in shares] for a in shares])
-    clusters = [[i] for i in range(len(shares))]
+    """Literal average linkage of 1 - cosine of the roots less most of their table's mean."""
+    rows = []
+    for own in tables:
+        roots = np.sqrt(own / own.sum(axis=1, keepdims=True))
+        rows += list(roots - (1 - 0.5 / len(own)) * roots.mean(axis=0))
+    table = [t for t, own in enumerate(tables) for _ in own]
+    lengths = np.linalg.norm(rows, axis=1)
+    far = 1 - np.dot(rows, np.transpose(rows)) / np.outer(lengths, lengths)
+    clusters = [[i] for i in range(len(rows))]
     while len(clusters) > k:
         pairs = [(a, b) for a in range(len(clusters)) for b in range(a)]
 
         def cost(pair):
             both = [(i, j) for i in clusters[pair[0]] for j in clusters[pair[1]]]
             clash = sum(table[i] == table[j] for i, j in both) / len(both)
-            return clash > 0, clash, np.mean([far[i, j] for i, j in both])
+            apart = [far[i, j] for i, j in both if table[i] != table[j]]
+            return clash > 0, clash, sum(apart) / len(both)
 
         a, b = min(pairs, key=cost)
         clusters[b] += clusters.pop(a)
@@ -177,7 +215,10 @@ def test_metaclusters_are_those_of_average_linkage(seed):
         for c in range(k):
             mean = np.sqrt(shares[labels == c]).mean(axis=0) ** 2
             assert_allclose(found.components[c], mean / mean.sum())
-            has = [c in its for its in found.labels]
+            has = [
+                int((is_alike & (its == c)).any())
+                for its, is_alike in zip(found.labels, found.is_alike, strict=True)
+            ]
             assert_allclose(found.presence[:, c], [(has[0] + has[2]) / 2, has[1]])
         assert found.sources.tolist() == ["x", "y"]
         assert (np.diff(np.bincount(labels)) <= 0).all()
@@ -248,9 +289,21 @@ X0, groups0, _ = planted(0, sizes=(12, 12, 12, 12))
         (lambda: fitted(X0, [None, *groups0[1:]]), ValueError, "None"),
         (lambda: fitted(X0, ["z", *groups0[1:]]), ValueError, "'z'"),
         (
-            lambda: fitted(X0, groups0, base_n_clusters=(2, 3)),
-            TypeError,
+            lambda: fitted(X0, groups0, base_n_clusters=(3, 2)),
+            ValueError,
             "base_n_clusters",
+        ),
+        (
+            lambda: sweep_n_clusters(NMFMetaCluster(2), X0, groups=groups0[1:]),
+            ValueError,
+            ("groups", "shape", "(48,)"),
+        ),
+        (
+            lambda: sweep_n_clusters(
+                NMFMetaCluster(2, base_n_clusters=2), X0, [9, 10], groups=groups0
+            ),
+            ValueError,
+            ("candidates", "from 1 to 8"),
         ),
         (
             lambda: fitted(X0, groups0, base_n_clusters=1),

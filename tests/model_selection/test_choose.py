@@ -305,7 +305,7 @@ def test_the_table_has_a_row_for_every_candidate(vote, stability):
         ("random_state", {"random_state": "x"}, ValueError),
         (("X", "entry"), {"samples": {"words": X}}, ValueError),
         ("'fit_params'", {"fit_params": 3}, ValueError),
-        (("fit_params", "None"), {"estimator": RUNS, "fit_params": {"a": 1}}, ValueError),
+        (("fit_params", "groups"), {"estimator": RUNS, "fit_params": {"a": 1}}, ValueError),
         (
             ("sample_weight", "fit_params"),
             {"fit_params": {"sample_weight": [1]}, "method": "stability"},
