@@ -6,7 +6,7 @@ With the rows of a factor F as variables, all problems here read: minimise ``<G,
 over F >= 0, for ``X ~ A'F`` with ``G = AA'`` and ``N = AX``.
 """
 
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, reduce
@@ -22,7 +22,7 @@ from nmfcluster._utils.storage import is_sparse, row_blocks, rows_of
 BLOCK_ROWS = 32_768  # rows of a block: with ten columns it stays in a cache of 2 MiB
 
 # a thread that the caller starts does not have it: where starts share the cores, blocks do not
-_pool: ContextVar[Executor | None] = ContextVar("pool", default=None)
+_pool: ContextVar = ContextVar("pool", default=None)
 
 
 @contextmanager

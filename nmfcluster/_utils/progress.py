@@ -7,13 +7,12 @@ import logging
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
-from typing import Any
 
 from nmfcluster._compat import begin_callbacks, callback_context
 
 _log = logging.getLogger("nmfcluster")
 # estimator that is fitted
-_fitted: ContextVar[Any] = ContextVar("fitted", default=None)
+_fitted: ContextVar = ContextVar("fitted", default=None)
 
 
 @contextmanager

@@ -46,11 +46,11 @@ def stored_values(array):
     return array.data if is_sparse(array) else array
 
 
-def minimum(array, value):
-    """Return the entry-wise minimum of an array and a number."""
+def negative_part(array):
+    """Return -x for every entry x below 0, and 0 for the others."""
     if is_sparse(array):  # the cast is for SciPy 1.13, which promotes float32
-        return array.minimum(value).astype(array.dtype, copy=False)
-    return np.minimum(array, value)
+        return abs(array.minimum(0).astype(array.dtype, copy=False))
+    return abs(np.minimum(array, 0))
 
 
 def total(array):

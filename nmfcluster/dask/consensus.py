@@ -204,7 +204,7 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
             table = blocks.BlockedTable(
                 summary.clusters, weights, X.shape[0], summary.least
             )
-            rows: blocks.KnownRows | blocks.BlockedConsensus
+            rows: Any
             if summary.distinct is None:
                 rows = self._fit_drawn(local, X, table, rng)
             else:  # fit all distinct rows, as in memory

@@ -210,10 +210,10 @@ class Explicit(Similarity):
         return super().__add__(other)
 
     def split(self) -> tuple[Similarity, Similarity | None]:
-        negative = storage.minimum(self._array, 0)
+        negative = storage.negative_part(self._array)
         if storage.total(negative) == 0:
             return self, None
-        return Explicit(self._array - negative), Explicit(abs(negative))
+        return Explicit(self._array + negative), Explicit(negative)
 
     def is_nonnegative(self) -> bool:
         """Return whether no entry is below 0, and some are above."""
@@ -357,8 +357,8 @@ class Factored(Similarity):
 
     def split(self) -> tuple[Similarity, Similarity | None]:
         U, C = self.factors
-        U_minus = abs(storage.minimum(U, 0))
-        C_minus = abs(storage.minimum(C, 0))
+        U_minus = storage.negative_part(U)
+        C_minus = storage.negative_part(C)
         if storage.total(U_minus) == 0 and storage.total(C_minus) == 0:
             return self, None
         # with V = [U+, U-]: A = V [[C, -C], [-C, C]] V', whose core splits entry by entry

@@ -348,7 +348,7 @@ def _clear_rounding(block):
     block = storage.as_matrix(block)
     rounding = _ROUNDING * float(np.finfo(block.dtype).eps) * storage.max_abs(block)
     if -rounding <= float(block.min()) < 0:
-        return block - storage.minimum(block, 0)
+        return block + storage.negative_part(block)
     return block
 
 
