@@ -181,7 +181,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     presence_ : ndarray of shape (n_groups, n_clusters), float
         How surely a cluster comes back in the runs of each group, as `recurrence_` says it of one
         table; 0 where the group has none that is alike, even if `n_clusters` is too small, and a
-        program of it is in the cluster.
+        program of it is in the cluster. It is below .5 in a group that has fewer than twice as many
+        entries as its programs have free parameters, as noise recurs there, too.
     shared_ : ndarray of shape (n_clusters,), bool
         Whether a cluster has a presence of .5 in as many groups as `min_groups` says.
     merge_similarities_ : ndarray of shape (n_programs - 1,)

@@ -314,17 +314,7 @@ def fit_groups(model, X, groups, weights, fixed, seed):
         fixed_components=fixed if n_fixed else None,
         random_state=seed,
     )
-    models = []
-    for g, name in enumerate(names.tolist()):
-        own = group == g
-        own_weights = None if weights is None else weights[own]
-        try:
-            fitted = clone(own_model).fit(X[own], None, own_weights)
-        except ValueError as error:
-            raise ValueError(
-                f"Group {name!r} of {own.sum()} samples: {error}"
-            ) from error
-        models.append(fitted)
+    models = _fit_each(own_model, X, names, group, weights)
     # programs of a group that a range of numbers of clusters has in common: those that come back
     kept = [np.arange(n_fixed, high)] * len(models)
     if low < high:
@@ -346,7 +336,43 @@ def fit_groups(model, X, groups, weights, fixed, seed):
         for g, own in enumerate(kept):
             labels[g, own] = np.where(found.is_alike[g], n_fixed + found.labels[g], -1)
     components = components.astype(X.dtype)
-    return _summary(models, names, group, components, labels, similarities)
+    n_free = np.array([len(own) for own in kept])
+    limits = _limit_presence(names, np.bincount(group), X.shape[1], n_free)
+    return _summary(models, names, group, components, labels, similarities, limits)
+
+
+def _fit_each(own_model, X, names, group, weights):
+    """Return the model of every group."""
+    models = []
+    for g, name in enumerate(names.tolist()):
+        own = group == g
+        own_weights = None if weights is None else weights[own]
+        try:
+            fitted = clone(own_model).fit(X[own], None, own_weights)
+        except ValueError as error:
+            raise ValueError(
+                f"Group {name!r} of {own.sum()} samples: {error}"
+            ) from error
+        models.append(fitted)
+    return models
+
+
+def _limit_presence(names, n, p, k):
+    """Return the largest presence in groups of n samples by p features, with k programs.
+
+    It is the share of the entries that is left beside the free parameters of a factorization, if
+    that is below one half: runs of such groups agree on whatever they see, as on six samples of
+    noise with six programs. A warning names them.
+    """
+    left = 1 - k * (n + p - k) / (n * p)
+    is_small = left < _PRESENT
+    if is_small.any():
+        warn(
+            f"Too few samples for their programs: groups {names[is_small].tolist()} of "
+            f"{n[is_small].tolist()} samples. Noise recurs in their runs, too, so that their "
+            "presence is below 0.5: leave them out, or lower base_n_clusters."
+        )
+    return np.where(is_small, np.maximum(left, 0), 1)
 
 
 def _recurrent(recurrence, most):
@@ -368,10 +394,11 @@ def _warn_of_total(n_clusters, n_sets):
         )
 
 
-def _summary(models, names, group, components, labels, similarities):
+def _summary(models, names, group, components, labels, similarities, limits):
     """Return what the runs of all groups found.
 
-    `labels` are the clusters of the programs of all groups, -1 for those of none.
+    `labels` are the clusters of the programs of all groups, -1 for those of none, and `limits` the
+    largest presence in every group.
     """
     n_runs = len(models[0].run_losses_)
     partitions = np.full((len(group), len(models) * n_runs), NOT_SEEN)
@@ -380,7 +407,7 @@ def _summary(models, names, group, components, labels, similarities):
     base_runs = []
     for g, model in enumerate(models):
         E = one_hot(labels[g], len(components) + 1)[:, :-1]  # -1 is the last column
-        presence.append(model.recurrence_ @ E)
+        presence.append(np.minimum(model.recurrence_, limits[g]) @ E)
         correspondence.append(model.correspondence_ @ E)
         first = g * n_runs
         base_runs.append(model.base_runs_ + first)

@@ -139,6 +139,17 @@ def test_the_total_keeps_apart_what_differs(base):
     assert not (chosen.similarity >= 0.55)[: is_right.argmax()].any()
 
 
+def test_a_group_that_is_too_small_has_no_program():
+    X, groups, _ = planted(0, sizes=(40, 6, 12, 40))  # of b, a, d, c
+    rng = np.random.default_rng(0)
+    noise = rng.permuted(X[40:46], axis=1)
+    X[40:46] = noise
+    with pytest.warns(UserWarning, match=r"\['a'\] of \[6\] samples"):
+        model = few(X, groups)
+    assert model.presence_[0].max() < 0.5
+    assert (model.presence_[1:] >= 0.5).any(axis=1).all()
+
+
 def test_nothing_is_shared_where_programs_differ():
     rng = np.random.default_rng(0)
     H = make_programs(10, 200, 12, random_state=0)[2]
