@@ -24,7 +24,12 @@ from nmfcluster._optim.initialization import draw_seeds
 from nmfcluster._optim.run import memory_of
 from nmfcluster._utils.linalg import nnls_rows
 from nmfcluster._utils.progress import stage
-from nmfcluster._utils.storage import as_float64, as_matrix, row_inner_products
+from nmfcluster._utils.storage import (
+    as_float64,
+    as_matrix,
+    row_inner_products,
+    row_sums,
+)
 from nmfcluster._utils.validation import (
     axis_positions,
     check_count,
@@ -156,7 +161,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Strongest cluster of every sample, -1 if all are 0; numbered by decreasing size, after the
         fixed ones.
     membership_ : ndarray of shape (n_samples, n_clusters), float
-        Rows of `factor_`, scaled to sum to 1; a row of zeros is uniform.
+        Shares of what every cluster adds to the row of a sample, :math:`w_c \sum_g h_{cg}`: of a
+        composition, its shares. Where rows of H have length 1, the largest of them may be of
+        another cluster than `labels_`, which compares the strengths. A row of zeros is uniform.
     factor_ : ndarray of shape (n_samples, n_clusters), float
         W: the best fit to X with `components_` fixed, what `transform` returns.
     components_ : ndarray of shape (n_clusters, n_features), float
@@ -174,8 +181,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     recurrence_ : ndarray of shape (n_clusters,), float
         How surely a cluster comes back: the mean over the runs of its cosine with the cluster of
         the run that is its counterpart, 0 without one. Counterparts are each other's most similar
-        biclusters. With `resample=None` it says how far runs agree, and nothing of other data. With
-        groups it is the mean of `presence_`.
+        biclusters. With `resample=None` it says how far runs agree, and nothing of other data. It
+        does not show that programs are identified: all runs can agree on a mixture. With groups it
+        is the mean of `presence_`.
     groups_ : ndarray of shape (n_groups,)
         Names of the groups, sorted; this and the next three only where `fit` was given groups.
     presence_ : ndarray of shape (n_groups, n_clusters), float
@@ -367,7 +375,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             self.components_ = H
             self.factor_ = W[ranks]
             self.labels_ = labels[ranks]
-            self.membership_ = membership(self.factor_)
+            self.membership_ = membership(self.factor_ * row_sums(H))
             self.rows_ = find_members(self.factor_.T, self.threshold)
             self.columns_ = find_members(H, self.threshold)
             if group_fits is None:
@@ -855,7 +863,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
 
     def _with_memberships(self, X):
         """Return X as floats of 64 bits, and the memberships of its rows."""
-        M = membership(as_float64(self._extend_alone(X)))
+        W = self._extend_alone(X)
+        M = membership(as_float64(W * row_sums(self.components_)))
         X = as_float64(self._read(X, reset=False))
         if np.isnan(X.sum()):
             raise ValueError(
