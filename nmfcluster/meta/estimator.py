@@ -341,7 +341,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         groups : array-like of shape (n_samples,), default=None
             The group that a sample is of, as its patient or its batch. Every group has runs of its
             own, with `base_n_clusters` programs each, and the metaclusters are those of the
-            programs of all groups, which all count alike, see `nmfcluster.meta.metacluster`.
+            programs of all groups, which all count alike, see `nmfcluster.meta.metacluster`. A
+            column that is NaN throughout a group is left out of its runs.
 
         Returns
         -------
@@ -455,7 +456,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             names = getattr(self, "feature_names_in_", None)
             whole = drop_unexplained(whole, fixed, names)
         # A feature that was not measured needs components that are known.
-        whole.check_observed(check_columns=not all_fixed)
+        whole.check_observed(check_columns=n_known < k)
         # The order depends on values alone, so that results do not depend on that of the user.
         order = order_of_samples(whole, weights)
         whole = whole.take_rows(order.samples)

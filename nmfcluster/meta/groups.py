@@ -11,6 +11,7 @@ from sklearn.cluster import AgglomerativeClustering
 
 from nmfcluster._utils.alignment import union_of_names
 from nmfcluster._utils.labels import NOT_SEEN, as_label_vector, clean_labels, one_hot
+from nmfcluster._utils.sparse_products import split_missing
 from nmfcluster._utils.storage import as_dense
 from nmfcluster._utils.validation import (
     check_count,
@@ -311,10 +312,9 @@ def fit_groups(model, X, groups, weights, fixed, seed):
     own_model = clone(model).set_params(
         n_clusters=high,
         base_n_clusters=None if low == high else (low, high),
-        fixed_components=fixed if n_fixed else None,
         random_state=seed,
     )
-    models = _fit_each(own_model, X, names, group, weights)
+    models, components_of = _fit_each(own_model, X, names, group, weights, fixed)
     # programs of a group that a range of numbers of clusters has in common: those that come back
     kept = [np.arange(n_fixed, high)] * len(models)
     if low < high:
@@ -328,7 +328,7 @@ def fit_groups(model, X, groups, weights, fixed, seed):
     labels[:, :n_fixed] = np.arange(n_fixed)
     similarities = np.zeros(0)
     if k > n_fixed:
-        tables = [one.components_[own] for one, own in zip(models, kept, strict=True)]
+        tables = [H[own] for H, own in zip(components_of, kept, strict=True)]
         found = metacluster(tables, k - n_fixed)
         _warn_of_total(k, n_fixed + n_alike(found.similarities))
         components = np.concatenate([components, unit_rows(found.components)[0]])
@@ -341,20 +341,40 @@ def fit_groups(model, X, groups, weights, fixed, seed):
     return _summary(models, names, group, components, labels, similarities, limits)
 
 
-def _fit_each(own_model, X, names, group, weights):
-    """Return the model of every group."""
+def is_measured(X):
+    """Return which columns hold an entry that was observed."""
+    missing = split_missing(X)[1]
+    if missing is None:
+        return np.full(X.shape[1], True)
+    return missing.sum(axis=0) < X.shape[0]
+
+
+def _fit_each(own_model, X, names, group, weights, fixed):
+    """Return the model of every group, and its components of all features.
+
+    A group is fitted to the features that it has, and components are NaN where it has none.
+    """
     models = []
+    components_of = []
     for g, name in enumerate(names.tolist()):
         own = group == g
         own_weights = None if weights is None else weights[own]
+        rows = X[own]
+        has = is_measured(rows)
+        model = clone(own_model)
+        if len(fixed):
+            model.set_params(fixed_components=fixed[:, has])
         try:
-            fitted = clone(own_model).fit(X[own], None, own_weights)
+            model.fit(rows[:, has], None, own_weights)
         except ValueError as error:
             raise ValueError(
                 f"Group {name!r} of {own.sum()} samples: {error}"
             ) from error
-        models.append(fitted)
-    return models
+        components = np.full((len(model.components_), len(has)), np.nan)
+        components[:, has] = model.components_
+        models.append(model)
+        components_of.append(components)
+    return models, components_of
 
 
 def _limit_presence(names, n, p, k):

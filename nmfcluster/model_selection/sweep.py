@@ -34,7 +34,7 @@ from nmfcluster._utils.validation import (
     warn,
 )
 from nmfcluster.meta import NMFMetaCluster
-from nmfcluster.meta.groups import ALIKE, read_groups
+from nmfcluster.meta.groups import ALIKE, is_measured, read_groups
 from nmfcluster.meta.objective import make_objective, read_fixed_components
 from nmfcluster.metrics import cophenetic_correlation
 from nmfcluster.model_selection.refits import (
@@ -324,16 +324,19 @@ def _choose_total(estimator, X, candidates, groups, options, n_jobs, rng):
 
 def _choose_base(model, X, names, group, options):
     """Return the number of programs of a group: the middle one of the largest groups."""
-    sizes = np.bincount(group)
+    model, table, is_held_out = _read(model, X, options["method"])
+    # held-out losses need no runs of all counts
+    n_runs = 1 if is_held_out else min(model.n_estimators, _RUNS_OF_A_GROUP)
+    model.set_params(n_estimators=n_runs)
+    fixed = model.fixed_components
     numbers = []
-    for g in np.argsort(-sizes, kind="stable")[:_GROUPS_SWEPT]:
+    for g in np.argsort(-np.bincount(group), kind="stable")[:_GROUPS_SWEPT]:
         _say(f"choosing the number of programs of group {names[g]}")
-        own = _compat.take_samples(X, np.flatnonzero(group == g))
-        # held-out losses need no runs of all counts
-        is_held_out = _read(model, own, options["method"])[2]
-        n_runs = 1 if is_held_out else min(model.n_estimators, _RUNS_OF_A_GROUP)
-        model = clone(model).set_params(n_estimators=n_runs)
-        numbers.append(sweep_n_clusters(model, own, **options).n_clusters_)
+        own = table[group == g]
+        has = is_measured(own)
+        if fixed is not None:
+            model.set_params(fixed_components=fixed[:, has])
+        numbers.append(sweep_n_clusters(model, own[:, has], **options).n_clusters_)
     return int(median_high(numbers))
 
 

@@ -150,6 +150,22 @@ def test_a_group_that_is_too_small_has_no_program():
     assert (model.presence_[1:] >= 0.5).any(axis=1).all()
 
 
+@losses
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_a_group_is_fitted_to_the_features_that_it_has(loss, storage):
+    X, groups, H = planted(0, p=160, sizes=(40, 40, 40, 40))
+    X[np.ix_(groups == "a", range(30))] = np.nan
+    X[np.ix_(groups == "c", range(30, 60))] = np.nan
+    model = few(storage(X), groups, loss)
+    place, cosines = match_components(H, model.components_)
+    assert cosines[:SHARED].min() > 0.8
+    assert_array_equal(np.flatnonzero(model.shared_), np.sort(place[:SHARED]))
+    assert np.isfinite(model.components_).all()
+    X[:, 5] = np.nan
+    with raises_naming(ValueError, ("X", "column 5")):
+        few(storage(X), groups, loss)
+
+
 def test_nothing_is_shared_where_programs_differ():
     rng = np.random.default_rng(0)
     H = make_programs(10, 200, 12, random_state=0)[2]
@@ -336,3 +352,13 @@ X0, groups0, _ = planted(0, sizes=(12, 12, 12, 12))
 def test_what_is_no_group_or_table_is_refused_by_name(call, error, told):
     with raises_naming(error, told):
         call()
+
+
+@pytest.mark.slow
+def test_the_number_of_one_group_is_chosen_where_none_is_given():
+    X, groups, _ = planted(1, p=100, sizes=(40, 40, 40, 40))
+    X[np.ix_(groups == "a", range(10))] = np.nan
+    model = NMFMetaCluster(2, loss="kullback-leibler", n_estimators=4, random_state=0)
+    chosen = sweep_n_clusters(model, X, groups=groups, n_folds=3, random_state=0)
+    assert chosen.best_estimator_.base_n_clusters == SHARED + 1
+    assert chosen.n_clusters_ == SHARED + G
