@@ -461,9 +461,11 @@ class NMFConsensus(NMFClusterer):
         P, labels, order = number_by_size(P, P.argmax(axis=1), problem.counts)
         profile = profile[:, order]
         confidence, agreement = problem.evaluate(labels, self.n_clusters)
-        if isinstance(source, LabelTable):
-            warn_of_singletons(problem, groups, labels, self.n_clusters, source.names)
-        if source.estimators is not None:
+        has_singletons = isinstance(source, LabelTable) and warn_of_singletons(
+            problem, groups, labels, self.n_clusters, source.names
+        )
+        # where outliers are clusters, runs differ by these: one warning is enough
+        if source.estimators is not None and not has_singletons:
             warn_of_seeds(problem, labels, self.n_clusters)
         if self.affinity == "precomputed" and not self.normalize:
             warn_of_split(problem.objective.A, labels, self.n_clusters)

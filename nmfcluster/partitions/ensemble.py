@@ -580,7 +580,7 @@ _MIN_MEAN_SIZE = 10
 
 
 def warn_of_singletons(problem, groups, labels, n_clusters, names):
-    """Warn of samples that are clusters, and are so in most partitions that saw them.
+    """Warn of samples that are clusters, and are so in most partitions; return whether any is.
 
     There are none where clusters are small on average.
 
@@ -598,14 +598,14 @@ def warn_of_singletons(problem, groups, labels, n_clusters, names):
     sizes = np.bincount(labels, weights=problem.counts)
     is_single = sizes[labels] == 1
     if not is_single.any() or problem.counts.sum() < _MIN_MEAN_SIZE * n_clusters:
-        return
+        return False
     ensemble = problem.ensemble
     single_weights = ensemble.cluster_weights * (ensemble.sizes == 1)
     weights = ensemble.row_sums(single_weights[:, None])[:, 0]
     is_single &= weights / ensemble.coverage > 0.5
     samples = np.flatnonzero(is_single[groups] & (groups >= 0))
     if not len(samples):
-        return
+        return False
     warn(
         f"{format_count(len(samples), 'cluster')} of one sample, "
         "alone in most base partitions, too: "
@@ -613,6 +613,7 @@ def warn_of_singletons(problem, groups, labels, n_clusters, names):
         "need: leave them out, or clip features, as by numpy.clip(RobustScaler().fit_transform(X), "
         "-5, 5), or give estimator=LandmarkSpectral() with base_n_clusters=n_clusters."
     )
+    return True
 
 
 def warn_of_unlabelled(samples, names, n_samples):
