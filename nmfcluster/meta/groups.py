@@ -315,9 +315,9 @@ def fit_groups(model, X, groups, weights, fixed, seed):
         random_state=seed,
     )
     models, components_of = _fit_each(own_model, X, names, group, weights, fixed)
-    # programs of a group that a range of numbers of clusters has in common: those that come back
+    # a range of numbers, or more than the total, leaves the programs that come back
     kept = [np.arange(n_fixed, high)] * len(models)
-    if low < high:
+    if low < high or high > k:
         kept = [
             _recurrent(one.recurrence_[n_fixed:], k - n_fixed) + n_fixed
             for one in models

@@ -102,6 +102,11 @@ def test_one_group_has_the_programs_that_it_has_alone():
         > 0.999
     )
     assert not model.shared_.any()  # no other group has them
+    # more programs of a group than in all: those that recur most
+    model.set_params(n_clusters=3, base_n_clusters=4).fit(
+        mine, groups=["a"] * len(mine)
+    )
+    assert model.presence_.shape == (1, 3)
 
 
 @pytest.mark.slow
