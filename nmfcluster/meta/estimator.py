@@ -112,8 +112,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     base_n_clusters : int or tuple (low, high), default=None
         Number of clusters of a run, or the range that it is drawn from, ends included;
         `n_clusters` by default. With fewer, not all clusters can recur in a run. With groups, it
-        is the number of programs of a group; with a range, or more than `n_clusters`, a group has the
-        programs that come back in half of its runs, at most `n_clusters`.
+        is the number of programs of a group; with a range, or more than `n_clusters`, a group has
+        the programs that come back in half of its runs, at most `n_clusters`.
     resample : {"poisson", "bootstrap"}, float or None, default=0.8
         What each run sees in the place of X: counts drawn with X as their means; as many rows,
         drawn with replacement; a share of the rows, but as many as it has clusters. What recurs is
