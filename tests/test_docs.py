@@ -167,7 +167,8 @@ def test_documented_attributes_are_set_by_default(default_clusterer, make_input)
     X, _ = make_input(default_clusterer)
     model = default_clusterer.set_params(random_state=0).fit(X)
     unset = documented_attributes(model) - fitted_attributes(model)
-    names = {"feature_names_in_", "sample_names_"} | {"groups_", "presence_", "shared_"}
+    names = {"feature_names_in_", "sample_names_"}
+    names |= {"groups_", "presence_", "shared_", "merge_similarities_"}
     # X has no names, and no groups are given
     assert unset == names & documented_attributes(model)
 

@@ -39,9 +39,7 @@ def test_a_picture_is_saved_where_nothing_is(few_digits, tmp_path, capsys):
     for name in (other, tmp_path, dangling, tmp_path / "missing" / "picture.png"):
         main(["demo", str(name)])
         printed = capsys.readouterr().out.splitlines()
-        assert re.match(
-            rf"no picture: \[Errno \d+\] .*'{re.escape(str(name))}'", printed[-1]
-        )
+        assert printed[-1].startswith(f"no picture: {name} ")
         assert any("NMFConsensus of 50 runs" in line for line in printed)
     assert other.read_bytes() == b"somebody's work"
 

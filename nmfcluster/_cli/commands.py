@@ -82,6 +82,7 @@ def run(options):
     result = _COMMANDS[command](options)
 
     # write all that was found
+    picture.parent.mkdir(parents=True, exist_ok=True)
     writers: dict = {}
     for path in annotated:
         writers[path] = result.annotate
@@ -167,7 +168,6 @@ def _write_files(writers, may_replace):
     parts = {}
     try:
         for path, write in writers.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
             parts[path] = path.with_name(f".{os.getpid()}-{path.name}")
             try:
                 write(parts[path])
@@ -175,7 +175,7 @@ def _write_files(writers, may_replace):
                 reason = getattr(error, "strerror", None) or error
                 raise OSError(f"{path} cannot be written: {reason}.") from error
         for path, part in parts.items():
-            if path.exists() and not may_replace:
+            if os.path.lexists(path) and not may_replace:
                 raise FileExistsError(f"{path} would be overwritten.")
             part.replace(path.resolve())
     finally:
