@@ -484,8 +484,8 @@ class NMFConsensus(NMFClusterer):
         self.confidence_[unlabelled] = found[2]
         self.agreement_ = agreement
         self.core_ = best.core[np.ix_(order, order)]
-        self.loss_ = best.loss
-        self.n_iter_ = best.best.n_iter
+        self.loss_: float = best.loss
+        self.n_iter_: int = best.best.n_iter
         self._keep_source(source, problem.weights, profile, best.loss_curves)
         self._warn_unless_converged(best, int(self.labels_.max()) + 1)
 
