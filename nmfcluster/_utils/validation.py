@@ -611,16 +611,24 @@ def check_columns_differ(X, name):
 
 def warn_of_ids(X, name="X"):
     """Warn of the columns of a data frame that name or number its rows: they are no features."""
-    if not hasattr(X, "columns"):
+    # the columns of pandas have an index, too
+    if row_names(getattr(X, "columns", None)) is None or not len(X):
         return
-    for column, dtype in zip(X.columns, X.dtypes, strict=True):
+    # the first and the last row say which columns are looked at: there may be very many
+    firsts = X.head(1).to_numpy()[0]
+    lasts = X.tail(1).to_numpy()[0]
+    columns = zip(X.columns, X.dtypes, firsts, lasts, strict=True)
+    for column, dtype, first, last in columns:
         if getattr(dtype, "kind", "O") not in "iu":
             continue
-        values = np.asarray(X[column], dtype=np.float64)
         is_named = _ID_TITLE.fullmatch(str(column)) is not None
+        is_count = len(X) >= _MIN_COUNTED and first in (0, 1)
+        is_count = is_count and int(last) - int(first) == len(X) - 1
+        if not (is_named or is_count):
+            continue
+        values = np.asarray(X[column], dtype=np.float64)
         all_differ = len(np.unique(values)) == len(values)
-        is_count = np.array_equal(values - values[:1], np.arange(len(values)))
-        is_count &= len(values) >= _MIN_COUNTED and values[0] in (0, 1)
+        is_count = is_count and np.array_equal(values - first, np.arange(len(values)))
         if is_count or (is_named and all_differ):
             warn(
                 f"column {column!r} of {name} has whole numbers that all differ, as ids of rows "
