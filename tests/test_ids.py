@@ -59,9 +59,12 @@ def test_views_warn_of_ids():
         ("year", np.arange(1980, 2020), False),
         ("id", np.repeat([1, 2], 20), False),
         ("id", np.arange(40) / 7, False),
+        ("id", pd.array([None, *range(38), None], dtype="Int64"), False),
+        ("row", pd.array([*range(39), None], dtype="Int64"), False),
         ("identity", np.random.default_rng(0).permutation(40), False),
     ],
 )
 def test_what_is_taken_for_ids(column, values, is_id):
     X = FRAME.assign(**{column: values})
-    assert warned(SSNMFClusterer(2).fit, X) == ([column] if is_id else [])
+    fit = NMFConsensus(2, affinity="partitions").fit
+    assert warned(fit, X.round()) == ([column] if is_id else [])

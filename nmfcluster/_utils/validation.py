@@ -622,9 +622,11 @@ def warn_of_ids(X, name="X"):
         if getattr(dtype, "kind", "O") not in "iu":
             continue
         is_named = _ID_TITLE.fullmatch(str(column)) is not None
-        is_count = len(X) >= _MIN_COUNTED and first in (0, 1)
+        # NA of pandas is no number
+        is_count = len(X) >= _MIN_COUNTED and isinstance(first, Real)
+        is_count = is_count and first in (0, 1) and isinstance(last, Real)
         is_count = is_count and int(last) - int(first) == len(X) - 1
-        if not (is_named or is_count):
+        if not (is_named or is_count) or X[column].isna().any():
             continue
         values = np.asarray(X[column], dtype=np.float64)
         all_differ = len(np.unique(values)) == len(values)
