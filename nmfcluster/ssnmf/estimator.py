@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -439,25 +440,9 @@ class SSNMFClusterer(NMFClusterer):
         can_spread = len(pairs.must_link) > 0 and have_weight
         width = self.propagation if can_spread else None
         if width == "auto":
-            found = self._fit_pairs(affinity, pairs, rng)
-            width = None
-            labels = _labels_of(found)
-            if affinity.name in _NONNEGATIVE and covers_clusters(
-                pairs, labels, self.n_clusters
-            ):
-                spread = self._propagate(affinity, pairs, _WIDTH, rng)
-                found_by_spread = self._fit_pairs(spread, pairs, rng)
-                # a fit satisfies soft must-links at the cost of others, wrong ones too
-                most = np.inf
-                if pairs.must_link_hard.all():
-                    most = measure_violated(pairs, labels) + _MORE_VIOLATED
-                if measure_violated(pairs, _labels_of(found_by_spread)) <= most:
-                    found = found_by_spread
-                    width = _WIDTH
+            found, width = self._choose_spreading(affinity, pairs, rng)
         else:
-            if width is not None:
-                affinity = self._propagate(affinity, pairs, width, rng)
-            found = self._fit_pairs(affinity, pairs, rng)
+            found = self._fit_pairs(affinity, pairs, rng, width)
         problem, factors, P = found
         parts = problem.init_similarity.parts
         n_parts = 1 if parts is None else int(parts.max()) + 1
@@ -470,8 +455,33 @@ class SSNMFClusterer(NMFClusterer):
         warn_of_uniform(factors.H, P)
         return problem, factors, P[problem.groups], width
 
-    def _fit_pairs(self, affinity: Affinity, pairs: PairwiseConstraints, rng):
-        """Return the problem of a similarity and pairs, its factors, and memberships of rows."""
+    def _choose_spreading(self, affinity: Affinity, pairs: PairwiseConstraints, rng):
+        """Return what `_fit_pairs` returns, and how far pairs spread; None: they do not."""
+        # both fits draw the same numbers, as with the parameter that they stand for
+        rng_of_spread = deepcopy(rng)
+        found = self._fit_pairs(affinity, pairs, rng)
+        labels = _labels_of(found)
+        if affinity.name not in _NONNEGATIVE:
+            return found, None
+        if not covers_clusters(pairs, labels, self.n_clusters):
+            return found, None
+        found_by_spread = self._fit_pairs(affinity, pairs, rng_of_spread, _WIDTH)
+        # a fit satisfies soft must-links at the cost of others, wrong ones too
+        if pairs.must_link_hard.all():
+            most = measure_violated(pairs, labels) + _MORE_VIOLATED
+            if measure_violated(pairs, _labels_of(found_by_spread)) > most:
+                return found, None
+        return found_by_spread, _WIDTH
+
+    def _fit_pairs(
+        self, affinity: Affinity, pairs: PairwiseConstraints, rng, width=None
+    ):
+        """Return the problem of a similarity and pairs, its factors, and memberships of rows.
+
+        Pairs spread by `width`; None: they do not.
+        """
+        if width is not None:
+            affinity = self._propagate(affinity, pairs, width, rng)
         with stage(f"similarities under {format_count(pairs.n_pairs, 'constraint')}"):
             problem = ConstrainedProblem(affinity, pairs, self.alpha, self.beta)
         # the factors; rows that no cluster attracts are assigned by the pairs they violate
