@@ -52,9 +52,6 @@ _LARGEST_SUM = 1e15
 _ROW_ENTRIES = 2**18
 # Residual of the conditions of a minimum, which has no unit, below which a row is done.
 _TOLERANCE = 1e-10
-# Multiple of the smallest normal number below which expected counts are set to 0: EM lets entries
-# shrink for ever, and products with subnormal numbers take up to ten times as long.
-_NO_COUNT = 2.0**24
 # Ridge, relative to the largest diagonal entry: without curvature steps would have no end.
 _RIDGE = 1e-12
 
@@ -262,8 +259,8 @@ class Divergence(BaseObjective):
         losses = np.zeros(W.shape[0])
         add = _add_of_stored if is_sparse(self.X) else _add_of_all
         for s in range(W.shape[0]):
-            w = W[s, ...]
-            h = H[s, ...]
+            w = _without_subnormal(W[s, ...])
+            h = _without_subnormal(H[s, ...])
             losses[s] = add(X, w, h, rows[s, ...], columns[s, ...], with_loss)
             if missing is not None:  # the quotients of these entries are 1
                 imputed = (missing @ h.T).T
@@ -275,11 +272,17 @@ class Divergence(BaseObjective):
             losses += (
                 np.einsum("sk,sk->s", sum_to_numpy(W, 2), sum_to_numpy(H, 2)) - total
             )
-        least = _NO_COUNT * float(xp.finfo(W.dtype).smallest_normal)
-        expected = []
-        for counts in (W * rows, H * columns):
-            expected.append(xp.where(counts < least, 0, counts))
-        return *expected, np.maximum(losses, 0)
+        return W * rows, H * columns, np.maximum(losses, 0)
+
+
+def _without_subnormal(F):
+    """Return a factor with 0 for subnormal numbers.
+
+    EM lets entries shrink forever, and products with such numbers take up to ten times as long.
+    """
+    xp = namespace(F)
+    smallest = float(xp.finfo(F.dtype).smallest_normal)
+    return xp.where(F < smallest, xp.zeros_like(F), F)
 
 
 def _add_of_all(X, W, H, rows, columns, with_loss):
