@@ -28,7 +28,6 @@ from nmfcluster._utils.storage import (
     as_float64,
     as_matrix,
     row_inner_products,
-    row_sums,
 )
 from nmfcluster._utils.validation import (
     axis_positions,
@@ -163,9 +162,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Strongest cluster of every sample, -1 if all are 0; numbered by decreasing size, after the
         fixed ones.
     membership_ : ndarray of shape (n_samples, n_clusters), float
-        Shares of what every cluster adds to the row of a sample, :math:`w_c \sum_g h_{cg}`: of a
-        composition, its shares. Where rows of H have length 1, the largest of them may be of
-        another cluster than `labels_`, which compares the strengths. A row of zeros is uniform.
+        Rows of `factor_`, scaled to sum to 1; a row of zeros is uniform. The shares that clusters
+        add to the rows of X are those of ``factor_ * components_.sum(axis=1)``.
     factor_ : ndarray of shape (n_samples, n_clusters), float
         W: the best fit to X with `components_` fixed, what `transform` returns.
     components_ : ndarray of shape (n_clusters, n_features), float
@@ -378,7 +376,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             self.components_ = H
             self.factor_ = W[ranks]
             self.labels_ = labels[ranks]
-            self.membership_ = membership(self.factor_ * row_sums(H))
+            self.membership_ = membership(self.factor_)
             self.rows_ = find_members(self.factor_.T, self.threshold)
             self.columns_ = find_members(H, self.threshold)
             if group_fits is None:
@@ -866,8 +864,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
 
     def _with_memberships(self, X):
         """Return X as floats of 64 bits, and the memberships of its rows."""
-        W = self._extend_alone(X)
-        M = membership(as_float64(W * row_sums(self.components_)))
+        M = membership(as_float64(self._extend_alone(X)))
         X = as_float64(self._read(X, reset=False))
         if np.isnan(X.sum()):
             raise ValueError(

@@ -123,24 +123,23 @@ def test_factor_is_the_least_squares_fit_to_components_of_length_1(noisy):
 
 
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
-def test_memberships_of_a_composition_are_its_shares(loss):
+def test_what_clusters_add_to_a_composition_are_its_shares(loss):
     rng = np.random.default_rng(0)
     # end members that are spread over few features and over many
     H = np.array([rng.dirichlet(np.full(25, spread)) for spread in (0.2, 0.2, 3)])
     shares = rng.dirichlet(np.ones(3), 60)
     X = shares @ H
     model = NMFMetaCluster(3, loss=loss, fixed_components=H, random_state=0).fit(X)
-    assert_allclose(model.membership_, shares, atol=1e-4)
-    assert_allclose(model.feature_profiles(X), H, atol=1e-4)
+    assert_allclose(model.factor_ * model.components_.sum(axis=1), shares, atol=1e-4)
     free = NMFMetaCluster(3, loss=loss, n_estimators=5, random_state=0).fit(X)
     found, _ = match_components(H, free.components_)
-    assert np.abs(free.membership_[:, found] - shares).mean() < 0.05
+    added = free.factor_ * free.components_.sum(axis=1)
+    assert np.abs(added[:, found] - shares).mean() < 0.05
 
 
 def test_labels_and_memberships_are_those_of_the_factor(noisy):
     fitted, *_ = noisy
     k = fitted.n_clusters
-    lengths = fitted.components_.sum(axis=1)
     for row, label, membership in zip(
         fitted.factor_, fitted.labels_, fitted.membership_, strict=True
     ):
@@ -149,8 +148,7 @@ def test_labels_and_memberships_are_those_of_the_factor(noisy):
             assert_array_equal(membership, np.full(k, 1 / k))
         else:
             assert label == row.argmax()
-            added = row * lengths
-            assert_allclose(membership, added / added.sum(), rtol=1e-12)
+            assert_allclose(membership, row / row.sum(), rtol=1e-12)
     assert_array_equal(fitted.labels_ == -1, ~NOISY.any(axis=1))
     sizes = np.bincount(fitted.labels_[fitted.labels_ >= 0], minlength=k)
     assert all(a >= b for a, b in pairwise(sizes))
