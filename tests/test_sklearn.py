@@ -78,6 +78,9 @@ def test_scikit_learns_checks(public_estimator, check, request):
     try:
         check(public_estimator)
     except Exception as error:
+        # from 1.7 on, scikit-learn skips what the installed SciPy cannot dispatch
+        if isinstance(error, ImportError) and "array API specification" in str(error):
+            pytest.skip(str(error))
         # to format what nobody reads takes longer
         if request.node.get_closest_marker("xfail"):
             raise error.with_traceback(None) from None
