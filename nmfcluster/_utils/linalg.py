@@ -321,12 +321,10 @@ def nnls_rows(B, G):
     scale = np.sqrt(np.where(diagonal > np.finfo(G.dtype).tiny, diagonal, 1))
     # the diagonal becomes 1, and a little more: a system of equal columns is not singular
     G = G / scale[..., None] / scale[..., None, :] + 1e-14 * np.eye(B.shape[1])
-    # a row has a scale and a system, which may be those of all
-    scale = np.broadcast_to(scale, B.shape)
-    G = np.broadcast_to(G, (*B.shape, B.shape[1]))
     H = np.empty_like(B)
     for block in row_blocks(len(B), max(1, _SOLVED_ENTRIES // B.shape[1] ** 2)):
-        H[block] = _pivot(B[block] / scale[block], G[block]) / scale[block]
+        of_block = slice(None) if G.ndim == 2 else block
+        H[block] = _pivot(B[block] / scale[of_block], G[of_block]) / scale[of_block]
     return H
 
 
@@ -341,12 +339,15 @@ def _pivot(B, G):
     patience = np.full(n, _PATIENCE)
     while len(todo):
         # solve for the free entries of all rows that are not done
-        systems = G[todo]
+        systems = G if G.ndim == 2 else G[todo]
         solved = _solve_free(B[todo], systems, free[todo])
         H[todo] = np.maximum(solved, 0)
         # find the entries on the wrong side: free ones below 0, others that would rise from it
         tolerance = _SLOPE_TOL * np.abs(B[todo]).max(axis=1, keepdims=True)
-        product = np.einsum("nc,ncd->nd", solved, systems)
+        if G.ndim == 2:
+            product = solved @ G
+        else:
+            product = np.einsum("nc,ncd->nd", solved, systems)
         is_wrong = np.where(free[todo], solved < 0, B[todo] - product > tolerance)
         # count the rounds in which they have not become fewer
         n_wrong = is_wrong.sum(axis=1)
@@ -359,7 +360,7 @@ def _pivot(B, G):
         todo = todo[(n_wrong > 0) & (patience[todo] >= 0)]
     rest = np.concatenate([todo, *cycling])
     if len(rest):
-        H[rest] = _active_set(B[rest], G[rest])
+        H[rest] = _active_set(B[rest], G if G.ndim == 2 else G[rest])
     return H
 
 
@@ -368,15 +369,15 @@ def _active_set(B, G):
 
     It is needed where columns are nearly equal: exchanges of many entries then go in circles.
     """
-    H = np.empty_like(B)
-    for row, (b, g) in enumerate(zip(B, G, strict=True)):
-        values, vectors = np.linalg.eigh(g)
-        roots = np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
-        A = roots[:, None] * vectors.T  # A'A = g
-        target = (b @ vectors) / roots  # A'target = b
-        # SciPy's own limit of 3 k steps can be too few
-        H[row], _ = nnls(A, target, maxiter=100 * len(g))
-    return H
+    if G.ndim == 3:
+        pairs = zip(B, G, strict=True)
+        return np.concatenate([_active_set(b[None], g) for b, g in pairs])
+    values, vectors = np.linalg.eigh(G)
+    roots = np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
+    A = roots[:, None] * vectors.T  # A'A = G
+    targets = (B @ vectors) / roots  # A'target = b
+    # SciPy's own limit of 3 k steps can be too few
+    return np.array([nnls(A, y, maxiter=100 * len(G))[0] for y in targets])
 
 
 def _solve_free(B, G, free):
