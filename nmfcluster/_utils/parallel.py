@@ -150,10 +150,13 @@ def run_calls(
 ):
     """Return ``function(*common, *call)`` for every call, in their order.
 
-    joblib says where they run. A cluster of Dask is sent `common` once. joblib would send it with
-    every call where Dask does not know its size, as that of sparse arrays, and it waits forever
-    for a call that kills its workers, or that cannot be sent [1]_. So the calls are made through
-    the client of joblib's backend.
+    joblib says where they run. If it would start processes for many calls, the first call is made
+    here and timed: for less than a second of work, no processes are started.
+
+    A cluster of Dask is sent `common` once. joblib would send it with every call where Dask does
+    not know its size, as that of sparse arrays, and it waits forever for a call that kills its
+    workers, or that cannot be sent [1]_. So the calls are made through the client of joblib's
+    backend.
 
     Parameters
     ----------

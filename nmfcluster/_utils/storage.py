@@ -17,7 +17,7 @@ _EXPONENTS = {np.float64: 200, np.float32: 30}
 _DISTANCE_SHARE = 0.9
 # Largest entry on the diagonal of distances, relative to the mean of all: above rounding.
 _DISTANCE_ROUNDING = 1e-3
-# Samples whose products tell distances from similarities.
+# Number of samples whose products are compared: distances and similarities differ in them.
 _N_COMPARED = 300
 # Correlation of centred entries with the products over a third sample, below which they are
 # distances: at most -0.33 for eight metrics on four data sets from 12 samples on, at least 0.38

@@ -645,7 +645,7 @@ def row_names(table):
 
 
 class SavesIndices:
-    """Of an object that is saved, indices of pandas become arrays, which any format can hold."""
+    """Mixin that saves indices of pandas as arrays, which any format can hold."""
 
     #: names of attributes that hold the index of a data frame, or None
     _indices: tuple[str, ...] = ()

@@ -318,14 +318,14 @@ def inner_product(one, other):
 def agrees_with_clusters(R, vectors):
     """Return whether a source agrees with clusters of other sources.
 
-    Its residual is correlated with the projector onto the eigenvectors that tell the clusters. The
+    Its residual is correlated with the projector onto the eigenvectors that separate clusters. The
     score has to be above `AGREE`, and above twice the largest one of permutations of the objects:
     scores of a source with few large eigenvalues have a long tail.
 
     Parameters
     ----------
     R : Residual
-        Of objects with each other.
+        The residual of objects that are compared with each other.
     vectors : ndarray of shape (n, r)
     """
     if not R.seen.all():

@@ -84,8 +84,8 @@ def assign(
         usages of 0.
     components : array-like of shape (n_components, n_features)
         Nonnegative, one a row; a catalogue with a column for each has to be transposed. Rows are
-        scaled to sum to 1, so that shares, percentages and counts give the same. Of two data
-        frames, columns are matched by their names.
+        scaled to sum to 1, so that shares, percentages and counts give the same. Columns
+        of two data frames are matched by their names.
     min_gain : float, default=8
         By how many nats a component must raise the log-likelihood of a sample, whatever its number
         of counts. It was chosen on planted signatures. Counts that vary more than Poisson numbers

@@ -311,7 +311,7 @@ class Ensemble:
 
 #: a base cluster's votes for a sample are divided by its size to one of these powers
 POWERS = (0.0, 0.5, 1.0)
-# distinct label rows up to which their eigenvectors are clustered, too: of more it takes long
+# distinct label rows up to which their eigenvectors are clustered, too: with more it is slow
 _MAX_CLUSTERED = 10_000
 # share of the distance of the factor's clusters that theirs must be below: ties are not decided
 # by rounding

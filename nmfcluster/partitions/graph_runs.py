@@ -33,7 +33,8 @@ _NEIGHBOR_FACTORS = (0.6, 1.0, 1.5, 2.2, 4.0)
 # 5,000 to 10,000 rows few and many together are better than three graphs of 2,000 landmarks
 _N_LANDMARKS = (500, 1_000, 2_000)
 _NEAREST_LANDMARKS = 5
-# samples of the graphs: of more, so many are drawn, and the others are labelled as new ones
+# largest number of samples in the graphs: if there are more, some are drawn at random, and all
+# others are labelled as new ones
 _MAX_SAMPLES = 10_000
 # share of these samples in a run, so that runs differ, and the largest number of them
 _SHARE = 0.6
@@ -157,7 +158,10 @@ def run_graphs(X, runs, n_jobs, after_each=None):
     with one_thread():  # of several, the number would decide ties and last bits
         search = None
         if runs[0].features is None and suits_neighbor_graph(points):
-            search = NeighborSearch(points, _n_neighbors(len(rows), fewest, -1) + 1)
+            n_nearest = _n_neighbors(len(rows), fewest, -1) + 1
+            search = NeighborSearch(points, n_nearest)
+            if len(rows) > 1:  # once, before several threads ask for them
+                search.nearest_of_own(n_nearest)
         graphs = run_calls(
             _make_graph, (points, search, fewest), kinds, n_jobs, require="sharedmem"
         )

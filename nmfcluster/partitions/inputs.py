@@ -390,7 +390,9 @@ def run_bases(
         fewest = max(2, n_clusters)
         most = isqrt(X.shape[0])
         if estimator is None:
-            most = fewest + fewest // 2  # as few as tell small clusters from large ones
+            most = (
+                fewest + fewest // 2
+            )  # a few more clusters separate small ones from large ones
         most = min(most, _MAX_CLUSTERS, len(order.distinct))
         base_n_clusters = (fewest, max(fewest, most))
     low, high = base_runs.range_of_clusters(base_n_clusters, "base_n_clusters")

@@ -311,7 +311,7 @@ def covers_clusters(pairs, labels, n_clusters):
     ----------
     pairs : PairwiseConstraints
     labels : ndarray of shape (n_samples,), int
-        Of a fit without spreading.
+        Labels of a fit in which pairs do not spread.
     n_clusters : int
     """
     must_link = pairs.must_link

@@ -49,7 +49,7 @@ _ROUNDING = 1e3
 # which units differ
 _LARGE_SCALE = 30
 _NEARLY_ALL = 0.99
-_N_SCALED = 500  # samples that tell so
+_N_SCALED = 500  # samples from which this is computed
 # standard deviation relative to the mean up to which a column counts as constant
 _CONSTANT = 1e-5
 # objects up to which views that name no kernel have a dense one, of 72 MB
