@@ -6,15 +6,14 @@ wrong_pairs and asked_pairs about clustering under constraints, and affinities a
 hard on its graph; fusion and fusion_noise about several similarities; meta, recurrence, programs,
 across, counts_scale, devices and how_many_programs about the clusters that recur in many runs of
 NMF, assignments about known ones; how_many_clusters about the number of clusters of anything;
-distributed about tables that no machine holds. ``all`` asks every question in turn, in hours, and
-leaves out those whose results are of this commit.
+distributed about tables that no machine holds. ``all`` asks every question in turn and leaves out
+those whose results come from the package as it is now, so that it can be stopped and resumed.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import subprocess
 import sys
 import tempfile
@@ -68,25 +67,15 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _asked(question: str, out: Path) -> Iterator[str]:
-    """Yield the questions to ask: of all those that this commit has not answered."""
+    """Yield the questions to ask: among all, those with a missing or a stale result."""
     if question != ALL:
         yield question
         return
-    now = report.commit()
     for name in questions.NAMES:
-        if _commit_of(out / f"{name}.json") == now and now.isalnum():  # unchanged since
-            print(f"{name} is of this commit")
-        else:
+        if report.is_stale(out / f"{name}.json"):
             yield name
-
-
-def _commit_of(result: Path) -> str | None:
-    if not result.exists():
-        return None
-    commit: str | None = json.loads(result.read_text("utf-8"))["environment"].get(
-        "commit"
-    )
-    return commit
+        else:
+            print(f"{name} is up to date")
 
 
 def _ask(name: str, chosen: argparse.Namespace, out: Path) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from io import BytesIO
@@ -28,15 +30,18 @@ ROW_DEPTH = (
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
 COLOURS += ["0.5", "0.15", "#7A4B2A", "#882255"]
 ROOT = Path(__file__).parent.parent  # of the checkout
+_STARTED = time.perf_counter()  # when the process that answers a question began
 
 
 def environment() -> dict[str, Any]:
-    """Return the versions and the machine that results may depend on."""
+    """Return the versions and the machine that results may depend on, and the minutes so far."""
     blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     return {
         "date": date.today().isoformat(),
         "nmfcluster": nmfcluster.__version__,
         "commit": commit(),
+        "package": package_digest(),
+        "minutes": round((time.perf_counter() - _STARTED) / 60, 1),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "scipy": scipy.__version__,
@@ -47,16 +52,41 @@ def environment() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the last commit of the code in this checkout, with a plus where it was changed since.
+    """Return the last commit of the package in this checkout, with a plus if it was changed since.
 
-    Results, and the pages that show them, are no code: those of several commits can be of one.
+    The benchmarks, their results and the pages that show them may come after that commit: they
+    change no figure that an existing question measures.
     """
-    code = ["--", "nmfcluster", "benchmarks", ":!benchmarks/results"]
-    changed = _git("status", "--porcelain", *code)
-    last = _git("log", "-1", "--format=%h", *code)
+    package = ["--", "nmfcluster"]
+    changed = _git("status", "--porcelain", *package)
+    last = _git("log", "-1", "--format=%h", *package)
     if not last:  # no git, or no checkout
         return "unknown"
     return f"{last}+" if changed else last
+
+
+def package_digest() -> str:
+    """Return a digest of the package's files, which is the same in a copy without git's history."""
+    digest = hashlib.sha256()
+    folder = ROOT / "nmfcluster"
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(file.relative_to(folder).as_posix().encode())
+        digest.update(file.read_bytes().replace(b"\r\n", b"\n"))
+    return digest.hexdigest()[
+        :12
+    ]  # 48 bits: two versions of the package never share them
+
+
+def is_stale(result: Path) -> bool:
+    """Return whether a result is missing, or of a package other than the one in this checkout.
+
+    A result of a package with changes that were not committed is stale, too: no commit has it.
+    """
+    if not result.exists():
+        return True
+    where = json.loads(result.read_text("utf-8"))["environment"]
+    of_a_commit = not where["commit"].endswith("+")
+    return not (of_a_commit and where.get("package") == package_digest())
 
 
 def _git(*arguments: str) -> str:
@@ -201,7 +231,8 @@ def _sentence(where: Row) -> str:
     versions = ", ".join(f"{package} {where[package]}" for package in told)
     threads = where["blas threads"]
     return (
-        f"{where['date']}; {where['cores']} cores, {threads} BLAS threads; {versions}."
+        f"{where['date']}; {where['minutes']:g} minutes on {where['cores']} cores, {threads} BLAS "
+        f"threads; {versions}."
     )
 
 

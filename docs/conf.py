@@ -29,6 +29,7 @@ copyright = author
 version = release = nmfcluster.__version__
 
 extensions = [
+    "benchmark_results",
     "code_cells",
     "mathml",
     "myst_nb",

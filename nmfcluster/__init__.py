@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nmfcluster.stack import KernelStack as KernelStack
     from nmfcluster.stack import SimilarityStack as SimilarityStack
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 _HOMES = {  # where what is here comes from
     "KernelStack": "stack",
     "NMFConsensus": "consensus",
