@@ -1,8 +1,7 @@
 """The pictures of the README and the home page: ``python docs/home_pictures.py [FOLDER]``.
 
-They show what the code beside them computes; of the table of biclusters rows and columns are
-shuffled first. The consensus of the digits is not among them: the first command of the README
-makes it.
+They show what the code beside them computes. The rows and columns of the biclusters are shuffled
+first. The picture of the digits is not made here: the first command of the README makes it.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from sklearn.datasets import load_digits, make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster import (
+    NMFConsensus,
     NMFMetaCluster,
     PairwiseConstraints,
     SimilarityFusionNMF,
@@ -32,6 +32,24 @@ from nmfcluster.model_selection import choose_n_clusters
 WIDTH, HEIGHT = 7.2, 2.7  # inches
 
 
+def seeds() -> plt.Figure:
+    """Stretched groups: two seeds of k-means, and the consensus of 50 runs."""
+    X, y = make_blobs(500, centers=5, cluster_std=1.2, random_state=20)
+    X = X @ [[0.6, -0.6], [-0.4, 0.8]]
+    figure, axes = plt.subplots(1, 3, figsize=(9.6, 2.4), layout="constrained")
+    clusterers = {
+        "k-means, seed 0": KMeans(5, n_init=1, random_state=0),
+        "k-means, seed 1": KMeans(5, n_init=1, random_state=1),
+        "NMFConsensus of 50 runs": NMFConsensus(5, random_state=0),
+    }
+    for ax, (name, clusterer) in zip(axes, clusterers.items(), strict=True):
+        labels = clusterer.fit_predict(X)
+        _points(ax, X, match_labels(labels, y))
+        score = adjusted_rand_score(y, labels)
+        ax.set_title(f"{name}: ARI {score:.2f}", fontsize="medium")
+    return figure
+
+
 def pairs() -> plt.Figure:
     """Two moons that touch, without pairs and with 50."""
     X, y = make_moons(400, noise=0.2, random_state=1)
@@ -44,19 +62,21 @@ def pairs() -> plt.Figure:
         name = "no pairs" if constraints is None else "50 pairs"
         ax.set_title(f"{name}: adjusted Rand index {score:.2f}", fontsize="medium")
     for links, style, label in (
-        (known.must_link, "-", "together"),
-        (known.cannot_link, ":", "apart"),
+        (known.must_link, "-", "belong together"),
+        (known.cannot_link, ":", "belong apart"),
     ):
+        # below the points, which lines would hide
         lines = LineCollection(
-            X[links], linestyles=style, colors="0.25", linewidths=0.9, label=label
+            X[links], linestyles=style, colors="0.4", linewidths=0.8, zorder=0
         )
+        lines.set_label(label)
         axes[1].add_collection(lines)
-    axes[1].legend(fontsize="small", loc="lower left", framealpha=0.9)
+    figure.legend(loc="outside lower right", ncols=2, fontsize="small", frameon=False)
     return figure
 
 
 def views() -> plt.Figure:
-    """Digits in halves, and noise beside them: what agrees, and what each counts for."""
+    """Halves of the digits, and noise: their agreement and their weights."""
     X, _ = load_digits(return_X_y=True)
     noise = np.random.default_rng(0).random((len(X), 20))
     model = SimilarityFusionNMF(10, random_state=0)
@@ -67,7 +87,7 @@ def views() -> plt.Figure:
 
 
 def biclusters() -> plt.Figure:
-    """A table as it is given, and sorted by the biclusters that recur."""
+    """A data matrix as it is given, and sorted by the biclusters that recur."""
     X, _, _ = make_biclusters(random_state=0)
     rng = np.random.default_rng(0)
     X = X[rng.permutation(len(X))][:, rng.permutation(X.shape[1])]
@@ -75,14 +95,14 @@ def biclusters() -> plt.Figure:
     figure, axes = _axes()
     axes[0].imshow(X, aspect="auto", cmap="Greys", interpolation="none")
     axes[0].set(xticks=[], yticks=[])
-    axes[0].set_title("the table", fontsize="medium")
+    axes[0].set_title("the data matrix", fontsize="medium")
     BiclusterDisplay.from_estimator(model, X, ax=axes[1])
-    axes[1].set_title("its four biclusters, of 20 runs", fontsize="medium")
+    axes[1].set_title("its four biclusters, from 20 runs", fontsize="medium")
     return figure
 
 
 def number() -> plt.Figure:
-    """Points, and what four criteria say of the number of their clusters."""
+    """Points, and the number of clusters that each of four criteria votes for."""
     X, _ = make_blobs(300, centers=4, random_state=8)
     chosen = choose_n_clusters(KMeans(n_init=3), X, random_state=0)
     figure, axes = _axes()
@@ -102,7 +122,7 @@ def _points(ax: plt.Axes, X: np.ndarray, labels: np.ndarray) -> None:
 
 
 def main(folder: str = str(Path(__file__).parent / "images")) -> None:
-    for picture in (pairs, views, biclusters, number):
+    for picture in (seeds, pairs, views, biclusters, number):
         figure = picture()
         figure.savefig(
             Path(folder) / f"home-{picture.__name__}.png", dpi=110, facecolor="white"
