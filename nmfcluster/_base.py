@@ -97,12 +97,13 @@ def read_similarity(estimator, X, signed=False):
     X = read_features(estimator, X, ensure_all_finite="allow-nan")
     if not signed:
         require_nonnegative(estimator, X, "similarities are at least 0")
-    n_missing = storage.count_missing_pairs(X)
+    n_missing = np.isnan(storage.stored_values(X)).sum()
     if n_missing:
         raise ValueError(
-            f"X contains NaN for {format_count(n_missing, 'pair')} of samples. Where it is a "
-            "consensus_matrix, these were never in one run: raise n_estimators or max_samples, or "
-            "give partitions_ with affinity='partitions', which counts the pairs that were seen."
+            f"X contains NaN in {format_count(n_missing, 'entry')}. Where it is a "
+            "consensus_matrix, these pairs were never in one run: raise n_estimators or "
+            "max_samples, or give partitions_ with affinity='partitions', which counts the pairs "
+            "that were seen."
         )
     if X.shape[0] != X.shape[1]:
         raise ValueError(
@@ -122,15 +123,6 @@ def warn_of_distances(array, name):
             f"{name} is 0 on the diagonal and above 0 elsewhere, as distances D are. If so, "
             "give similarities, such as numpy.exp(-(D / numpy.median(D)) ** 2)."
         )
-
-
-def read_samples(estimator, X, signed=False):
-    """Return X as the `affinity` of an estimator wants it: a similarity, or features."""
-    if estimator.affinity == "precomputed":
-        return read_similarity(estimator, X, signed)
-    X = read_features(estimator, X)
-    estimator._check_not_alone(X.shape[0])
-    return X
 
 
 def membership(H):

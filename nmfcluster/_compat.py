@@ -16,6 +16,9 @@ from sklearn.utils import _safe_indexing as take_samples
 from sklearn.utils._array_api import _convert_to_numpy, get_namespace
 from sklearn.utils._param_validation import HasMethods as HasMethods
 from sklearn.utils._param_validation import Interval as _Interval
+from sklearn.utils._param_validation import (
+    InvalidParameterError as InvalidParameterError,
+)
 from sklearn.utils._param_validation import RealNotInt as RealNotInt
 from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils._param_validation import validate_parameter_constraints
@@ -57,16 +60,10 @@ def to_host(array, library):
 
 
 class Interval(_Interval):
-    """Numbers from left to right; no truth values, durations, fractions, nor endless counts.
+    """Numbers from left to right; no truth values, durations nor fractions.
 
-    scikit-learn takes True for 1, any int for a count, and compares with numpy's durations.
+    scikit-learn takes True for 1, any int for a number, and compares with numpy's durations.
     """
-
-    def __init__(self, kind, left, right, *, closed):
-        if kind is Integral and left is not None and right is None:
-            right = MAX_COUNT
-            closed = "both" if closed == "left" else "right"
-        super().__init__(kind, left, right, closed=closed)
 
     def is_satisfied_by(self, val):
         """Return whether a value is such a number."""
@@ -79,7 +76,7 @@ class Interval(_Interval):
 
 def at_least(lowest):
     """Return the constraint of an integer parameter from a number on."""
-    return Interval(Integral, lowest, None, closed="left")
+    return Interval(Integral, lowest, MAX_COUNT, closed="both")
 
 
 #: scikit-learn constraints of the parameters that several estimators have

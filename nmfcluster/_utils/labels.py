@@ -166,14 +166,12 @@ def clean_labels(column, name):
     if column.dtype.kind == "f":
         column = as_float64(column)  # float16 holds few integers
         largest = 2**53  # above it, floats leave out integers
-        is_number = ~np.isnan(column)
-        is_wrong = is_number & (column != np.floor(column))
-        if is_wrong.any() or np.isinf(column).any():
-            wrong = column[is_wrong]
+        is_whole = np.isfinite(column) & (column == np.floor(column))
+        wrong = column[~is_whole & ~np.isnan(column)]
+        if len(wrong):
             raise ValueError(
-                f"{name} must hold labels (integers or strings), got the number "
-                f"{wrong[0] if len(wrong) else np.inf!s}; -1 marks noise, NaN a sample that was "
-                "not seen."
+                f"{name} must hold labels (integers or strings), got the number {wrong[0]}; -1 "
+                "marks noise, NaN a sample that was not seen."
             )
     seen = column >= 0  # NaN is not
     labels = column[seen]
@@ -340,46 +338,38 @@ def tuple_indicator(codes, n_clusters, rows, most):
     if most is None:
         most = int(np.clip(50 * n_rows, 500, 200_000))
     # Cut the partitions into groups, as long as the tuples of a group are no more than allowed.
-    cuts = []
-    n_tuples = 1
+    radix = np.zeros((len(n_symbols), len(n_symbols)))  # a column a group
+    groups: list = []
+    n_tuples = most + 1
     for t, size in enumerate(n_symbols.tolist()):
+        if n_tuples * size > most:
+            groups.append([])
+            n_tuples = 1
+        # The labels of a tuple are the digits of its number.
+        radix[t, len(groups) - 1] = n_tuples
+        groups[-1].append(t)
         n_tuples *= size
-        if n_tuples > most and t:
-            cuts.append(t)
-            n_tuples = size
-    groups = np.split(np.arange(len(n_symbols)), cuts)
-    # The labels of a tuple are the digits of its number; numbers of a group begin at its base.
-    radix = np.zeros((codes.shape[1], len(groups)))
-    bases = np.zeros(len(groups) + 1, dtype=np.intp)
-    for g, members in enumerate(groups):
-        radix[members, g] = np.cumprod(np.r_[1, n_symbols[members][:-1]])
-        bases[g + 1] = bases[g] + np.prod(n_symbols[members])
-    # Find the tuples that occur, and number them.
-    occurs = np.zeros(bases[-1], dtype=bool)
-    number_type = index_dtype(int(bases[-1]))
-    tuples = np.empty((n_rows, len(groups)), dtype=number_type)
+    # Number the tuples.
+    kind = index_dtype(most * len(groups))
+    tuples = np.empty((n_rows, len(groups)), dtype=kind)
     for block in row_blocks(n_rows, LABEL_BLOCK_ROWS):
         digits = np.maximum(codes[block if rows is None else rows[block]], -1) + 1.0
-        tuples[block] = digits @ radix + bases[:-1]  # exact: far below 2^53
-        occurs[tuples[block]] = True
-    number = np.cumsum(occurs, dtype=number_type) - 1
-    for block in row_blocks(n_rows, LABEL_BLOCK_ROWS):
-        tuples[block] = number[tuples[block]]
-    occurring = np.flatnonzero(occurs)
-    J = csr_of_equal_rows(np.ones(tuples.shape), tuples, len(occurring))
-    return J, _clusters_of_tuples(occurring, groups, bases, n_symbols)
-
-
-def _clusters_of_tuples(occurring, groups, bases, n_symbols):
-    """Return the indicator of the clusters that every tuple stands for, by its number."""
+        tuples[block] = digits @ radix[:, : len(groups)]  # exact: far below 2^53
+    # Number those that occur, and find the clusters that they stand for.
     blocks = []
+    n_found = 0
     for g, members in enumerate(groups):
-        start, stop = np.searchsorted(occurring, bases[g : g + 2])
-        numbers = occurring[start:stop] - bases[g]
-        symbols = np.unravel_index(numbers, n_symbols[members], order="F")
-        codes = np.transpose(symbols).astype(np.int32) - 1
-        blocks.append(indicator(codes, n_symbols[members] - 1))
-    return sp.block_diag(blocks, format="csr")
+        sizes = n_symbols[members]
+        occurs = np.zeros(np.prod(sizes), dtype=bool)
+        occurs[tuples[:, g]] = True
+        found = np.flatnonzero(occurs)
+        number = np.cumsum(occurs, dtype=kind) + (n_found - 1)
+        tuples[:, g] = number[tuples[:, g]]
+        n_found += len(found)
+        symbols = np.unravel_index(found, sizes, order="F")
+        blocks.append(indicator(np.transpose(symbols).astype(np.int32) - 1, sizes - 1))
+    J = csr_of_equal_rows(np.ones(tuples.shape), tuples, n_found)
+    return J, sp.block_diag(blocks, format="csr")
 
 
 def share_of_seen(together, seen, never=MIN_SEEN_WEIGHT):

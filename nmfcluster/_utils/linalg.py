@@ -96,11 +96,9 @@ def map_rows(function, *arrays):
 
 def sum_rows(function, *arrays):
     """Return a function of arrays, of shape (n_starts, n, k), that is a sum over their rows."""
-    n_rows = arrays[0].shape[1]
-    if n_rows <= BLOCK_ROWS:
-        return function(*arrays)
     return sum_blocks(
-        lambda block: function(*[array[:, block] for array in arrays]), n_rows
+        lambda block: function(*[array[:, block] for array in arrays]),
+        arrays[0].shape[1],
     )
 
 

@@ -11,6 +11,7 @@ from nmfcluster._utils.storage import (
     is_sparse,
     row_blocks,
     rows_of,
+    stored_values,
     submatrix,
     without_diagonal,
 )
@@ -56,24 +57,25 @@ def hash_rows(X, column_keys=None):
     if column_keys is None:
         column_keys = _mix(np.arange(1, width + 1, dtype=np.uint64))
     keys = np.empty(n, dtype=np.uint64)
-    n_stored = len(X.data) if is_sparse(X) else X.size
+    n_stored = stored_values(X).size
     mean_width = max(-(-n_stored // max(n, 1)), 1)
     for block in row_blocks(n, max(1, _HASHED_ENTRIES // mean_width)):
         rows = rows_of(X, block)
-        values = rows
-        keys_of_columns = column_keys
         if is_sparse(rows):
-            values = rows.data
-            keys_of_columns = column_keys[rows.indices]
-        hashes = _mix(_canonical_bits(values) ^ keys_of_columns)
-        hashes[values == 0] = 0
-        if is_sparse(rows):
-            sums = np.zeros(len(values) + 1, dtype=np.uint64)
+            hashes = _hash_entries(rows.data, column_keys[rows.indices])
+            sums = np.zeros(len(hashes) + 1, dtype=np.uint64)
             np.cumsum(hashes, out=sums[1:])
             keys[block] = np.diff(sums[rows.indptr])
         else:
-            keys[block] = hashes.sum(axis=1)
+            keys[block] = _hash_entries(rows, column_keys).sum(axis=1)
     return keys
+
+
+def _hash_entries(values, column_keys):
+    """Return the keys of entries in columns; 0 for zeros."""
+    hashes = _mix(_canonical_bits(values) ^ column_keys)
+    hashes[values == 0] = 0
+    return hashes
 
 
 def refine_hashes(keys, matrices):
@@ -146,16 +148,10 @@ class CanonicalOrder:
         self.ranks = np.empty_like(samples)
         self.ranks[samples] = np.arange(len(samples))  # ten times as fast as argsort
         self.first_ranks = first[self.ranks]
-        self._firsts, self._groups = np.unique(first, return_inverse=True)
-        self.distinct = samples[self._firsts]
-        self.counts = np.bincount(self._groups)
-        self.distinct_inverse = self._groups[self.ranks]
-
-    def largest(self, values):
-        """Return the largest of the values, in canonical order, that equal samples have."""
-        out = values[self._firsts]
-        np.maximum.at(out, self._groups, values)
-        return out[self._groups]
+        firsts, groups = np.unique(first, return_inverse=True)
+        self.distinct = samples[firsts]
+        self.counts = np.bincount(groups)
+        self.distinct_inverse = groups[self.ranks]
 
     def permute(self, S):
         """Return a matrix with its rows and its columns, the same samples, in canonical order."""
@@ -245,9 +241,7 @@ def _extremes(array, off_diagonal):
     entries that should be equal the larger one is that of both.
     """
     n, width = array.shape
-    largest = np.zeros(n)
-    smallest = np.zeros(n)
-    extremes = ((largest, np.maximum, -np.inf), (smallest, np.minimum, np.inf))
+    extremes = [(np.zeros(n), np.maximum, -np.inf), (np.zeros(n), np.minimum, np.inf)]
     if is_sparse(array):
         if off_diagonal:
             array = without_diagonal(array)
@@ -259,7 +253,7 @@ def _extremes(array, off_diagonal):
             found[is_filled] = extreme.reduceat(array.data, array.indptr[is_filled])
             if not off_diagonal:  # entries that are not stored are 0
                 found[n_stored < width] = extreme(found, 0)[n_stored < width]
-        return list(map(np.nan_to_num, (largest, smallest)))
+        return [np.nan_to_num(found) for found, _, _ in extremes]
     for block in row_blocks(n, max(1, _HASHED_ENTRIES // max(width, 1))):
         rows = array[block]
         if off_diagonal:
@@ -269,5 +263,4 @@ def _extremes(array, off_diagonal):
             counting = np.where(rows == 0, neutral, rows) if off_diagonal else rows
             initial = None if width else 0
             found[block] = extreme.reduce(counting, axis=1, initial=initial)
-    largest = np.nan_to_num(largest, posinf=0, neginf=0)
-    return [largest, np.nan_to_num(smallest, posinf=0, neginf=0)]
+    return [np.nan_to_num(found, posinf=0, neginf=0) for found, _, _ in extremes]

@@ -228,16 +228,6 @@ def require_symmetric(array, name):
         )
 
 
-def count_missing_pairs(array):
-    """Return the number of pairs for which a matrix, which should be square, holds NaN."""
-    if not np.isnan(total(array)):
-        return 0
-    if array.shape[0] == array.shape[1]:
-        array = array + array.T
-    upper = sp.triu(array).data if is_sparse(array) else np.triu(array)
-    return int(np.isnan(upper).sum())
-
-
 def looks_like_distances(array):
     """Return whether a square matrix has the signs of distances.
 

@@ -27,7 +27,12 @@ import sklearn
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state, get_tags
 
-from nmfcluster._compat import MAX_COUNT, Interval, take_samples
+from nmfcluster._compat import (
+    Interval,
+    InvalidParameterError,
+    at_least,
+    take_samples,
+)
 from nmfcluster._utils import storage
 from nmfcluster._utils.array_api import to_numpy
 from nmfcluster._utils.storage import FLOATS
@@ -115,24 +120,21 @@ def check_count(value, name, least=1):
 
     It must be an int, at least `least`, and no more than can be counted.
     """
-    if not isinstance(value, Integral) or isinstance(value, bool | np.timedelta64):
-        raise TypeError(f"{name} must be an int, got {format_value(value)}.")
-    if int(value) > MAX_COUNT:
-        raise ValueError(
-            f"{name} must be at most {MAX_COUNT}, got {format_value(value)}."
-        )
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}.")
+    _check_allowed(value, name, at_least(least))
     return int(value)
 
 
 def check_number(value, name, high=_MAX_NUMBER, closed="left"):
     """Raise unless a value is a number from 0 to `high`; 0 alone is in it, or as `closed` says."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number, got {format_value(value)}.")
-    allowed = Interval(Real, 0, high, closed=closed)
+    _check_allowed(value, name, Interval(Real, 0, high, closed=closed))
+
+
+def _check_allowed(value, name, allowed):
+    """Raise unless a value satisfies a constraint of scikit-learn."""
     if not allowed.is_satisfied_by(value):
-        raise ValueError(f"{name} must be {allowed}, got {value}.")
+        raise InvalidParameterError(
+            f"{name} must be {allowed}, got {format_value(value)}."
+        )
 
 
 def make_rng(random_state):
@@ -299,65 +301,37 @@ def axis_positions(key, n, noun, owner):
     ndarray of int
     """
     everything = np.arange(n)
-    if key is None:
-        return everything
-    if isinstance(key, slice):
+    named = slice(None) if key is None else key
+    if not isinstance(named, slice):
         try:
-            return everything[key]
-        except (TypeError, ValueError) as error:
-            raise type(error)(
-                f"a slice of the {noun}s of {owner} must be of integers, the step not 0, "
-                f"got {key!r}."
-            ) from None
-    try:
-        named = np.asarray(key)
-    except (TypeError, ValueError):  # lists of different lengths
-        named = np.empty((0, 0))
-    if named.shape == (0,):
-        return np.empty(0, dtype=np.intp)
-    if named.ndim != 1 or named.dtype.kind not in "iub":
-        hint = f" For one {noun} say [{key}]." if isinstance(key, Integral) else ""
-        raise TypeError(
-            f"{noun}s of {owner} must be named by a list or an array of integers, a mask or a "
-            f"slice, got {format_value(key)}.{hint}"
-        )
-    if named.dtype.kind == "b":
-        if len(named) != n:
-            raise ValueError(
-                f"a mask of the {noun}s of {owner} must have {format_count(n, 'entry')}, "
-                f"got {len(named)}."
+            named = np.asarray(key)
+        except (TypeError, ValueError):  # lists of different lengths
+            named = np.empty((0, 0))
+        if named.shape == (0,):
+            named = slice(0)
+        elif named.ndim != 1 or named.dtype.kind not in "iub":
+            hint = f" For one {noun} say [{key}]." if isinstance(key, Integral) else ""
+            raise TypeError(
+                f"{noun}s of {owner} must be named by a list or an array of integers, a mask or a "
+                f"slice, got {format_value(key)}.{hint}"
             )
-        return np.flatnonzero(named)
-    outside = (named >= n) | (named < -n)
-    if outside.any():
+    try:
+        return everything[named]
+    except (IndexError, TypeError, ValueError):
+        got = reprlib.repr(key)
+        if not isinstance(named, slice) and named.dtype.kind != "b":
+            got = np.setdiff1d(named, np.arange(-n, n))[0]
         raise ValueError(
-            f"{noun} {named[outside][0]} is not there: "
-            f"{owner} has {format_count(n, noun)}."
-        )
-    return everything[named]
+            f"{noun} {got} is not there: {owner} has {format_count(n, noun)}; a mask has an entry "
+            "for each, and a slice is of integers."
+        ) from None
 
 
 def normalize_weights(weights, n_partitions):
     """Return nonnegative weights of partitions, scaled to sum to 1; equal ones for None."""
     if weights is None:
         return np.full(n_partitions, 1 / n_partitions)
-    try:
-        array = np.asarray(list(weights), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"weights must be one number a partition, got {format_value(weights)}."
-        ) from None
-    is_valid = (
-        array.shape == (n_partitions,)
-        and np.isfinite(array).all()
-        and (array >= 0).all()
-        and array.sum() > 0
-    )
-    if not is_valid:
-        raise ValueError(
-            f"weights must be {n_partitions} nonnegative numbers, one a partition, finite and not "
-            f"all 0; got {format_value(weights)} of shape {array.shape}."
-        )
+    array = _read_weights(weights, "weights", n_partitions, 1, "partition")
     return array / array.sum()
 
 
@@ -512,10 +486,11 @@ def canonical_csr(X):
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    kind = storage.index_dtype(max(max(X.shape), X.nnz) - 1)
-    if kind == np.int32 and X.indices.dtype != kind:
-        parts = (X.data, X.indices.astype(kind), X.indptr.astype(kind))
-        return type(X)(parts, shape=X.shape)
+    kind = storage.index_dtype(max(*X.shape, X.nnz) - 1)
+    if X.indices.dtype != kind:
+        X = copy(X)  # which shares the values
+        X.indices = X.indices.astype(kind)
+        X.indptr = X.indptr.astype(kind)
     return X
 
 
@@ -614,23 +589,20 @@ def warn_of_ids(X, name="X"):
     # the columns of pandas have an index, too
     if row_names(getattr(X, "columns", None)) is None or not len(X):
         return
+    is_whole = [getattr(dtype, "kind", "O") in "iu" for dtype in X.dtypes]
+    positions = np.flatnonzero(is_whole)
     # the first and the last row say which columns are looked at: there may be very many
-    firsts = X.head(1).to_numpy()[0]
-    lasts = X.tail(1).to_numpy()[0]
-    columns = zip(X.columns, X.dtypes, firsts, lasts, strict=True)
-    for column, dtype, first, last in columns:
-        if getattr(dtype, "kind", "O") not in "iu":
-            continue
+    ends = X.iloc[[0, -1], positions].to_numpy(dtype=float, na_value=np.nan)
+    for position, (first, last) in zip(positions, ends.T, strict=True):
+        column = X.columns[position]
         is_named = _ID_TITLE.fullmatch(str(column)) is not None
-        # NA of pandas is no number
-        is_count = len(X) >= _MIN_COUNTED and isinstance(first, Real)
-        is_count = is_count and first in (0, 1) and isinstance(last, Real)
-        is_count = is_count and int(last) - int(first) == len(X) - 1
-        if not (is_named or is_count) or X[column].isna().any():
+        is_count = len(X) >= _MIN_COUNTED and first in (0, 1)
+        is_count = is_count and last - first == len(X) - 1
+        if not (is_named or is_count):
             continue
-        values = np.asarray(X[column], dtype=np.float64)
-        all_differ = len(np.unique(values)) == len(values)
-        is_count = is_count and np.array_equal(values - first, np.arange(len(values)))
+        values = X.iloc[:, position].to_numpy(dtype=float, na_value=np.nan)
+        all_differ = (np.diff(np.sort(values)) > 0).all()  # no step to NaN is above 0
+        is_count = is_count and (np.diff(values) == 1).all()
         if is_count or (is_named and all_differ):
             warn(
                 f"column {column!r} of {name} has whole numbers that all differ, as ids of rows "
@@ -775,26 +747,35 @@ def read_weights(weights, rows, least, n_samples):
     """
     if weights is None:
         return None
-    weights = read_matrix(
-        reorder_samples(rows, weights, "sample_weight"),
-        "sample_weight",
+    weights = reorder_samples(rows, weights, "sample_weight")
+    return _read_weights(weights, "sample_weight", n_samples, least, "sample")
+
+
+def _read_weights(weights, name, n, least, noun):
+    """Return n nonnegative numbers, (n,), of which at least some must be above 0."""
+    array = read_matrix(
+        weights,
+        name,
         dtype=np.float64,
-        ensure_non_negative=True,
-        ensure_2d=False,
-        ensure_min_samples=0,  # a number alone has no length, and is refused below
         accept_sparse=False,
+        # all else is refused below
+        ensure_2d=False,
+        ensure_min_samples=0,
+        ensure_all_finite=False,
     )
-    if weights.shape != (n_samples,):
+    is_valid = np.isfinite(array) & (array >= 0)
+    if array.shape != (n,) or not is_valid.all():
         raise ValueError(
-            f"sample_weight must be of shape ({n_samples},), got {weights.shape}."
+            f"{name} must be {n} finite numbers of at least 0, one a {noun}, got "
+            f"{format_value(weights)} of shape {array.shape}."
         )
-    n_counting = np.count_nonzero(weights)
+    n_counting = np.count_nonzero(array)
     if n_counting < least:
         raise ValueError(
-            f"sample_weight must be above zero for at least {format_count(least, 'sample')}, "
-            f"it is for {n_counting}."
+            f"{name} must be above 0 for at least {format_count(least, noun)}, it is for "
+            f"{n_counting}."
         )
-    return weights
+    return array
 
 
 def reorder_columns(own, table, name, owner):

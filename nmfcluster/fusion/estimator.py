@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,7 +17,13 @@ from nmfcluster._base import (
     membership,
     number_by_size,
 )
-from nmfcluster._compat import Interval, RealNotInt, StrOptions, fit_context
+from nmfcluster._compat import (
+    Interval,
+    RealNotInt,
+    StrOptions,
+    at_least,
+    fit_context,
+)
 from nmfcluster._utils.parallel import one_blas_thread
 from nmfcluster._utils.progress import stage
 from nmfcluster._utils.storage import submatrix, total
@@ -269,13 +275,13 @@ class SimilarityFusionNMF(NMFClusterer):
         **NMFClusterer._parameter_constraints,
         "eta": [Interval(Real, 0, None, closed="both")],
         "weights": ["array-like", dict, None],
-        "n_init": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_init": [at_least(1), StrOptions({"auto"})],
         "criterion": [StrOptions(set(_CRITERIA))],
         "symmetric": ["boolean"],
         "affinity": [StrOptions(set(AFFINITIES) - {"auto"}), callable, list],
         "normalize": AFFINITY_PARAMETERS["normalize"],
         "max_samples": [
-            Interval(Integral, 2, None, closed="left"),
+            at_least(2),
             Interval(RealNotInt, 0, 1, closed="right"),
             None,
         ],

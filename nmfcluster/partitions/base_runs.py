@@ -148,7 +148,7 @@ def read_base_input(
         if pairs:
             X = validation.columns_in_row_order(X, "X")
         else:
-            unconverted = _only_clusterers_can_read(X)
+            unconverted = _only_clusterers_can_read(X, name)
     reset = known is None
     finite = True if pairs or builtin else "allow-nan"
     if unconverted:
@@ -182,16 +182,11 @@ def read_unconverted(X, name="X", estimator=None, reset=True, are_labels=False):
     return X
 
 
-def _only_clusterers_can_read(X):
+def _only_clusterers_can_read(X, name):
     """Return whether X is a data frame, or holds text."""
-    if hasattr(X, "__dask_graph__"):
-        return False
-    if hasattr(X, "columns"):
-        return True
-    try:
-        array = np.asarray(X)
-    except ValueError:  # rows of several lengths are refused elsewhere
-        return False
+    if hasattr(X, "__dask_graph__") or hasattr(X, "columns"):
+        return not hasattr(X, "__dask_graph__")
+    array = np.asarray(validation.as_array(X, name))
     if array.dtype == object:
         return any(isinstance(entry, str | dict) for entry in array.flat)
     return array.dtype.kind in "UST"
@@ -676,13 +671,9 @@ def _kept_runs(bases, results, fitted):
     `fitted` says how many samples each run was fitted to.
     """
     total = f"{len(results)} base runs"
-    failed = {}
-    kept = np.zeros(len(results), dtype=bool)
-    for t, result in enumerate(results):
-        if isinstance(result, Exception):
-            failed[t] = result
-        else:
-            kept[t] = result[1].max() >= 0
+    failed = {t: r for t, r in enumerate(results) if isinstance(r, Exception)}
+    found = (t not in failed and r[1].max() >= 0 for t, r in enumerate(results))
+    kept = np.fromiter(found, dtype=bool)
     if not kept.any():
         for error in failed.values():
             error.add_note(

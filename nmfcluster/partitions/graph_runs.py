@@ -6,6 +6,7 @@ many neighbours are made once, with their leading eigenvectors. Every run factor
 on samples and with a number of clusters of its own. It takes a few dozen sparse products.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,13 +55,11 @@ class Neighbors(NamedTuple):
     ----------
     rows : callable
         Returns the weights of the neighbours of new samples: samples of a graph, or landmarks.
-    project : callable or None
+    project : callable
         Returns what these weights are multiplied by, for a matrix with a row for every sample
-        of the graph; None: that matrix.
+        of the graph.
     search : NeighborSearch or None
         The search of neighbours that all graphs share.
-    scale : ndarray of shape (n_rows,) or None
-        By what the rows of that matrix are multiplied first.
     features : ndarray of int or None
         The features that distances are taken over; None: all.
     n_features : int
@@ -70,7 +69,6 @@ class Neighbors(NamedTuple):
     rows: Any
     project: Any
     search: Any
-    scale: Any
     features: Any
     n_features: int
 
@@ -118,9 +116,7 @@ class GraphFactorization:
 
     def predict(self, X):
         """Return the clusters of new samples, which were read, with the features of the run."""
-        neighbors = self.neighbors._replace(features=None)
-        run = GraphFactorization(neighbors, self.n_clusters, self.row_labels)
-        return predict_runs([run], X)[:, 0]
+        return predict_runs([self], X, has_all=False)[:, 0]
 
 
 def run_graphs(X, runs, n_jobs, after_each=None):
@@ -204,20 +200,20 @@ def _make_graph(points, search, n_clusters, kind, features, n_pairs, seed):
     """
     if features is not None:
         points = points[:, features]
-    n_features = points.shape[1]
     n_rows = points.shape[0]
     if suits_neighbor_graph(points):
         n_neighbors = _n_neighbors(n_rows, n_clusters, kind)
         graph = NeighborGraph(points, n_neighbors, max_parts=n_clusters, search=search)
         A, scale = normalize_similarity(Explicit(graph.array), keeps_diagonal=True)
-        neighbors = Neighbors(graph.between, None, search, scale, features, n_features)
+        rows = graph.between
+        project: Any = partial(np.multiply, scale[:, None])
     else:
         n_landmarks = _N_LANDMARKS[kind]
         landmarks = Landmarks(points, n_landmarks, _NEAREST_LANDMARKS, seed, n_clusters)
         A = landmarks.similarity
-        neighbors = Neighbors(
-            landmarks.rows, landmarks.project, None, None, features, n_features
-        )
+        rows = landmarks.rows
+        project = landmarks.project
+    neighbors = Neighbors(rows, project, search, features, points.shape[1])
     values, vectors = leading_eigenpairs(A, min(n_pairs, n_rows))
     return Graph(A, values, vectors, neighbors)
 
@@ -261,39 +257,36 @@ def _run(graph, run, drawn):
     )
 
 
-def predict_runs(runs, X):
-    """Return the clusters of new samples by every run, (n_new, n_runs); X was read."""
+def predict_runs(runs, X, has_all=True):
+    """Return the clusters of new samples by every run, (n_new, n_runs).
+
+    X was read, and has all features, or those of the runs.
+    """
     labels = np.empty((X.shape[0], len(runs)), dtype=np.int64)
     # the runs of a graph share its votes, and graphs the search of neighbours
     of_graph: dict = {}
     for t, run in enumerate(runs):
         of_graph.setdefault(id(run.neighbors), []).append(t)
-    votes = [
-        _make_votes([runs[t] for t in members], X.dtype)
-        for members in of_graph.values()
-    ]
-    n_most = max(of_graph_votes.shape[1] for of_graph_votes in votes)
+    # make by what the neighbours of new samples vote for the clusters of all runs of a graph
+    votes = []
+    for members in of_graph.values():
+        own = [
+            one_hot(runs[t].row_labels, runs[t].n_clusters, X.dtype) for t in members
+        ]
+        votes.append(runs[members[0]].neighbors.project(np.hstack(own)))
+    n_most = max(of_members.shape[1] for of_members in votes)
     search = runs[0].neighbors.search
     for block in row_blocks(len(labels), max(_MAX_VOTES // n_most, 1)):
         options = {} if search is None else {"nearest": search.kneighbors(X[block])}
-        for members, of_graph_votes in zip(of_graph.values(), votes, strict=True):
+        for members, of_members in zip(of_graph.values(), votes, strict=True):
             neighbors = runs[members[0]].neighbors
             new = X[block]
-            if neighbors.features is not None:
+            if has_all and neighbors.features is not None:
                 new = new[:, neighbors.features]
-            ends = np.cumsum([runs[t].n_clusters for t in members])
-            shares = neighbors.rows(new, **options) @ of_graph_votes
-            for t, of_run in zip(
-                members, np.split(shares, ends[:-1], axis=1), strict=True
-            ):
-                labels[block, t] = of_run.argmax(axis=1)
+            shares = neighbors.rows(new, **options) @ of_members
+            start = 0
+            for t in members:
+                stop = start + runs[t].n_clusters
+                labels[block, t] = shares[:, start:stop].argmax(axis=1)
+                start = stop
     return labels
-
-
-def _make_votes(runs, dtype):
-    """Return by what the neighbours of new samples vote for the clusters of runs of one graph."""
-    neighbors = runs[0].neighbors
-    votes = np.hstack([one_hot(run.row_labels, run.n_clusters, dtype) for run in runs])
-    if neighbors.scale is not None:
-        votes *= neighbors.scale[:, None]
-    return votes if neighbors.project is None else neighbors.project(votes)

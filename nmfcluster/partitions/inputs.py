@@ -10,7 +10,6 @@ from nmfcluster._base import membership, read_features, require_nonnegative
 from nmfcluster._compat import take_samples
 from nmfcluster._optim.symmetric import Problem
 from nmfcluster._utils.labels import (
-    NOISE,
     NOT_SEEN,
     cluster_counts,
     cluster_votes,
@@ -25,6 +24,7 @@ from nmfcluster._utils.order import canonical_order
 from nmfcluster._utils.progress import log_line, stage
 from nmfcluster._utils.storage import safe_ratio
 from nmfcluster._utils.validation import (
+    check_shape,
     format_count,
     format_value,
     normalize_weights,
@@ -81,10 +81,14 @@ class PrecomputedSimilarity:
             A = A.scaled(1 / np.sqrt(mass))
         return PrecomputedProblem(self, A, mass), self.order.ranks
 
+    def mean_memberships(self, shares):
+        """Return mean similarities to every cluster, scaled to sum to 1, and a profile."""
+        profile = safe_ratio(shares, shares.sum(axis=0))
+        return membership(self.similarity @ profile), profile
+
     def confidence(self, E, labels):
         """Return the share of its own cluster in the sum of a row's mean similarities to all."""
-        means = self.similarity @ (E / np.maximum(E.sum(axis=0), 1))
-        return membership(means)[np.arange(len(labels)), labels]
+        return self.mean_memberships(E)[0][np.arange(len(labels)), labels]
 
     def extended(self, estimator, X, profile):
         """Return the mean similarity of new samples to every cluster."""
@@ -129,8 +133,9 @@ class PrecomputedProblem(Problem):
 
     def memberships(self, shares):
         """Return mean similarities to every cluster if normalised, else the shares; a profile."""
-        profile = safe_ratio(shares, shares.sum(axis=0))
-        P = membership(self._source.similarity @ profile) if self.normalize else shares
+        P, profile = self._source.mean_memberships(shares)
+        if not self.normalize:
+            P = shares
         return P[self._source.order.first], profile
 
     def evaluate(self, labels, n_clusters):
@@ -171,7 +176,8 @@ class Memberships(PrecomputedSimilarity):
         self._categories = [
             None if is_soft([p]) else encode_labels([p], name)[1] for p in partitions
         ]
-        self._widths: list = []  # clusters of every partition, as read first
+        # clusters of every partition, as read first
+        self._widths: list = [None] * len(partitions)
         self._Z, self._codes = self._read(partitions)
         check_length(self._Z, X)
         self.order = canonical_order(np.hstack([self._Z, self._codes]))
@@ -187,26 +193,20 @@ class Memberships(PrecomputedSimilarity):
                 f"{self._name} must be a list of {format_count(number, 'partition')}, as in fit, "
                 f"got {format_value(partitions)}."
             )
-        tables = []
+        tables: list = []
         all_codes = []
         for t, categories in enumerate(self._categories):
+            title = f"{self._name}[{t}]"
             if categories is None:
-                tables.append(_read_memberships(partitions[t], f"{self._name}[{t}]"))
-                is_seen = tables[-1].any(axis=1, keepdims=True)
-                all_codes.append(np.where(is_seen, 0, NOT_SEEN))
+                table = _read_memberships(partitions[t], title)
+                codes = np.where(table.any(axis=1, keepdims=True), 0, NOT_SEEN)
             else:
                 codes, _ = encode_labels([partitions[t]], self._name, categories)
-                sizes = np.array([len(categories[0])])
-                tables.append(indicator(codes, sizes).toarray())
-                all_codes.append(codes)
-        widths = [table.shape[1] for table in tables]
-        if len(set(map(len, tables))) != 1 or widths != (self._widths or widths):
-            shapes = ", ".join(str(table.shape) for table in tables)
-            raise ValueError(
-                f"{self._name} must have rows for the same samples, and as many columns each "
-                f"as in fit, got shapes {shapes}."
-            )
-        self._widths = widths
+                table = indicator(codes, np.array([len(categories[0])])).toarray()
+            check_shape(table, title, self._widths[t], len((tables or [table])[0]))
+            self._widths[t] = table.shape[1]
+            tables.append(table)
+            all_codes.append(codes)
         return np.hstack(tables), np.hstack(all_codes)
 
     def _placed(self, Z, codes):
@@ -314,49 +314,44 @@ def make_partitions(X, pairs, rng, sample_weight, estimator, **options):
     -------
     BasePartitions
     """
-    all_samples = X
-    counting = np.arange(X.shape[0])
-    some_count = sample_weight is not None and not sample_weight.all()
-    if some_count:
-        base_runs.check_bases_accept_parts(
-            estimator, X, "sample_weight must be above 0"
-        )
+    if sample_weight is not None and not sample_weight.all():
+        rule = "sample_weight must be above 0"
+        base_runs.check_bases_accept_parts(estimator, X, rule)
         counting = np.flatnonzero(sample_weight)
+        part = base_runs.take_part(X, counting, None, pairs, None)
+        weights = sample_weight[counting]
+        found = make_partitions(part, pairs, rng, weights, estimator, **options)
+        # put labels and samples in their places, and label the others as new ones
+        labels = np.full((X.shape[0], found.labels.shape[1]), NOT_SEEN)
+        labels[counting] = found.labels
+        found = replace(
+            found,
+            labels=labels,
+            samples=[s if s is None else counting[s] for s in found.samples],
+            n_features=base_runs.n_features_of(X),
+        )
         others = np.flatnonzero(sample_weight == 0)
-        X = base_runs.take_part(X, counting, None, pairs, None)
-        sample_weight = sample_weight[counting]
+        labels[others] = found.predict(take_samples(X, others), X)
+        return found
     if pairs:
         order = canonical_order(similarities=[X])
     else:
         order = canonical_order(base_runs.sortable_numbers(X))
     found = run_bases(X, pairs, rng, sample_weight, order, estimator, **options)
-    # put labels in their places, at once if all samples count
-    labels = found.labels
-    if some_count:
-        labels = np.full((all_samples.shape[0], labels.shape[1]), NOT_SEEN)
     for t, drawn in enumerate(found.samples):
-        column = found.labels[:, t]
         if drawn is not None:
-            column = _label_copies(column, drawn, order)
-        labels[counting, t] = column
-    found = replace(
-        found,
-        labels=labels,
-        samples=[s if s is None else counting[s] for s in found.samples],
-        n_features=base_runs.n_features_of(all_samples),
-    )
-    if some_count:
-        labels[others] = found.predict(take_samples(all_samples, others), all_samples)
+            _label_copies(found.labels[:, t], drawn, order)
     return found
 
 
 def _label_copies(labels, drawn, order):
-    """Return labels of a run in which samples equal to drawn ones have the labels of these."""
-    is_drawn = np.zeros(len(labels), dtype=bool)
-    is_drawn[drawn] = True
-    of_drawn = np.where(is_drawn, labels, NOT_SEEN)[order.samples]
-    of_equal = order.largest(of_drawn)[order.ranks]
-    return np.where(~is_drawn & (of_equal >= NOISE), of_equal, labels)
+    """Give samples equal to drawn ones the labels of these, in the labels of a run."""
+    groups = order.distinct_inverse
+    of_equal = np.full(len(order.distinct), NOT_SEEN)
+    np.maximum.at(of_equal, groups[drawn], labels[drawn])
+    copied = of_equal[groups]
+    copied[drawn] = NOT_SEEN  # they have labels of their own
+    np.copyto(labels, copied, where=copied > NOT_SEEN)
 
 
 def run_bases(

@@ -17,7 +17,7 @@ from nmfcluster._base import (
     membership,
     number_by_size,
     read_features,
-    read_samples,
+    read_similarity,
 )
 from nmfcluster._compat import FRACTION, Interval, StrOptions, fit_context
 from nmfcluster._optim.multiplicative import multiplicative_gsg
@@ -355,7 +355,11 @@ class SSNMFClusterer(NMFClusterer):
         """
         with fitting(self) as rng:
             names = row_names(X)
-            X = read_samples(self, X, signed=True)
+            if self.affinity == "precomputed":
+                X = read_similarity(self, X, signed=True)
+            else:
+                X = read_features(self, X)
+                self._check_not_alone(X.shape[0])
             self._check_n_clusters(X.shape[0])
             pairs = read_constraints(
                 names, X.shape[0], y, constraints, must_link, cannot_link

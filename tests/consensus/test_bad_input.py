@@ -346,12 +346,12 @@ CASES = [
     similarity("not a number, similar", ("X", "NaN"), changed(A, (2, 2), np.nan)),
     similarity(
         "pairs that were never seen",
-        ("NaN", "2", "n_estimators", "max_samples", "affinity='partitions'"),
+        ("NaN", "3 entries", "n_estimators", "max_samples", "affinity='partitions'"),
         changed(A, ([2, 3, 5], [3, 2, 7]), np.nan),
     ),
     similarity(
         "a pair not seen, sparse",
-        ("NaN", "1 pair"),
+        ("NaN", "1 entry"),
         sp.csr_array(changed(A, (2, 3), np.nan)),
     ),
     similarity(
@@ -449,7 +449,7 @@ def test_indices_of_the_consensus_matrix_must_be_samples(fitted):
         ([[0, 1]], "[[0, 1]]"),
         (["a"], "['a']"),
         (3, ("3", "[3]")),
-        (np.ones(19, dtype=bool), ("mask", "20", "19")),
+        (np.ones(19, dtype=bool), ("mask", "20")),
     ):
         with raises_naming((ValueError, TypeError), says) as caught:
             model.consensus_matrix(indices)

@@ -256,13 +256,13 @@ def test_weights_of_a_series_are_matched_by_name():
 @pytest.mark.parametrize(
     ("weights", "says"),
     [
-        (np.ones(99), ("sample_weight", "shape", "(100,)", "(99,)")),
-        (-np.ones(100), ("Negative", "sample_weight")),
+        (np.ones(99), ("sample_weight", "100", "shape (99,)")),
+        (-np.ones(100), ("sample_weight", "at least 0", "-1.")),
         (
             np.zeros(100),
             ("sample_weight", "3", "0"),
         ),
-        (np.full(100, np.nan), ("sample_weight", "NaN")),
+        (np.full(100, np.nan), ("sample_weight", "finite", "nan")),
     ],
 )
 def test_bad_weights_are_refused(noisy, weights, says):

@@ -120,9 +120,9 @@ CASES += [
          {"sparsity": 0.1}),
 ]  # fmt: skip
 WEIGHTS = [
-    ("too few", np.ones(19), ("sample_weight", "shape", "(20,)", "(19,)")),
-    ("one for all", 2.0, ("sample_weight", "shape", "(20,)", "()")),
-    ("negative", -np.ones(20), ("Negative", "sample_weight")),
+    ("too few", np.ones(19), ("sample_weight", "20", "shape (19,)")),
+    ("one for all", 2.0, ("sample_weight", "20", "shape ()")),
+    ("negative", -np.ones(20), ("sample_weight", "at least 0")),
     ("one above 0", np.eye(20)[0], ("2", "1")),
 ]
 CASES += [

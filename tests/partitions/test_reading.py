@@ -51,7 +51,9 @@ def test_weights_that_do_not_fit_are_refused():
         table = np.repeat([[0], [0], [1]], 3, axis=1)
         return NMFConsensus(2, affinity="partitions", weights=weights).fit(table)
 
-    for weights in ([1, 2], [[1, 2, 3]], [1, -1, 2], [0, 0, 0]):
+    with raises_naming(ValueError, "weights", "0"):
+        fit([0, 0, 0])
+    for weights in ([1, 2], [[1, 2, 3]], [1, -1, 2]):
         with raises_naming(ValueError, "weights", "3"):
             fit(weights)
     for bad in (np.nan, np.inf):

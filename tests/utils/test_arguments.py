@@ -111,10 +111,10 @@ BY_A_LIST = ("rows", "list")
         (
             [True, False],
             ValueError,
-            ("mask", "4", "2"),
+            ("mask", "4", "[True, False]"),
         ),
         (slice(0, 4, 0), ValueError, ("slice", "0")),
-        (slice(0.5), TypeError, "slice"),
+        (slice(0.5), ValueError, "slice"),
         ([0.0], TypeError, (*BY_A_LIST, "[0.0]")),
         ([[0]], TypeError, (*BY_A_LIST, "[[0]]")),
         ([[0], [1, 2]], TypeError, BY_A_LIST),
@@ -153,7 +153,7 @@ def test_a_number_is_one_of_its_range():
     check_number(0, "x")
     check_number(np.float32(0.5), "x", 1)
     for value in ("1", None, True, 1j):
-        with raises_naming(TypeError, "x", "number"):
+        with raises_naming(TypeError, "x", "float"):
             check_number(value, "x")
     for value, closed in ((-1, "left"), (np.nan, "left"), (0, "neither"), (1, "left")):
         with raises_naming(ValueError, "x", "float"):
