@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import average, cophenet
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import squareform
 from sklearn.metrics.cluster import contingency_matrix
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length
 
 from nmfcluster._utils import validation
 from nmfcluster._utils.alignment import union_of_names
@@ -104,7 +104,7 @@ def _require_vector(labels, name):
 def _read_labels(labels, name):
     """Return labels as a vector, none of them missing."""
     _require_vector(labels, name)
-    labels = column_or_1d(to_numpy(labels))
+    labels = np.asarray(to_numpy(labels))
     if not len(labels):
         raise ValueError(f"{name} holds 0 samples; at least one is needed.")
     if labels.dtype.kind in "Of" and any(map(is_missing, labels)):
@@ -173,15 +173,14 @@ def match_labels(labels: Any, reference: Any) -> Any:
     are_texts = names.dtype == object
     integers = [int(name) for name in names if not are_texts or name.isdecimal()]
     first_new = max(integers, default=-1) + 1
+    new = range(first_new, first_new + int(codes.max()) + 1)
+    if are_texts:
+        all_names = np.array([*names, *map(str, new), None])
+    else:
+        all_names = np.array([*names, *new, -1], dtype=object)
     matched = np.empty(codes.shape, dtype=names.dtype)
     for t, column in enumerate(codes.T):
         numbers = _match_clusters(column, own, reference_codes[other, 0], len(names))
-        n_new = max(int(numbers.max(initial=-1)) + 1 - len(names), 0)
-        new = range(first_new, first_new + n_new)
-        if are_texts:
-            all_names = np.array([*names, *map(str, new), None], dtype=object)
-        else:
-            all_names = np.array([*names, *new, -1], dtype=names.dtype)
         # a sample in no cluster has code -1: the last number, and the last name
         matched[:, t] = all_names[np.append(numbers, -1)[column]]
     if np.ndim(labels) == 1:
@@ -654,11 +653,7 @@ def table_of_pairs(statistic, codes):
         `differing_share` or `rand_index`.
     codes : sequence of B ndarray of shape (n_samples,), int
     """
-    table = np.zeros((len(codes), len(codes)))
-    for i, j in combinations(range(len(codes)), 2):
-        table[i, j] = statistic(codes[i], codes[j])
-        table[j, i] = table[i, j]
-    return table
+    return squareform([statistic(a, b) for a, b in combinations(codes, 2)])
 
 
 def mean_of_pairs(D):
@@ -696,11 +691,10 @@ def jackknife(statistic, tables):
     value, error : float
     """
     B = tables.shape[-1]
-    values = np.empty(B)
+    values = []
     for i in range(B):
-        others = np.delete(tables, i, axis=-1)
-        others = np.delete(others, i, axis=-2)
-        values[i] = statistic(others)
-    spread = np.sum((values - values.mean()) ** 2)
+        kept = np.delete(range(B), i)
+        values.append(statistic(tables[..., kept[:, None], kept]))
+    spread = np.sum((values - np.mean(values)) ** 2)
     error = np.sqrt((B - 1) / B * spread)
     return statistic(tables), float(error)

@@ -1,9 +1,11 @@
 """Pictures of a clustering, in scikit-learn's style; matplotlib is imported when one is drawn."""
 
-from nmfcluster.display.bicluster import BiclusterDisplay
-from nmfcluster.display.choices import NumberDisplay, StabilityDisplay
-from nmfcluster.display.consensus import ConsensusMatrixDisplay
-from nmfcluster.display.weights import SourceWeightsDisplay
+from nmfcluster.display.curves import (
+    NumberDisplay,
+    SourceWeightsDisplay,
+    StabilityDisplay,
+)
+from nmfcluster.display.matrices import BiclusterDisplay, ConsensusMatrixDisplay
 
 __all__ = [
     "BiclusterDisplay",

@@ -211,8 +211,6 @@ def choose_n_clusters(
     # a list of memberships has as many samples as its first matrix
     table = X[0] if is_soft(X) and refits.takes_labels(estimator) else X
     n_samples = refits.get_n_samples(table)
-    if isinstance(candidates, range) and candidates == results.DEFAULT_CANDIDATES:
-        candidates = candidates[: max(n_samples, 1)]
 
     # runs of NMF
     is_sweep = method == "auto" and isinstance(estimator, NMFMetaCluster)
@@ -375,7 +373,7 @@ def _shares_repeated(table, numbers, weights, rng):
         own = columns[table.n_clusters[columns] == k]
         if len(own) < _MIN_REPEATS:
             continue
-        indices = table_of_pairs(rand_index, list(table.codes[:, own].T))
+        indices = table_of_pairs(rand_index, table.codes[:, own].T)
         is_same = indices >= _SAME
         np.fill_diagonal(is_same, True)
         is_many = is_same.sum(axis=1) >= _MIN_REPEATS
@@ -486,11 +484,23 @@ def _agreement(fits, n_clusters):
     n_found = median_high(count for _, count in fits)
     if n_found < n_clusters:
         return np.nan, np.nan, n_found
-    indices = table_of_pairs(rand_index, [labels for labels, _ in fits])
-    if len(fits) == _FITS_PER_ROUND:
-        return mean_of_pairs(indices), _ERROR_OF_TWO_FITS, n_found
-    mean, error = jackknife(mean_of_pairs, indices)
+    mean, error = _compare([[labels] for labels, _ in fits])
     return mean, error, n_found
+
+
+def _compare(parts):
+    """Return the mean adjusted Rand index of fits to different parts, and its standard error.
+
+    `parts` holds the labels of all samples by the fits to every part.
+    """
+
+    def agreement(a, b):
+        return np.mean([rand_index(i, j) for i in a for j in b])
+
+    indices = table_of_pairs(agreement, parts)
+    if len(parts) == _FITS_PER_ROUND:
+        return mean_of_pairs(indices), _ERROR_OF_TWO_FITS
+    return jackknife(mean_of_pairs, indices)
 
 
 def select_best(method, numbers, figures, failures, fit_with, X):
@@ -616,10 +626,14 @@ def choose_by_values(estimator, X, values, param_name, fit_params, method, n_job
     numbers = np.array([k for k in positions if k > 1], dtype=np.int64)
 
     halves = _labels_by_number(models, samples, seed, n_jobs)
-    measured = [
-        _agreement_of_halves(list(halves[k].values())) for k in numbers.tolist()
-    ]
-    means, errors, n_fits = np.array(measured).reshape(-1, 3).T
+    measured = np.full((len(numbers), 2), np.nan)
+    n_fits = np.zeros(len(numbers), dtype=int)
+    for i, k in enumerate(numbers.tolist()):
+        parts = list(halves[k].values())
+        n_fits[i] = sum(map(len, parts))
+        if len(parts) >= _MIN_HALVES:
+            measured[i] = _compare(parts)
+    means, errors = measured.T
     if np.isnan(means).all():
         found = ", ".join(map(str, positions))
         raise ValueError(
@@ -636,7 +650,7 @@ def choose_by_values(estimator, X, values, param_name, fit_params, method, n_job
         "stability",
         stability=means,
         stability_se=errors,
-        n_fits=n_fits.astype(int),
+        n_fits=n_fits,
         values={k: [values[i] for i in own] for k, own in positions.items()},
         best_estimator_=fitted[own[len(own) // 2]],
     )
@@ -662,19 +676,3 @@ def _labels_by_number(models, samples, seed, n_jobs):
             labels, n_found = outcome
             found[n_found][i % _HALVES].append(labels)
     return found
-
-
-def _agreement_of_halves(halves):
-    """Return the mean adjusted Rand index of fits to different halves, its error, and their number.
-
-    The index is NaN if too few halves have fits.
-    """
-    n_fits = sum(map(len, halves))
-    if len(halves) < _MIN_HALVES:
-        return np.nan, np.nan, n_fits
-
-    def agreement(a, b):
-        return np.mean([rand_index(i, j) for i in a for j in b])
-
-    mean, error = jackknife(mean_of_pairs, table_of_pairs(agreement, halves))
-    return mean, error, n_fits

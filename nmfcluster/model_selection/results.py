@@ -17,6 +17,8 @@ from nmfcluster._utils.validation import (
 from nmfcluster.display import NumberDisplay
 
 DEFAULT_CANDIDATES = range(1, 16)
+#: the default of runs of NMF, which a held-out loss or recurrence compares
+SEVERAL = range(2, 16)
 # samples at most of computations whose time grows with their square
 MAX_SAMPLES = 500
 
@@ -37,19 +39,30 @@ def n_clusters_parameter(estimator):
     )
 
 
+def is_default(candidates):
+    """Return whether candidates are those of a function, and not of its user."""
+    return isinstance(candidates, range) and candidates in (DEFAULT_CANDIDATES, SEVERAL)
+
+
 def read_candidates(candidates, n_samples, n_fixed=0):
-    """Return numbers of clusters in increasing order; a tuple of two is a range."""
+    """Return numbers of clusters in increasing order; a tuple of two is a range.
+
+    Default candidates end at the number of samples, beside fixed clusters.
+    """
+    most = n_samples + n_fixed
+    if is_default(candidates):
+        candidates = candidates[: max(most + 1 - candidates[0], 1)]
     if isinstance(candidates, str | bytes) or not hasattr(candidates, "__iter__"):
         raise TypeError(
             f"candidates must be several ints, got {format_value(candidates)}."
         )
     # an iterable may be endless; with more numbers than samples, one is too large or
     # there twice
-    numbers = list(islice(candidates, n_samples + n_fixed + MAX_SAMPLES))
+    numbers = list(islice(candidates, most + MAX_SAMPLES))
     if not numbers:
         raise ValueError("candidates must hold a number of clusters, got none.")
     numbers = [check_count(number, "candidates") for number in numbers]
-    if max(numbers) - n_fixed > n_samples:
+    if max(numbers) > most:
         fixed = f" beside {n_fixed} fixed ones" if n_fixed else ""
         raise ValueError(
             f"candidates must be at most n_samples={n_samples}{fixed}, got {max(numbers)}."
@@ -155,18 +168,20 @@ class _Choice:
         among = format_candidates(self.candidates)
         return f"{type(self).__name__}({self.n_clusters_} of {among}, by {by})"
 
-    def _make_table(self, names, **computed):
-        """Return columns for all candidates: computed ones, and attributes by their names.
-
-        Those that are None are left out.
-        """
-        figures = computed | {name: getattr(self, name) for name in names}
-        known = {name: values for name, values in figures.items() if values is not None}
+    def _make_table(self, **computed):
+        """Return columns for all candidates: computed ones, and attributes that are vectors."""
+        columns = {
+            name: values
+            for name, values in (computed | vars(self)).items()
+            if isinstance(values, np.ndarray) and values.ndim == 1
+        }
+        candidates = columns.pop("candidates")
+        as_good = columns.pop("as_good")
         return {
-            "n_clusters": self.candidates,
-            **known,
-            "as_good": self.as_good,
-            "chosen": self.candidates == self.n_clusters_,
+            "n_clusters": candidates,
+            **columns,
+            "as_good": as_good,
+            "chosen": candidates == self.n_clusters_,
         }
 
     def plot(self, ax=None):
@@ -265,33 +280,24 @@ class NumberOfClusters(_Choice):
     ['n_clusters', 'stability', 'stability_se', 'n_fits', 'n_found', 'as_good', 'chosen']
     """
 
+    eigengap: np.ndarray | None = None
+    repeated: np.ndarray | None = None
+    similarity: np.ndarray | None = None
     stability: np.ndarray | None = None
     stability_se: np.ndarray | None = None
     n_fits: np.ndarray | None = None
     n_found: np.ndarray | None = None
-    eigengap: np.ndarray | None = None
-    repeated: np.ndarray | None = None
-    similarity: np.ndarray | None = None
     values: dict[int, list[Any]] = field(default_factory=dict)
     best_estimator_: Any = None
 
     @property
     def table(self) -> dict[str, np.ndarray]:
         """What is known of every candidate, by the names of columns."""
-        names = (
-            "eigengap",
-            "repeated",
-            "similarity",
-            "stability",
-            "stability_se",
-            "n_fits",
-            "n_found",
-        )
-        n_votes = None
-        if self.votes:
-            votes = list(self.votes.values())
-            n_votes = np.array([votes.count(k) for k in self.candidates])
-        return self._make_table(names, n_votes=n_votes)
+        if not self.votes:
+            return self._make_table()
+        votes = list(self.votes.values())
+        n_votes = np.array([votes.count(k) for k in self.candidates])
+        return self._make_table(n_votes=n_votes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -370,13 +376,7 @@ class ClusterSweep(_Choice):
     @property
     def table(self):
         """What is known of every candidate, by the names of columns."""
-        names = (
-            "held_out_se",
-            "recurrence",
-            "smallest_recurrence",
-            "reconstruction_err",
-            "cophenetic",
-        )
-        losses = self.held_out_losses
-        mean_losses = None if losses is None else losses.mean(axis=1)
-        return self._make_table(names, held_out_loss=mean_losses)
+        if self.held_out_losses is None:
+            return self._make_table()
+        losses = self.held_out_losses.mean(axis=1)
+        return self._make_table(held_out_loss=losses, held_out_se=self.held_out_se)

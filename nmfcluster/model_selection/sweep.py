@@ -44,26 +44,24 @@ from nmfcluster.model_selection.refits import (
     try_calls,
 )
 from nmfcluster.model_selection.results import (
-    DEFAULT_CANDIDATES,
     MAX_SAMPLES,
+    SEVERAL,
     ClusterSweep,
     NumberOfClusters,
     drop_single_cluster,
+    is_default,
     read_candidates,
     report_failures,
     warn_if_largest,
 )
 
 _say = partial(log_line, speaker="sweep_n_clusters")
-_DEFAULT_CANDIDATES = range(2, 16)
 # how far the smallest recurrence of a number of clusters may be below the largest one
 _RECURRENCE_MARGIN = 0.15
 # error of a nearly exact factorization, relative to that of one cluster
 _EXACT_ERROR = 1e-3
 # free parameters of a factorization that errors can judge, as a share of the entries
 _MAX_PARAMETERS = 0.5
-# candidates that are the default, here and in `choose_n_clusters`
-_DEFAULTS = _DEFAULT_CANDIDATES, DEFAULT_CANDIDATES
 # groups at most of which each chooses a number of programs: more cost time, and the middle one of
 # three tolerates one that is wrong
 _GROUPS_SWEPT = 3
@@ -101,7 +99,7 @@ SINGLE_RUN = {
 def sweep_n_clusters(
     estimator: NMFMetaCluster,
     X: Any,
-    candidates: Iterable[int] = _DEFAULT_CANDIDATES,
+    candidates: Iterable[int] = SEVERAL,
     *,
     groups: Any = None,
     method: str = "auto",
@@ -228,7 +226,7 @@ def sweep_n_clusters(
         options = {"method": method, "n_folds": n_folds, "dispersion": dispersion}
         return _choose_total(estimator, X, candidates, groups, options, n_jobs, rng)
     model, table, is_held_out = _read(estimator, X, method)
-    numbers = _read_numbers(model, table, candidates)
+    numbers = read_candidates(candidates, table.shape[0], _count_fixed(model))
     if not is_held_out:
         numbers = drop_single_cluster(numbers, "recurrence")
     if model.random_state is None:
@@ -263,12 +261,8 @@ def sweep_n_clusters(
     return ClusterSweep(numbers, k, as_good, by, **figures, estimators=tuple(fits))
 
 
-def _read_numbers(model, table, candidates):
-    """Return the candidates; the default ones end at the number of samples."""
-    n_fixed = 0 if model.fixed_components is None else len(model.fixed_components)
-    if isinstance(candidates, range) and candidates == _DEFAULT_CANDIDATES:
-        candidates = candidates[: max(table.shape[0] + n_fixed - 1, 1)]
-    return read_candidates(candidates, table.shape[0], n_fixed)
+def _count_fixed(model):
+    return 0 if model.fixed_components is None else len(model.fixed_components)
 
 
 def _choose_total(estimator, X, candidates, groups, options, n_jobs, rng):
@@ -282,7 +276,7 @@ def _choose_total(estimator, X, candidates, groups, options, n_jobs, rng):
         options |= {"n_jobs": n_jobs, "random_state": rng}
         base = _choose_base(model, X, names, group, options)
         model.set_params(base_n_clusters=base)
-    n_fixed = 0 if model.fixed_components is None else len(model.fixed_components)
+    n_fixed = _count_fixed(model)
 
     # programs of the groups are the same with any total that is large enough
     high = int(np.max(model.base_n_clusters))
@@ -294,7 +288,7 @@ def _choose_total(estimator, X, candidates, groups, options, n_jobs, rng):
         fit.fit(X, groups=groups)
     merges = np.append(1, fit.merge_similarities_)
     n_programs = n_fixed + len(merges)
-    if isinstance(candidates, range) and candidates in _DEFAULTS:
+    if is_default(candidates):
         candidates = range(min(high, n_programs), n_programs + 1)
     numbers = read_candidates(candidates, len(group), n_fixed)
     if not n_fixed < numbers[0] <= n_programs:
@@ -483,7 +477,8 @@ def held_out_losses(model, table, dispersion, numbers, fits, seeds, n_jobs):
     for i in tried:
         own = [next(outcomes) for _ in range(n_parts)]
         errors.append(first_error(own))
-        losses[i] = [np.nan if isinstance(each, Exception) else each for each in own]
+        if errors[-1] is None:
+            losses[i] = own
     report_failures(numbers[tried], errors, "sweep_n_clusters")
     return dispersion, losses
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from refusals import raises_naming
 
-from nmfcluster.display.style import divide_into_cells
+from nmfcluster.display.matrices import divide_into_cells
 
 
 @pytest.mark.parametrize(

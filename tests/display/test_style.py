@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from nmfcluster.display.style import COLOURS, cluster_colour, shorten
+from nmfcluster.display.curves import shorten
+from nmfcluster.display.style import COLOURS, cluster_colour
 
 
 def test_long_names_are_cut():

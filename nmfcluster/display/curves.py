@@ -1,7 +1,6 @@
-"""Pictures of the choice of the number of clusters, or of the value of any parameter."""
+"""Pictures of choices and of weights: curves and bars over the values of a parameter."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Self
 
@@ -11,16 +10,16 @@ from nmfcluster._utils.validation import format_count, format_value, read_matrix
 from nmfcluster.display.style import (
     CHOSEN,
     COLOURS,
+    DASHED,
     EMPHASIS,
+    FONT,
     HOLLOW,
     LEGEND,
+    MAX_MARGIN,
     Display,
     check_fitted,
-    draw_curve,
-    read_list,
+    cluster_colour,
     set_count_ticks,
-    set_value_ticks,
-    split_axes,
 )
 
 _ERROR_COLOUR = COLOURS[5]  # of reconstruction errors and their scale
@@ -29,9 +28,13 @@ _LABELS = {
     "eigengap": "gap between eigenvalues",
     "similarity": "lowest similarity in a cluster",
 }
+_LONGEST = 30  # letters of the name of a source, or of a value
+# score above which two sources agree: that of `SimilarityFusionNMF`
+_MIN_SCORE = 5.0
+# sources whose correlations are written into their cells; more would not be legible
+_MAX_WRITTEN = 12
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class NumberDisplay(Display):
     """Picture of a choice of the number of clusters.
 
@@ -243,7 +246,6 @@ class NumberDisplay(Display):
         ax.set_ylabel("held-out loss\nabove the least")
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class StabilityDisplay(Display):
     """Picture of a search: the scores of the values of a parameter.
 
@@ -341,12 +343,12 @@ class StabilityDisplay(Display):
         metric = "score" if "mean_test_score" in results else "stability"
         if isinstance(estimator.refit, str):
             metric = estimator.refit
-        if f"mean_test_{metric}" not in results:
+        column = f"mean_test_{metric}"
+        if column not in results:
             raise ValueError(
                 "refit of the search must be the name of a score, got "
                 f"{estimator.refit!r}."
             )
-        column = f"mean_test_{metric}"
         scores = np.asarray(results[column], dtype=float)
         if not np.isfinite(scores).any():
             raise ValueError(
@@ -354,10 +356,7 @@ class StabilityDisplay(Display):
             )
         # standard errors are known, or those of the mean over several splits
         errors = results.get(f"{column}_se")
-        n_splits = sum(
-            name.startswith("split") and name.endswith(f"test_{metric}")
-            for name in results
-        )
+        n_splits = estimator.n_splits_
         if errors is None and n_splits > 1:
             errors = results[f"std_test_{metric}"] / np.sqrt(n_splits - 1)
         # the parameter with the most values, and the candidates with each of these
@@ -403,3 +402,371 @@ class StabilityDisplay(Display):
         x = set_value_ticks(ax, self.param_name, self.values, self.chosen)
         self.line_ = draw_curve(ax, x, scores, self.errors, as_good=self.as_good_)
         ax.set(ylabel=self.metric, ymargin=0.12)
+
+
+class SourceWeightsDisplay(Display):
+    r"""Picture of the weights of the sources of a fusion.
+
+    For one model, a bar shows the weight :math:`\alpha_l` of each source, and the number beside it
+    is the loss :math:`x_l`: the share of the source that the clusters do not explain, from 0 to 1,
+    or nats with ``criterion="kl"`` and ``"cross_entropy"``. In a new figure, the picture also shows
+    how far the sources agree, as a matrix with a row and a column for each source, in the order of
+    the bars. Its entries are the correlations of the residuals of two sources. The cells of
+    two sources that agree are blue, and such an agreement is why a source has a weight.
+
+    For several models that differ in `eta`, a line shows how the weight of a source changes with
+    it, as in Figure 1(c) of [1]_. The dashed line is the weight that all sources have if their
+    weights are equal.
+
+    `from_estimator` and `from_estimators` read the weights and draw them; the constructor takes
+    weights.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the sources.
+    weights : ndarray of shape (n_sources,) or (n_values, n_sources)
+        Weights, in a row for each value of `eta`.
+    losses : ndarray of shape (n_sources,), default=None
+        Losses, if there is one model.
+    agreement : tuple of ndarray of shape (n_sources, n_sources), default=None
+        Correlations and z-scores, as in `SimilarityFusionNMF.agreement_`, if there is one model.
+    values : sequence of float, default=None
+        Values of `eta`, in increasing order, if there are several models.
+    chosen : float, default=None
+        The value to mark.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    bars_ : matplotlib BarContainer or None
+        The bars, from the first source to the last, if there is one model.
+    cells_ : matplotlib QuadMesh or None
+        The correlations of sources that agree, if they are shown.
+    lines_ : list of matplotlib Line2D
+        The dots, one object for each source, if there are several models.
+
+    See Also
+    --------
+    nmfcluster.SimilarityFusionNMF : The estimator whose weights are shown.
+    StabilityDisplay : Shows which value of a parameter is stable.
+
+    References
+    ----------
+    .. [1] T. Lange, J. M. Buhmann. Fusion of similarity data in clustering. NIPS 2005.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from nmfcluster import SimilarityFusionNMF
+    >>> from nmfcluster.display import SourceWeightsDisplay
+    >>> X = load_iris().data
+    >>> views = [("sepal", "rbf", [0, 1]), ("petal", "rbf", [2, 3])]
+    >>> models = [
+    ...     SimilarityFusionNMF(3, eta=eta, affinity=views, random_state=0).fit(X)
+    ...     for eta in (0.01, 0.1, 1)
+    ... ]
+    >>> display = SourceWeightsDisplay.from_estimator(models[0])
+    >>> display.names
+    ('sepal', 'petal')
+    >>> display.figure_.savefig("weights.png")  # doctest: +SKIP
+    >>> SourceWeightsDisplay.from_estimators(models).weights.shape
+    (3, 2)
+    """
+
+    names: Sequence[str]
+    weights: np.ndarray
+    losses: np.ndarray | None = None
+    agreement: tuple[np.ndarray, np.ndarray] | None = None
+    values: Sequence[float] | None = None
+    chosen: float | None = None
+
+    @classmethod
+    def from_estimator(cls, estimator, *, ax=None) -> Self:
+        """Show the weights and the losses of a model, and the agreement of its sources.
+
+        Parameters
+        ----------
+        estimator : SimilarityFusionNMF
+            A fitted model.
+        ax : matplotlib Axes, default=None
+            Where to draw the weights; a new figure, with the agreement, by default.
+
+        Returns
+        -------
+        SourceWeightsDisplay
+            The picture, drawn.
+        """
+        model = _check_model(estimator)
+        display = cls(
+            names=model.source_names_,
+            weights=model.weights_,
+            losses=model.source_losses_,
+            agreement=getattr(model, "agreement_", None),
+        )
+        return display.plot(ax)
+
+    @classmethod
+    def from_estimators(
+        cls, estimators: Iterable[Any], *, chosen: float | None = None, ax=None
+    ) -> Self:
+        """Show how the weights change with `eta`.
+
+        Parameters
+        ----------
+        estimators : iterable of SimilarityFusionNMF
+            Fitted models that differ in `eta`, in any order.
+        chosen : float, default=None
+            The value of `eta` to mark, which must be that of a model.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        SourceWeightsDisplay
+            The picture, drawn.
+
+        Raises
+        ------
+        ValueError
+            If `estimators` is empty, their sources have different names, or `chosen` is not the
+            `eta` of one of them.
+        """
+        models = [_check_model(one) for one in read_list(estimators, "estimators")]
+        names = [model.source_names_ for model in models]
+        if len(set(names)) != 1:
+            raise ValueError(f"estimators must have the same sources, got {names}.")
+        models.sort(key=lambda model: model.eta)
+        values = [model.eta for model in models]
+        if chosen is not None and chosen not in values:
+            raise ValueError(
+                f"chosen must be the eta of an estimator, {values}, got {chosen!r}."
+            )
+        weights = np.array([model.weights_ for model in models])
+        display = cls(names=names[0], weights=weights, values=values, chosen=chosen)
+        return display.plot(ax)
+
+    def _draw(self, ax):
+        self.bars_ = self.cells_ = None
+        self.lines_: list = []
+        if self.values is None:
+            self._plot_bars(ax)
+        else:
+            self._plot_lines(ax)
+        if ax is None and self.agreement is not None and len(self.names) > 1:
+            self._plot_agreement(*self.agreement)
+
+    def _plot_bars(self, ax):
+        n_sources = len(self.names)
+        figsize = (6.4, 0.3 * n_sources + 1.0)
+        ax = self._set_axes(ax, figsize, has_margins=True)
+        rows = np.arange(n_sources)
+        self.bars_ = ax.barh(rows, self.weights, height=0.66, color=EMPHASIS)
+        ax.axvline(1 / n_sources, **DASHED | {"zorder": 3})
+        ax.set_yticks(rows, [shorten(name) for name in self.names])
+        ax.set(xlabel="weight", xlim=(0, None), ylim=(n_sources - 0.4, -0.6))
+        ax.tick_params(axis="y", length=0)
+        ax.spines[["top", "right"]].set_visible(False)
+        if self.losses is None:
+            return
+        texts = [f"{loss:.3g}" for loss in self.losses]
+        for row, text in zip([*rows, -1], [*texts, "loss"], strict=True):
+            ax.annotate(
+                text,
+                (1, row),
+                (34, 0),
+                textcoords="offset points",
+                ha="right",
+                va="center",
+                xycoords=ax.get_yaxis_transform(),
+                fontsize=FONT,
+            )
+
+    def _plot_agreement(self, correlations, scores):
+        """Draw a cell for every two sources at the left of the bars, in the same rows."""
+        n = len(scores)
+        agreeing = np.where(scores > _MIN_SCORE, correlations, np.nan)
+        self.figure_.set_figwidth(6.4 + 0.2 * min(n, _MAX_WRITTEN))
+        left, right = self.ax_.get_subplotspec().subgridspec(
+            1, 2, width_ratios=(min(0.09 * n, 1.0), 1), wspace=0.02
+        )
+        self.ax_.set_subplotspec(right)
+        ax = self.figure_.add_subplot(left, sharey=self.ax_)
+        # a correlation of 0 is not white, as sources with a small one may agree
+        edges = np.arange(n + 1) - 0.5
+        self.cells_ = ax.pcolormesh(
+            edges, edges, agreeing, cmap="Blues", vmin=-0.3, vmax=1
+        )
+        for (i, j), value in np.ndenumerate(np.round(correlations, 2) + 0):  # no -0.00
+            if i != j and n <= _MAX_WRITTEN:
+                ax.text(
+                    j,
+                    i,
+                    f"{value:.2f}",
+                    color="white" if agreeing[i, j] > 0.5 else "0.2",
+                    ha="center",
+                    va="center",
+                    fontsize=7,
+                )
+        ax.set(xticks=[], xlabel="agreement")
+        ax.tick_params(length=0)
+        self.ax_.tick_params(labelleft=False)
+
+    def _plot_lines(self, ax):
+        ax = self._set_axes(ax, (7.8, 4.2), has_margins=True)
+        x = set_value_ticks(ax, "eta", self.values, self.chosen)
+        for i, name in enumerate(self.names):
+            line = draw_curve(
+                ax,
+                x,
+                self.weights[:, i],
+                colour=cluster_colour(i),
+                label=shorten(name),
+            )
+            self.lines_.append(line)
+        ax.axhline(1 / len(self.names), **DASHED)
+        highest = float(np.max(self.weights) or 1)  # all may be 0
+        ax.set(ylim=(-0.02 * highest, 1.06 * highest), ylabel="weight")
+        add_legend(ax)
+
+
+def _check_model(estimator):
+    """Return a fitted fusion with numpy arrays; raise if it is not one."""
+    return check_fitted(
+        estimator,
+        "source_names_",
+        expected="a SimilarityFusionNMF",
+        cure="the constructor takes weights of others",
+    )
+
+
+# --- curves, ticks and legends -------------------------------------------------------
+
+
+def draw_curve(ax, x, heights, errors=None, *, as_good=None, colour=EMPHASIS, **style):
+    """Draw dots on a line, and a band of standard errors around it; return the dots.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    x, heights : array-like of shape (n,)
+        Where the dots are; there is none where a height is NaN.
+    errors : array-like of shape (n,), default=None
+        Standard errors.
+    as_good : ndarray of shape (n,), bool, default=None
+        Values that are as good as the best, at least one. Their dots are filled, and those of
+        others are hollow, which a legend explains.
+    colour : str
+    **style : dict
+        Of the line and the dots.
+    """
+    x = np.asarray(x)
+    heights = np.asarray(heights, dtype=float)
+    style = {
+        "color": colour,
+        "marker": "o",
+        "linewidth": 2.0,
+        "markersize": 5.5,
+    } | style
+    if errors is not None:
+        ax.fill_between(
+            x,
+            heights - errors,
+            heights + errors,
+            linewidth=0,
+            color=colour,
+            alpha=0.2,
+            label="\N{PLUS-MINUS SIGN} 1 standard error",
+        )
+    if as_good is not None:
+        style |= HOLLOW
+        filled = style | {
+            "linestyle": "none",
+            "markerfacecolor": colour,
+            "label": "as good as the best",
+        }
+        ax.plot(x[as_good], heights[as_good], zorder=3, **filled)
+        ax.legend(loc="best", **LEGEND)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax.plot(x, heights, **style)[0]
+
+
+def set_value_ticks(ax, name, values, chosen):
+    """Put the values of a parameter side by side on the x axis; return their positions.
+
+    A line marks the one that was chosen; None: none was.
+    """
+    positions = np.arange(len(values))
+    step = int(np.ceil(len(values) / 12))  # more names would overlap
+    names = [format_tick(value) for value in values[::step]]
+    is_long = len(" ".join(names)) > 52
+    rotation = {"rotation": 30, "ha": "right"} if is_long else {}
+    ax.set_xticks(positions[::step], names, **rotation)
+    ax.set(xlabel=name, xlim=(-0.5, len(values) - 0.5))
+    if chosen is not None:
+        ax.axvline(list(map(str, values)).index(str(chosen)), **CHOSEN)
+        ax.set_title(f"chosen: {name} = {format_tick(chosen)}", fontsize="medium")
+    return positions
+
+
+def format_tick(value):
+    """Return a number with four digits, or the text of another value, shortened."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return f"{value:.4g}"
+    return shorten(" ".join(str(value).split()))
+
+
+def shorten(name):
+    """Return a name, with an ellipsis at the end if it is too long."""
+    if len(name) <= _LONGEST:
+        return name
+    return name[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def read_list(values, name):
+    """Return values as a list; raise if it is empty."""
+    is_iterable = isinstance(values, Iterable) and not isinstance(values, str)
+    found = list(values) if is_iterable else []
+    if not found:
+        raise ValueError(
+            f"{name} must be a list of at least one, got {format_value(values)}."
+        )
+    return found
+
+
+def split_axes(ax):
+    """Return new axes in the lower half of the room of others, which keep the upper half."""
+    room = ax.get_subplotspec()
+    if room is None:
+        left, bottom, right, top = ax.get_position().extents
+        sides = {"left": left, "bottom": bottom, "right": right, "top": top}
+        room = ax.figure.add_gridspec(1, 1, **sides)[0]
+    upper, lower = room.subgridspec(2, 1, hspace=0.06)
+    ax.set_subplotspec(upper)
+    return ax.figure.add_subplot(lower, sharex=ax)
+
+
+def add_legend(ax):
+    """Add a legend at the right of axes, in letters small enough for a part of their room."""
+
+    def draw(font, scale=None):
+        return ax.legend(
+            title="source",
+            alignment="left",
+            frameon=False,
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.0),
+            borderaxespad=0,
+            fontsize=font,
+            title_fontsize=font,
+            markerscale=scale,
+        )
+
+    room = ax.get_position(original=True).size * ax.figure.bbox.size * (MAX_MARGIN, 1)
+    shares = 0.9 * room / draw(FONT).get_window_extent().size
+    # small letters do not shrink in proportion
+    font = FONT * min(1, shares.min())
+    draw(font, font / FONT)
