@@ -772,7 +772,7 @@ def _read_weights(weights, name, n, least, noun):
     n_counting = np.count_nonzero(array)
     if n_counting < least:
         raise ValueError(
-            f"{name} must be above 0 for at least {format_count(least, noun)}, it is for "
+            f"{name} must be above zero for at least {format_count(least, noun)}, it is for "
             f"{n_counting}."
         )
     return array

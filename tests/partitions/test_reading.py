@@ -51,7 +51,7 @@ def test_weights_that_do_not_fit_are_refused():
         table = np.repeat([[0], [0], [1]], 3, axis=1)
         return NMFConsensus(2, affinity="partitions", weights=weights).fit(table)
 
-    with raises_naming(ValueError, "weights", "0"):
+    with raises_naming(ValueError, "weights", "above zero"):
         fit([0, 0, 0])
     for weights in ([1, 2], [[1, 2, 3]], [1, -1, 2]):
         with raises_naming(ValueError, "weights", "3"):
@@ -160,7 +160,7 @@ def test_weights_are_those_of_the_runs_that_were_asked_for():
     for wrong in (weights[:-1], [[1.0] * 20]):
         with raises_naming(ValueError, "weights", "20"):
             NMFConsensus(2, weights=wrong, **options).fit(X)
-    with raises_naming(ValueError, "weights", "0"):
+    with raises_naming(ValueError, "weights", "above zero"):
         NMFConsensus(2, weights=1.0 - made.kept, **options).fit(X)
 
 
