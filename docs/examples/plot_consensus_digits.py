@@ -2,10 +2,10 @@
 Consensus of fifty runs on handwritten digits
 =============================================
 
-k-means finds other clusters of the same data for every seed. This example takes the 1,797 digits of
-scikit-learn, and shows how far single runs are from each other and from the truth. A consensus of
-fifty runs then gives one partition that is closer to the digits than k-means is, a picture of
-what the runs agree on, and a list of samples they do not agree on.
+k-means finds different clusters for every seed. This example uses the 1,797 digits of scikit-learn.
+It shows how much single runs differ from each other and from the true digits. A consensus of fifty
+runs gives one partition that is closer to the digits than k-means is. It also shows on which
+samples the runs agree, and on which they do not.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -24,7 +24,7 @@ X, y = load_digits(return_X_y=True)
 # %%
 # Single runs, the best of ten, and consensus
 # -------------------------------------------
-# Each method runs with six seeds. A fit of the consensus makes its own fifty runs, which
+# Each method is run with six seeds. A fit of the consensus makes fifty runs of its own. They
 # factorize graphs of neighbours, with 10 to 15 clusters each.
 
 seeds = range(6)
@@ -65,13 +65,14 @@ for name in answers:
     )
 
 # %%
-# The left panel shows accuracy, the share of digits in the right cluster under the best matching of
-# clusters and digits. The right one shows stability, the adjusted Rand index between the answers
-# to two seeds.
-# The best of ten runs is almost the same for every seed, and only a little more accurate: the
-# clusters that the objective of k-means prefers are not the digits. The consensus is made of runs
-# on graphs of neighbours, with other numbers of clusters. It is the most accurate, and its answers
-# differ less between seeds than single runs do. They still differ a little.
+# The left panel shows the accuracy: the share of digits in the right cluster, under the best
+# matching of clusters and digits. The right panel shows the stability: the adjusted Rand index
+# between the results of two seeds.
+#
+# The best of ten runs of k-means is almost the same for every seed, but only a little more accurate
+# than a single run, because the objective of k-means does not prefer the true digits. The consensus
+# is the most accurate. Its results differ less between seeds than those of single runs, but they
+# still differ a little.
 
 figure, axes = plt.subplots(1, 2, figsize=(7.2, 2.7), layout="constrained", sharey=True)
 rng = np.random.default_rng(0)
@@ -101,9 +102,9 @@ plt.show()
 # %%
 # What the runs agree on
 # ----------------------
-# The co-association of two digits is the share of the runs that put them into one cluster. Ordered
-# by cluster, it shows dark blocks on the diagonal. A block with a pattern inside is a cluster that
-# runs with more clusters divide, because its digit is written in several ways; a pale rectangle off
+# The co-association of two digits is the share of the runs that put them into one cluster. Sorted
+# by cluster, it shows dark blocks on the diagonal. If a block has a pattern inside, runs with more
+# clusters divide this cluster, because its digit is written in several ways. A pale rectangle off
 # the diagonal is a pair of clusters that some runs mix.
 
 model = NMFConsensus(10, random_state=0).fit(X)
@@ -111,7 +112,7 @@ display = ConsensusMatrixDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# The digits of every cluster:
+# The most common digit of each cluster:
 
 print("cluster  size  commonest digit  share")
 for cluster in range(model.labels_.max() + 1):
@@ -121,11 +122,11 @@ for cluster in range(model.labels_.max() + 1):
     )
 
 # %%
-# Which digits to look at
-# -----------------------
-# `confidence_` tells how clearly the partitions vote for the cluster of a digit. Call a digit
-# misplaced if it is not the commonest of its cluster. The least confident tenths hold most
-# of the misplaced digits, the more confident half few.
+# Which digits to check
+# ---------------------
+# `confidence_` measures how clearly the partitions vote for the cluster of a digit. Call a digit
+# misplaced if it is not the most common digit of its cluster. Most of the misplaced digits are
+# among those with the lowest confidence, and few are in the more confident half.
 
 commonest = np.array([np.bincount(y[model.labels_ == c]).argmax() for c in range(10)])
 misplaced = commonest[model.labels_] != y
@@ -150,7 +151,7 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The twelve least confident, with the commonest digit of their cluster:
+# The twelve digits with the lowest confidence, and the most common digit of their cluster:
 
 figure, axes = plt.subplots(2, 6, figsize=(7, 2.8), layout="constrained")
 for ax, i in zip(axes.flat, tenths[0], strict=False):
@@ -160,11 +161,11 @@ for ax, i in zip(axes.flat, tenths[0], strict=False):
 plt.show()
 
 # %%
-# How the starts went
-# -------------------
-# The first start is computed; the others are random or come from base partitions. The kept one has
-# the partition nearest to the base partitions. It need not have the lowest loss of the relaxed
-# problem.
+# The loss of each start
+# ----------------------
+# The first start is computed from eigenvectors. The others are random, or come from base
+# partitions. The start that is kept has the partition nearest to the base partitions. It need not
+# have the lowest loss of the relaxed problem.
 
 for i, curve in reversed(list(enumerate(model.loss_curves_))):
     plt.plot(curve, color="0.7" if i else "C0", label=None if i else "kept")

@@ -2,9 +2,10 @@
 How many clusters? Follow the samples
 =====================================
 
-The number of clusters is not known, so several are tried: for each, the data are clustered fifty
-times, every time another 80 % of the samples, and a consensus is made. Pictures compare the numbers
-by where samples go. None of them needs a matrix of all pairs of samples.
+If the number of clusters is not known, you can compare several. For each number, this example
+clusters the data fifty times, each time with a different 80 % of the samples, and computes a
+consensus. The plots show where samples move as the number grows. None of them needs a matrix of all
+pairs of samples.
 """
 
 import matplotlib.pyplot as plt
@@ -21,12 +22,13 @@ options = {"max_samples": 0.8, "random_state": 0}
 models = [NMFConsensus(k, base_n_clusters=k, **options).fit(X) for k in range(2, 8)]
 
 # %%
-# Where do samples go when there is one cluster more?
-# ---------------------------------------------------
-# A row is a clustering, a column a sample, a colour a cluster. `match_labels` matches clusters with
-# those of the row above, so that one keeps its colour where it keeps most of its samples; the one
-# that is left is new. Up to three clusters, one is split and no more, and there are three sorts of
-# wine. From there on the pieces have no right order: samples go back and forth between them.
+# Where do samples move with one more cluster?
+# --------------------------------------------
+# Each row is a clustering, each column a sample, and each colour a cluster. `match_labels` matches
+# the clusters with those of the row above, so a cluster keeps its colour if it keeps most of its
+# samples. The remaining cluster is new. Up to three clusters, each step splits one cluster and
+# changes nothing else, and there are three sorts of wine. With more clusters, samples move back and
+# forth between the pieces.
 
 rows = [models[0].labels_]
 for model in models[1:]:
@@ -45,9 +47,9 @@ texts = ax.set(
 # %%
 # Which clusters, and which samples?
 # ----------------------------------
-# The consensus of a cluster is the mean over its pairs; that of an item tells with which clusters
-# a sample is how often. The samples that lie between two clusters are few, and half of the
-# misplaced ones are among them.
+# The consensus of a cluster is the mean co-association over its pairs. The item consensus shows how
+# often a sample is together with each cluster. Few samples lie between two clusters, and half of
+# the misplaced ones are among them.
 
 model = models[1]
 print(
@@ -64,7 +66,7 @@ classes = np.array(
 misplaced = classes[model.labels_] != data.target
 print(f"{between.sum()} of {len(X)} samples lie between two clusters")
 print(
-    f"{misplaced.sum()} samples are misplaced, {np.sum(misplaced & between)} of these among them"
+    f"{misplaced.sum()} samples are misplaced, {np.sum(misplaced & between)} of them lie between"
 )
 
 order = np.lexsort((-first, model.labels_))

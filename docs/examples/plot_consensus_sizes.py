@@ -2,10 +2,10 @@
 Clusters of unequal size: count clusters, not pairs
 ===================================================
 
-The five clusters of this example have 600, 200, 100, 60 and 40 samples. The k-means runs whose
-consensus is sought have 5 to 14 clusters, so that most of them cut the large cluster in pieces. A
-consensus that counts pairs, as Li, Ding and Jordan (2007) do, then gains more from a piece of the
-large cluster than from a small cluster of its own. Where every cluster counts as one, it does not.
+The five clusters of this example have 600, 200, 100, 60 and 40 samples. The base runs have 5 to 14
+clusters, so most of them cut the large cluster into pieces. The consensus of Li, Ding and Jordan
+(2007) counts pairs of samples. It gains more from splitting the large cluster than from finding a
+small one. The default gives all clusters the same weight, and finds the small ones.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +29,7 @@ default = NMFConsensus(5, base_n_clusters=(5, 14), random_state=0).fit(X)
 partitions = default.partitions_
 paper = NMFConsensus(5, normalize=False, random_state=0).fit(X, partitions=partitions)
 
-# Clusters are matched with the true ones: a colour stands for the same cluster in each picture.
+# Clusters are matched with the true ones, so a colour means the same cluster in each panel.
 five = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"]
 colours = ListedColormap([*five, *plt.cm.tab20b.colors])
 shown = {
@@ -47,12 +47,12 @@ for ax, (title, labels) in zip(axes, shown.items(), strict=True):
     ax.set(title=f"{title}\nadjusted Rand index {score:.2f}", xticks=[], yticks=[])
 
 # %%
-# What is gained by a split
-# -------------------------
-# A cluster of s samples that all partitions know joins s² pairs: 1,600 for the one of 40, and
-# 90,000 for half of the large one, of which the partitions that cut it know some. So the partition
-# that merges small clusters and splits the large one has the smaller mean distance in pairs. In
-# clusters it has not.
+# Why pairs prefer the split
+# --------------------------
+# If all partitions agree on a cluster of s samples, it joins s² pairs. That is 1,600 for the
+# cluster of 40, and 90,000 for half of the large one, and some of the partitions that cut the large
+# cluster agree on this half. In pairs, the partition that merges small clusters and splits the
+# large one therefore has the smaller mean distance. In clusters, the true partition does.
 
 
 def in_pairs(labels):

@@ -1,11 +1,11 @@
 """
-Asking about the pairs that tell most
+Asking for the most informative pairs
 =====================================
 
-Somebody who knows the samples can say of two of them whether they belong together, but not of very
-many. This example clusters handwritten digits, asks about five pairs at a time, chosen by
-`next_pairs`, and fits again with the answers. It compares the clusters with those of as many pairs
-that are drawn at random.
+A person who knows the samples can decide whether two of them belong together, but has no time for
+many pairs. This example clusters handwritten digits. `next_pairs` chooses five pairs at a time, a
+person answers, and the model is fitted again with the answers. The clusters are compared with those
+of the same number of random pairs.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -20,10 +20,10 @@ from nmfcluster import PairwiseConstraints, SSNMFClusterer
 from nmfcluster.constraints import next_pairs
 
 # %%
-# Samples, and somebody who answers
-# ---------------------------------
-# The digits 3, 8 and 9 are alike. The true classes take the place of the person who answers; the
-# clusterer does not see them.
+# The samples and the answers
+# ---------------------------
+# The digits 3, 8 and 9 look similar. The true classes replace the person who answers. The clusterer
+# does not get them.
 
 X, y = load_digits(return_X_y=True)
 chosen = np.flatnonzero(np.isin(y, [3, 8, 9]))
@@ -36,11 +36,11 @@ def answer(pairs):
 
 
 # %%
-# What is asked first
+# The first questions
 # -------------------
-# While nothing is known, samples are asked about with the middle of the cluster where they seem to
-# be, the lower row. The upper row has the samples that tell most about others, not those that are
-# typical. In the titles are the answers.
+# As long as no pair is known, each question compares a sample (upper row) with the centre of the
+# cluster that it seems to belong to (lower row). The samples in the upper row are not typical ones:
+# they are those that are most informative about others. The titles are the answers.
 
 model = SSNMFClusterer(n_clusters=3, random_state=0).fit(X)
 first = next_pairs(model, X, 5)
@@ -55,11 +55,12 @@ plt.show()
 # %%
 # Ask, answer, fit again
 # ----------------------
-# No pair is asked about that follows from the answers so far: not two samples that a chain of
-# must-links joins, nor two of groups of which a cannot-link is known. The clusterer joins samples
-# of must-links for good, so that few answers make groups to ask others against.
+# No question is asked whose answer follows from the earlier ones. Two samples that a chain of
+# must-links joins are not compared, nor two samples from groups that are known to be apart. The
+# clusterer joins samples of must-links for good, so a few answers already form groups, with which
+# other samples can be compared.
 
-# of so many fits some violate a pair or two
+# some of these many fits violate a pair or two
 warnings.filterwarnings("ignore", "Labels violate")
 must_link = cannot_link = np.empty((0, 2), dtype=int)
 asked = [adjusted_rand_score(y, model.labels_)]
@@ -76,7 +77,7 @@ print(known)
 # %%
 # Random pairs
 # ------------
-# As many pairs, drawn five times.
+# The same numbers of pairs, drawn at random five times:
 
 counts = np.arange(len(asked)) * 5
 random = np.empty((5, len(counts)))
@@ -86,7 +87,7 @@ for draw in range(5):
         random[draw, i] = adjusted_rand_score(y, model.fit(X, constraints=some).labels_)
 
 figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
-ax.plot(counts, asked, "o-", color="#0072B2", label="asked")
+ax.plot(counts, asked, "o-", color="#0072B2", label="chosen")
 ax.plot(counts, random.mean(axis=0), "o-", color="#E69F00", label="random")
 ax.fill_between(
     counts, random.min(axis=0), random.max(axis=0), color="#E69F00", alpha=0.15
@@ -99,10 +100,10 @@ plt.show()
 for count in (25, 60):
     i = count // 5
     print(
-        f"{count} answers: asked {asked[i]:.3f}, random {random[:, i].mean():.3f} in the mean"
+        f"{count} answers: chosen {asked[i]:.3f}, random {random[:, i].mean():.3f} on average"
     )
 
 # %%
-# Five answers do harm here: asked ones, and random ones in the mean. From ten on the asked pairs
-# are ahead of the mean of the random ones. What few random pairs give differs a lot from draw to
-# draw.
+# With five answers, the clusters become worse, both with chosen pairs and, on average, with random
+# ones. From ten answers on, the chosen pairs are better than the mean of the random ones. The
+# results of few random pairs differ a lot from draw to draw.

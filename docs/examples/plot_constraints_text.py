@@ -2,10 +2,10 @@
 Clustering text with a few known pairs
 ======================================
 
-Which documents belong together depends on what you want to know, and the words alone do not say it.
-This example clusters short texts, the descriptions of SciPy's functions and classes. It tells the
-clusterer of some pairs that they are from the same module or from different ones, chooses the
-weights of these pairs by cross-validation, and looks at the clusters.
+Documents can be grouped in several ways, and the words alone do not show which one you want. This
+example clusters short texts: the descriptions of SciPy's functions and classes. It uses pairs of
+texts that are known to be from the same module, or from different modules. It chooses the weights
+of these pairs by cross-validation, and looks at the clusters.
 """
 
 import importlib
@@ -28,15 +28,15 @@ from nmfcluster.model_selection import ConstraintScorer
 # %%
 # The documents
 # -------------
-# A document is the part of a docstring above its parameters, if it has at least eight words. The
-# module of the document is its class. Both depend on the installed version of SciPy, and so do all
-# numbers below.
+# A document is the part of a docstring above its parameters, if it has at least eight words. Its
+# class is its module. The documents depend on the installed version of SciPy, and so do all numbers
+# below.
 
 modules = ["linalg", "ndimage", "optimize", "signal", "sparse"]
 
 
 def descriptions(module):
-    """Return what the public functions and classes of a module of SciPy are said to do."""
+    """Return the descriptions of the public functions and classes of a module of SciPy."""
     public = importlib.import_module(f"scipy.{module}")
     members = [(name, getattr(public, name)) for name in sorted(public.__all__)]
     found = {
@@ -53,15 +53,15 @@ documents = {
 names, texts = np.array(list(documents)), np.array(list(documents.values()))
 y = np.array([modules.index(name.split(".")[0]) for name in names])
 length = np.mean([len(text.split()) for text in texts])
-print(f"{len(texts)} documents of {length:.0f} words in the mean")
+print(f"{len(texts)} documents of {length:.0f} words on average")
 for name in ("ndimage.shift", "sparse.kron"):
     print(f"\n{name}: {documents[name]}")
 
 # %%
-# A text that names its module would give the answer away, so the names of modules are stop words.
-# The default affinity is a graph of nearest neighbours. The cosine, ``affinity="cosine"``, needs no
-# search for neighbours and is about as good without pairs; with pairs the graph is better, as the
-# end shows.
+# The names of modules are stop words, because a text that contains its module would reveal the
+# class. The default affinity is a graph of nearest neighbours. With ``affinity="cosine"``, no
+# neighbours are searched. Without pairs, both are about equally good. With pairs the graph is
+# better, as the end of this example shows.
 
 words = TfidfVectorizer(
     stop_words=[*ENGLISH_STOP_WORDS, *modules, "scipy", "numpy"],
@@ -74,13 +74,13 @@ clusterer = SSNMFClusterer(n_clusters=len(modules), random_state=0)
 pipeline = Pipeline([("words", words), ("cluster", clusterer)])
 
 # %%
-# What pairs are worth
-# --------------------
-# However many pairs there are, none of them has a document of one quarter. Better clusters in this
-# quarter mean that the pairs were not only learned by heart. Every number of pairs is drawn three
-# times.
+# What pairs improve
+# ------------------
+# A random quarter of the documents is in no pair, whatever the number of pairs. If these documents
+# are clustered better with more pairs, the pairs help beyond the documents that they name. Each
+# number of pairs is drawn three times.
 
-# of so many fits some violate a pair or two
+# some of these many fits violate a pair or two
 warnings.filterwarnings("ignore", "Labels violate")
 in_no_pair = np.random.default_rng(0).uniform(size=len(y)) < 0.25
 known = np.where(in_no_pair, -1, y)  # -1: not known
@@ -117,14 +117,16 @@ ax.legend(frameon=False, loc="upper left")
 plt.show()
 
 # %%
-# Weights, chosen without labels
-# ------------------------------
-# Suppose that only 400 pairs are known. Must-links can be hard, where `alpha` does nothing, or soft
-# with the weight `alpha`, and cannot-links have the weight `beta`. The defaults, hard and 3, come
-# first: of equal candidates the first is taken. To choose, the search fits one half of the
-# documents, with the pairs inside it, and counts how many pairs inside the other half the predicted
-# clusters satisfy. `PairwiseConstraints` is split with the documents; a plain list of pairs would
-# name wrong documents in every half.
+# Choosing weights without labels
+# -------------------------------
+# Suppose that you know only 400 pairs. Must-links can be hard or soft. Soft must-links have the
+# weight `alpha`, which has no effect on hard ones. Cannot-links have the weight `beta`. The
+# defaults, hard must-links and a `beta` of 3, are listed first, because the search takes the first
+# of equal candidates.
+#
+# The search fits one half of the documents, with the pairs inside this half. It then counts how
+# many pairs inside the other half the predicted clusters satisfy. `PairwiseConstraints` is split
+# with the documents. A plain list of pairs would refer to the wrong documents in every half.
 
 pairs = PairwiseConstraints.from_labels(y, n_pairs=400, random_state=0)
 print(pairs)
@@ -143,7 +145,7 @@ search = GridSearchCV(
 )
 
 # %%
-# Without metadata routing the pairs are given twice: to the step that is fitted, and as `y` to the
+# Without metadata routing, pass the pairs twice: to the step that is fitted, and as `y` to the
 # scorer. The estimators of this package ignore `y`.
 
 search.fit(texts, pairs, cluster__constraints=pairs)
@@ -156,8 +158,8 @@ for i in search.cv_results_["rank_test_score"].argsort(kind="stable"):
     )
 
 # %%
-# With metadata routing they are given once, and reach every step and scorer that asks for them. The
-# result is the same.
+# With metadata routing, pass them once. They reach every step and scorer that requests them, and
+# the result is the same.
 
 with sklearn.config_context(enable_metadata_routing=True):
     routed = sklearn.clone(search).fit(texts, constraints=pairs)
@@ -166,9 +168,9 @@ assert routed.best_params_ == search.best_params_
 print(search.best_params_)
 
 # %%
-# What came out
-# -------------
-# The words that weigh most in the mean of a cluster say what it is about:
+# The clusters
+# ------------
+# The words with the largest mean weight in a cluster show its topic:
 
 best = search.best_estimator_
 labels = best["cluster"].labels_
@@ -179,8 +181,8 @@ for cluster in range(labels.max() + 1):
     print(f"{cluster} ({(labels == cluster).sum()} documents): {top}")
 
 # %%
-# And how many pairs do the clusters satisfy? Hard must-links are never violated; k-means, which has
-# not seen the pairs, violates many of both kinds.
+# How many pairs do the clusters satisfy? Hard must-links are never violated. k-means does not use
+# the pairs, and violates many of both kinds.
 
 for name, answer in (("chosen weights", labels), ("k-means", k_means[0])):
     must_ok, cannot_ok = pairs.satisfied(answer)
@@ -200,10 +202,10 @@ for text, cluster in zip(new, best.predict(new), strict=True):
     print(f"{modules[commonest]}: {text}")
 
 # %%
-# The truth, only now
-# -------------------
-# None of the decisions above used the adjusted Rand index with the modules. The last rows have the
-# cosine in the place of the graph.
+# Comparison with the true modules
+# --------------------------------
+# None of the decisions above used the true modules. The adjusted Rand index compares the clusters
+# with them. The last two rows use the cosine instead of the graph.
 
 default = pipeline.fit_predict(texts, cluster__constraints=pairs)
 cosine = SSNMFClusterer(n_clusters=5, affinity="cosine", random_state=0)

@@ -1,12 +1,12 @@
 """
-What divides a photograph: brightness or texture?
+Regions of a photograph by brightness and texture
 =================================================
 
-A patch of a photograph can be compared with another one by how bright it is, and by how much of
-each pattern it holds: fine or coarse, upright or level. These are thirteen similarities of the same
-patches. Lange and Buhmann fuse them to divide images into regions (Figures 2 and 3 of their paper).
-Their images are not available, so this example divides the two photographs that come with
-scikit-learn. Their true regions are not known: judge by the pictures.
+Patches of a photograph can be compared by their brightness, and by how much they contain of each
+pattern: fine or coarse, upright or level. This gives thirteen similarities of the same patches.
+Lange and Buhmann fuse them to divide images into regions (Figures 2 and 3 of their paper). Their
+images are not available, so this example divides the two photographs that come with scikit-learn.
+The true regions are not known, so judge by the pictures.
 """
 
 import warnings
@@ -31,10 +31,10 @@ from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 # %%
 # Histograms around sites
 # -----------------------
-# A Gabor filter is a wave in a Gaussian window: it responds to stripes of its own wavelength and
-# direction. Around every site of a grid, 8 pixels apart, a histogram of ten bins says how the
-# intensities are distributed, and another one for each of twelve filters (three wavelengths, four
-# directions) how the responses are.
+# A Gabor filter is a wave in a Gaussian window. It responds to stripes of its own wavelength and
+# direction. The sites are the points of a grid, 8 pixels apart. Each site has thirteen histograms
+# of ten bins. One describes the intensities around the site. The others describe the responses of
+# twelve filters, with three wavelengths and four directions.
 
 # pixels between sites, bins, standard deviation of a neighbourhood
 STEP, BINS, REACH = (8, 10, 6)
@@ -79,10 +79,10 @@ def describe(photo):
 # %%
 # Similarities
 # ------------
-# The similarity of two histograms is exp(-JS), with their Jensen-Shannon divergence. It is never
-# less than a half: all patches are alike, and the clusters have little to explain. A power of it,
-# 30 here, sets unlike patches apart. The paper takes the power 1, and the last section shows the
-# result of that. A source is a view of the features: ten columns of its own.
+# The similarity of two histograms is exp(-JS), where JS is their Jensen-Shannon divergence. It is
+# never below a half, so all patches look alike, and the clusters have little to explain. Taking a
+# power of it, 30 here, separates patches that differ. The paper uses the power 1; the last section
+# shows that result. Each source is a view of the features, with ten columns.
 
 
 def jensen_shannon(P, Q, power=30):
@@ -101,13 +101,16 @@ kernels = KernelStack(
 )
 
 # %%
-# Fit to 500 sites, predict 4240
-# ------------------------------
-# As in the paper, 500 sites drawn at random are fitted and all are predicted: with the defaults,
-# and by the criterion of the paper, which compares the similarities as they are
-# (``criterion="kl"``) and needs an `eta`, here chosen by stability over 20 fifths of the 500. For
-# comparison there is normalised cut of the mean similarity. Normalised cut cannot predict, so a
-# site goes to the cluster of those 500 to which its mean similarity is largest.
+# Fit 500 sites, predict 4,240
+# ----------------------------
+# As in the paper, 500 random sites are fitted, and all sites are predicted. This example compares
+# three methods:
+#
+# - The defaults.
+# - The criterion of the paper, ``criterion="kl"``, which compares the similarities as they are. It
+#   needs an `eta`, which is chosen by stability over 20 fifths of the 500 sites.
+# - Normalised cut of the mean similarity. It cannot predict, so each site gets the cluster of the
+#   500 sites with the largest mean similarity to it.
 
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
 ETAS = [np.inf, 1, 0.3, 0.1]
@@ -159,10 +162,11 @@ described = [describe(photo) for photo in photos]
 results = [segment(sites, k) for (sites, _), k in zip(described, (4, 3), strict=True)]
 
 # %%
-# What came out
-# -------------
-# Beside a photograph are its clusters by the defaults, by the criterion of the paper with the most
-# stable `eta`, and by normalised cut. Their colours are matched; they mean nothing else.
+# The regions
+# -----------
+# Beside each photograph are its clusters by the defaults, by the criterion of the paper with the
+# most stable `eta`, and by normalised cut. Colours are matched between the three, and have no other
+# meaning.
 
 COLOURS = np.array([[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167]]) / 255
 
@@ -189,17 +193,18 @@ for ax in axes.ravel():
 plt.show()
 
 # %%
-# With the defaults the temple is one region, its roofs and its walls, and so is the flower; sky,
-# water and trees are the others. All thirteen similarities agree: patches that are alike by one of
-# them are alike by others, fine stripes and coarse. They count alike:
+# With the defaults, the temple with its roofs and walls is one region, and so is the flower. The
+# other regions are sky, water and trees. All thirteen similarities agree: patches that are similar
+# by one of them are similar by others, with fine stripes and with coarse ones. They have equal
+# weights:
 
 (model, temple, of_temple), (_, flower, of_flower) = results
 SourceWeightsDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# The criterion of the paper weighs them by how well one model explains each. How stable the values
-# of `eta` are for the temple:
+# The criterion of the paper weights the sources by how well one model explains them. This is the
+# stability of the values of `eta` for the temple:
 
 
 def show_stability(search):
@@ -212,15 +217,14 @@ def show_stability(search):
 show_stability(temple)
 
 # %%
-# The weights of its sources: nearly all is on fine stripes of one direction. The temple is then
-# divided into what has such stripes and what has not; normalised cut of the mean puts its outline
-# with the trees.
+# Nearly all the weight is on fine stripes of one direction. The temple is then divided by whether
+# it has such stripes. Normalised cut of the mean assigns its outline to the trees.
 
 SourceWeightsDisplay.from_estimator(temple.best_estimator_)
 plt.show()
 
 # %%
-# How far the three differ:
+# How much the three results differ:
 
 for name, found in (("temple", of_temple), ("flower", of_flower)):
     first, kl, cut = found.values()
@@ -230,13 +234,13 @@ for name, found in (("temple", of_temple), ("flower", of_flower)):
     )
 
 # %%
-# How stable the values of `eta` are for the flower:
+# The stability of the values of `eta` for the flower:
 
 show_stability(flower)
 
 # %%
-# Equal weights are the most stable, and divide the flower by light and shade, much as normalised
-# cut does. The smaller `eta` is, the more the finest filters count:
+# Equal weights are the most stable. They divide the flower by light and shade, much as normalised
+# cut does. With a smaller `eta`, the finest filters have more weight:
 
 drawn = [sites[draw(sites)] for sites, _ in described]
 stack = kernels.fit_transform(drawn[1])
@@ -246,14 +250,15 @@ for eta in ETAS:
     print(f"eta = {eta:3}: weights of stripes of 4, 8 and 16 pixels {shares}")
 
 # %%
-# What they see in a blurred background is noise, which is much the same everywhere and easy to
-# explain: by the losses of the paper, a large weight is not a proof.
+# In a blurred background these filters respond to noise, which is nearly the same everywhere and
+# easy to explain. With the losses of the paper, a large weight does not prove that a source is
+# right.
 
 # %%
 # The similarity of the paper
 # ---------------------------
-# With the power 1 the losses of the sources are about a hundredth of what they were, and `eta` has
-# to be smaller by the same factor. Here is the temple once more:
+# With the power 1, the losses of the sources are about a hundred times smaller, so `eta` has to be
+# smaller by the same factor. This is the temple again:
 
 flat = [
     (n, partial(jensen_shannon, power=1), c)

@@ -1,13 +1,13 @@
 """
-Six kernels, of which most tell nothing
+Six kernels, most of them uninformative
 =======================================
 
-Two nested rings are easy to see and hard to cluster: a method that compares points by their
-distance finds halves of both. A path kernel, which measures the longest step on the best path
-between two points, separates the rings at once. Lange and Buhmann mix it with five Gaussian kernels
-that do not, and ask whether the weights of the sources can be learned without labels. This is
-Figure 1 of their paper: data, stability, and weights. The paper does not print its radii, its noise
-and its path kernel, so the numbers here are not those of the paper.
+Two nested rings are easy to see and hard to cluster. A method that compares points by their
+distance finds halves of both rings. A path kernel measures the longest step on the best path
+between two points, and separates the rings easily. Lange and Buhmann mix it with five Gaussian
+kernels that do not separate them, and test whether the weights of the sources can be learned
+without labels. This is Figure 1 of their paper: data, stability, and weights. The paper does not
+print its radii, its noise or its path kernel, so the numbers here differ from those of the paper.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -34,7 +34,7 @@ from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 # Data and sources
 # ----------------
 # There are 400 points, and six similarities of them. The three narrowest Gaussians are close to the
-# identity: every point is alone. The widest is close to constant: all points are alike.
+# identity: no two points are similar. The widest is close to constant: all points are similar.
 
 X, y = make_nested_rings(random_state=0)
 widths = [1e-4, 1e-3, 1e-2, 1, 10]
@@ -59,11 +59,11 @@ for name, source in zip(stack.names[3:], stack.sources[3:], strict=True):
     )
 
 # %%
-# With the defaults
-# -----------------
-# What counts of a source is what it says beyond independence, and whether another one says the
-# same. The two narrowest kernels say nothing, and agree with nobody. The others agree, are fused,
-# and the neighbours of a point are looked for in their sum. There is no error.
+# The defaults
+# ------------
+# Each source is corrected for chance, and used if it agrees with another one. The two narrowest
+# kernels contain no information, and agree with no other source. The other sources agree. They are
+# added, and the neighbours of a point are chosen by their sum. There is no error.
 
 model = SimilarityFusionNMF(2).fit(stack)
 print(f"{errors(model.labels_)} errors")
@@ -71,16 +71,16 @@ SourceWeightsDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# The loss is the share of a source that the clusters do not explain. The widest kernel has one of
-# nearly 1: the rings say nothing of it, and it says nothing of the rings.
+# The loss is the share of a source that the clusters do not explain. For the widest kernel it is
+# nearly 1, because this kernel contains no information about the rings.
 #
 # Choosing eta by stability
 # -------------------------
-# With equal weights all that count have the same say, whatever their loss. A smaller `eta` gives
-# those with a small loss more weight. For each value the model is fitted to 20 random fifths of the
-# points, as in the paper, and predicts all of them; if the 20 answers agree, the value is stable.
-# Labels are not used. Of equally good values a search takes the first, so they are listed from the
-# largest, which has the most even weights.
+# With equal weights, all sources that are used count equally, whatever their loss. A smaller `eta`
+# gives more weight to sources with a small loss. For each value, the model is fitted to 20 random
+# fifths of the points, as in the paper, and predicts all points. If the 20 results agree, the value
+# is stable. No labels are used. A search takes the first of equally good values, so the values are
+# listed from the largest, which has the most even weights.
 
 
 def search_eta(criterion, etas):
@@ -107,8 +107,8 @@ search, models = search_eta("agreement", [np.inf, 1, 0.3, 0.1, 0.03, 0.01])
 best = search.best_estimator_
 
 # %%
-# From all points the rings are found at any `eta`. A fifth of them leaves a ring of 40 points, and
-# then it helps to count less what says little.
+# If all points are fitted, the rings are found for any `eta`. A fifth of the points leaves 40
+# points for a ring. Then it helps to give uninformative sources less weight.
 #
 # Figure 1
 # --------
@@ -139,11 +139,11 @@ figure_1(search, models)
 # Kernels of all points, or of a subsample
 # ----------------------------------------
 # The stack holds a path kernel of all 400 points. A fifth of the points keeps these similarities,
-# though the paths run through points that are not in it. If the search gets features instead,
+# although the paths run through points outside of it. If the search gets features instead,
 # ``affinity`` computes the kernels from the subsample alone. A fifth is then too small: a ring of
-# 40 points has gaps as wide as the distance between the rings. Halves are enough.
+# 40 points has gaps as wide as the distance between the rings. Halves are large enough.
 
-# two kernels, in some subsamples
+# two kernels are nearly equal in some subsamples
 warnings.filterwarnings("ignore", message=".* next to equal")
 for size in (0.2, 0.5):
     model = SimilarityFusionNMF(2, eta=0.1, affinity=kernels)
@@ -155,24 +155,25 @@ for size in (0.2, 0.5):
 # %%
 # The criteria of the paper
 # -------------------------
-# The paper does not ask which sources agree. One model explains all of them as they are, and much
-# depends on `eta`. With ``criterion="kl"`` the loss is a divergence, in nats:
+# The paper does not test which sources agree. One model explains all of them as they are, and the
+# result depends strongly on `eta`. With ``criterion="kl"`` the loss is a divergence, in nats:
 
-# some eta lose a cluster
+# with some values of eta a cluster is lost
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
 search, models = search_eta("kl", [np.inf, 3, 1, 0.3, 0.1, 0.03, 0.01])
 figure_1(search, models)
 
 # %%
-# Here the search is needed: it takes one of the values that find the rings. The narrow kernels, and
-# the one of width 1, then have small weights. The path kernel has a large one, and the widest
-# Gaussian nearly the same. That one does not find the rings, but does no harm either: it is flat,
-# and a constant added to a similarity changes little. A flat source is easy to explain, and its
-# weight says only that. For the smallest `eta` it has nearly all the weight, and the clusters are
-# lost.
+# Here the search is needed: it chooses one of the values that find the rings. The narrow kernels,
+# and the one of width 1, then have small weights. The path kernel has a large weight, and the
+# widest Gaussian nearly the same. This Gaussian does not separate the rings, but does no harm
+# either: it is flat, and adding a constant to a similarity changes little. A flat source is easy to
+# explain, and this is why its weight is large. For the smallest `eta` it has nearly all the weight,
+# and the rings are lost.
 #
-# As printed, the paper compares sources by the cross-entropy of the model, which contains the
-# entropy of the source: narrow kernels win whatever the model is.
+# In the form printed in the paper, sources are compared by the cross-entropy of the model, which
+# contains the entropy of the source. Narrow kernels therefore get the largest weights, whatever the
+# model is.
 
 for eta in (3, 1, 0.3, 0.1, 0.03):
     paper = SimilarityFusionNMF(2, eta=eta, criterion="cross_entropy").fit(stack)
@@ -182,7 +183,7 @@ for eta in (3, 1, 0.3, 0.1, 0.03):
 # %%
 # Other methods on the uniform mixture
 # ------------------------------------
-# Spectral clustering (normalised cut) and scikit-learn's NMF with the Kullback-Leibler divergence
+# Spectral clustering (normalised cut), and scikit-learn's NMF with the Kullback-Leibler divergence,
 # get the mean of the six similarities, each scaled to sum to 1.
 
 mixture = np.mean([source / source.sum() for source in stack.sources], axis=0)

@@ -1,11 +1,11 @@
 """
-Views of the same objects, and what each of them gave
-=====================================================
+Views of the same objects, and what each contributes
+====================================================
 
-Handwritten digits are described three times: by the upper half of the picture, by the lower half,
-and by how much ink there is in every row and column. A fourth view is noise. Some digits are
-missing from the first view. `SimilarityFusionNMF` takes the tables as they are, finds out which of
-them agree, clusters the digits by these, and says what each view gave.
+This example has three views of handwritten digits: the upper half of the image, the lower half, and
+the amount of ink in each row and column. A fourth view is noise. Some digits are missing from the
+first view. `SimilarityFusionNMF` takes the data frames as they are, finds the views that agree,
+clusters the digits by these, and shows what each view contributed.
 """
 
 import matplotlib.pyplot as plt
@@ -19,10 +19,10 @@ from nmfcluster import SimilarityFusionNMF
 from nmfcluster.display import SourceWeightsDisplay
 
 # %%
-# Tables
-# ------
-# Data frames are matched by the names of the digits in their index. The first one lacks a fifth of
-# them, and is in another order.
+# Data frames
+# -----------
+# Data frames are matched by their index, which has the names of the digits. The first frame lacks a
+# fifth of the digits, and has a different order.
 
 digits = load_digits()
 rng = np.random.default_rng(0)
@@ -42,7 +42,7 @@ views["upper half"] = views["upper half"].sample(frac=0.8, random_state=0)
 # %%
 # Clusters
 # --------
-# `sample_names_` says whose labels these are: those of all digits that one of the frames has.
+# `sample_names_` has the names of the labelled digits: all that are in at least one frame.
 
 model = SimilarityFusionNMF(n_clusters=10).fit(views)
 found = truth[model.sample_names_]
@@ -52,40 +52,41 @@ for name, view in views.items():
     print(f"k-means of {name}: {adjusted_rand_score(truth[view.index], labels):.2f}")
 
 # %%
-# What each view gave
-# -------------------
-# Three views agree in what they say beyond independence, and count alike. Noise agrees with none of
-# them, and has no weight. At the left of the picture are the correlations of the views.
+# What each view contributes
+# --------------------------
+# Three views agree by more than chance, and get equal weights. The noise agrees with none of them,
+# and has weight 0. The left part of the plot shows the correlations of the views.
 
 SourceWeightsDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# Each view can also be clustered alone. The agreement here is that of its clusters with those of
-# all: the one view that nearly found them is the ink.
+# Each view can also be clustered alone. The column `agreement` compares its clusters with those of
+# the fusion. The ink alone comes closest.
 
 print(pd.DataFrame(model.rank_sources()).round(2).to_string(index=False))
 
 # %%
-# A cluster need not be told by all views alike: here are their shares, beside the digit that is
-# commonest in the cluster.
+# The views need not contribute equally to a cluster. These are their shares for each cluster, with
+# its most common digit:
 
 shares = pd.DataFrame(model.source_contributions(), columns=model.source_names_)
 shares.index = [f"mostly {found[model.labels_ == c].mode()[0]}" for c in range(10)]
 print(shares.round(2).to_string())
 
 # %%
-# A fifth of the digits is missing from the upper half, which therefore tells less than the others.
+# A fifth of the digits is missing from the upper half, so this view contributes less than the
+# others.
 #
-# The fused similarity is the graph that the clusters explain. In the order of the clusters it is
-# close to blocks. Each cell of the picture is the mean of six by six digits.
+# The fused similarity is the graph that the clusters explain. Sorted by cluster, it consists of
+# blocks. Each cell of the plot is the mean of six by six digits.
 
 order = np.argsort(model.labels_, kind="stable")
 fused = model.fused_similarity(order, order).toarray()
 cells = fused.reshape(len(fused) // 6, 6, -1, 6).mean(axis=(1, 3))
 figure, ax = plt.subplots(figsize=(5, 4.6), layout="constrained")
 extent = (0, len(fused), len(fused), 0)
-roots = np.sqrt(cells)  # small values are seen, too
+roots = np.sqrt(cells)  # so that small values are visible
 ax.imshow(roots, cmap="Blues", extent=extent, interpolation="none")
 ax.set(title="Fused similarity, by cluster", xlabel="digits", ylabel="digits")
 plt.show()

@@ -1,11 +1,12 @@
 """
-Many samples, and some pairs that are known
-===========================================
+Many samples and some known pairs
+=================================
 
-A graph of neighbours of many samples takes long, and falls apart. Landmarks take its place: two
-thousand points, to each of which a sample is near to some degree. Similarities by way of them are
-never formed, so that time and memory are linear in the number of samples. Here the rings are found
-that k-means cuts in pieces, and pairs of samples say which of three rings belong together.
+For many samples, a graph of neighbours is slow to compute and falls into parts. Landmarks replace
+it: two thousand points, to which each sample is close to some degree. The similarities that they
+define are never formed, so time and memory are linear in the number of samples. The data are three
+rings. k-means cuts them into pieces, and landmarks separate them. Then pairs of samples define
+which rings belong together.
 """
 
 from time import perf_counter
@@ -34,11 +35,11 @@ def timed(name, labels_of, y):
 
 
 # %%
-# Three rings, of a part of the samples
-# -------------------------------------
-# Large clusters are found in a random part of the samples. All samples then have their labels from
-# their similarities to the landmarks, in blocks, without the samples of the fit.
-# ``affinity="auto"`` takes landmarks for so many dense samples.
+# Fit a part, predict all
+# -----------------------
+# Large clusters can be found in a random part of the samples. All samples are then labelled by
+# their similarities to the landmarks, in blocks. For so many dense samples, ``affinity="auto"``
+# uses landmarks.
 
 part = np.random.default_rng(0).choice(len(X), 20_000, replace=False)
 model = SSNMFClusterer(3, random_state=0)
@@ -50,10 +51,10 @@ found = timed("a part, then all", lambda: model.fit(X[part]).predict(X), rings)
 print(f"{len(part):,} of {len(X):,} samples are fitted, affinity: {model.affinity_}")
 
 # %%
-# Two groups, of which pairs tell
-# -------------------------------
-# The outer and the inner ring are one class. That is nowhere in the features: a hundred pairs of
-# samples tell it. They are pairs of all samples, and so all are fitted.
+# Pairs define two groups
+# -----------------------
+# The outer and the inner ring are one class. The features do not show this, but a hundred pairs of
+# samples do. The pairs can contain any sample, so all samples are fitted.
 
 classes = np.where(rings == 1, 1, 0)
 pairs = PairwiseConstraints.from_labels(classes, n_pairs=100, random_state=0)
@@ -65,10 +66,10 @@ print(
 )
 
 # %%
-# The same samples, three times
-# -----------------------------
-# A picture shows some of them. Clusters are matched with the rings, so that they have one colour in
-# all three pictures.
+# Three clusterings
+# -----------------
+# The plots show a part of the samples. Clusters are matched with the rings, so they have the same
+# colour in all three plots.
 
 some = part[:4000]
 colours = ListedColormap(["#0072B2", "#E69F00", "#009E73"])

@@ -2,11 +2,11 @@
 Biclusters that recur in many runs
 ==================================
 
-A table is made of four groups of rows, each of which shares some columns, and the groups overlap on
-both sides. NMF can take the table apart, but does not always: every run has a random start, and
-different starts end in different factors. Badea clusters the clusters of many runs once more, and
-keeps what recurs. This is the setting of section 6 of the paper. Its tables are not printed; these
-are made up.
+The data matrix of this example consists of four groups of rows. Each group shares some columns, and
+the groups overlap in rows and in columns. NMF can find them, but not always: every run has a random
+start, and different starts lead to different factors. Badea clusters the clusters of many runs, and
+keeps those that recur. This is the setting of section 6 of the paper, with new data, because the
+paper does not print its own.
 """
 
 import matplotlib.pyplot as plt
@@ -19,12 +19,12 @@ from nmfcluster.display import BiclusterDisplay, ConsensusMatrixDisplay
 from nmfcluster.metrics import cophenetic_correlation
 
 # %%
-# A table, and what it is made of
-# -------------------------------
-# The rows and columns come in random order. On the right they are sorted by the planted biclusters:
-# a row that is in two of them has two marks at the left, a column two marks at the bottom. The
-# first two, 0 and 1, are twins: they have nearly the same columns, in other rows, and one is half
-# as strong.
+# The data matrix and its biclusters
+# ----------------------------------
+# The rows and columns are in random order. The right plot sorts them by the planted biclusters. A
+# row that is in two of them has two marks at the left, and such a column has two marks at the
+# bottom. The biclusters 0 and 1 are twins: they have nearly the same columns in different rows, and
+# one is half as strong.
 
 X, W, H = make_biclusters(random_state=2)
 rng = np.random.RandomState(0)
@@ -33,10 +33,10 @@ X, W, H = X[rows][:, columns], W[rows], H[:, columns]
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
 axes[0].imshow(X, cmap="Greys", aspect="auto")
-axes[0].set(title="the table", xlabel="columns", ylabel="rows")
+axes[0].set(title="the data matrix", xlabel="columns", ylabel="rows")
 axes[0].locator_params(integer=True, nbins=5)
 BiclusterDisplay.from_biclusters(X, W.T > 0, H > 0, ax=axes[1])
-axes[1].set_title("sorted by what was planted")
+axes[1].set_title("sorted by planted biclusters")
 plt.show()
 
 
@@ -44,8 +44,8 @@ plt.show()
 # Single runs disagree
 # --------------------
 # scikit-learn's `consensus_score` matches biclusters one to one, by the cells that they share. It
-# is 1 if all planted biclusters are found. Entries below a fifth of the largest do not count, as in
-# `biclusters_`. Most of twenty single runs find them, the others do not.
+# is 1 if all planted biclusters are found. As in `biclusters_`, entries below a fifth of the
+# largest are ignored. Most of the twenty single runs find all biclusters, and the others do not.
 
 
 def match(model, W, H):
@@ -59,11 +59,11 @@ runs = [
 print("matches of single runs:", *(f"{match(run, W, H):.2f}" for run in runs))
 
 # %%
-# What recurs
-# -----------
-# Here are twenty runs, and the metaclusters of their eighty clusters. They are the planted
-# biclusters. `recurrence_` is the mean similarity of a cluster with its counterparts in the runs, 0
-# where a run has none.
+# Metaclusters recur
+# ------------------
+# These are the metaclusters of twenty runs with eighty clusters. They are the planted biclusters.
+# `recurrence_` is the mean similarity of a cluster with its counterparts in the runs; a run without
+# a counterpart adds 0.
 
 model = NMFMetaCluster(4, n_estimators=20, random_state=0).fit(X)
 print(f"match: {match(model, W, H):.2f}")
@@ -71,15 +71,15 @@ print(f"relative error: {model.reconstruction_err_ / np.linalg.norm(X):.1e}")
 print("recurrence:", model.recurrence_.round(2))
 
 display = BiclusterDisplay.from_estimator(model, X)
-display.ax_.set_title("sorted by what was found")
+display.ax_.set_title("sorted by found biclusters")
 plt.show()
 
 # %%
-# One way, two ways
-# -----------------
-# ``meta="nmf"`` compares clusters by their columns, and so can take twins for one cluster.
-# ``meta="ptf"``, the default, compares rows and columns together. There are ten tables, each drawn
-# anew, and the mean of five single runs for comparison.
+# One-way or two-way
+# ------------------
+# ``meta="nmf"`` compares clusters by their columns, so it can merge twins. ``meta="ptf"``, the
+# default, compares rows and columns together. The methods are compared on ten random matrices. The
+# mean of five single runs is listed, too.
 
 figures = {"single runs": [], "nmf": [], "ptf": []}
 for seed in range(10):
@@ -98,9 +98,9 @@ for name, values in figures.items():
 # %%
 # How many clusters?
 # ------------------
-# The table now has some noise. Two curves over k show the cophenetic correlation of how often the
-# runs put two rows together, and how often the least stable cluster recurs. Up to four clusters
-# recur in most runs. For a fifth one only noise is left.
+# Now the matrix has some noise. The left curve is the cophenetic correlation of the matrix of how
+# often the runs put two rows together. The right curve is the recurrence of the least stable
+# cluster. Up to four clusters recur in most runs. For a fifth cluster only noise is left.
 
 noisy, W, H = make_biclusters(noise=0.2, random_state=2)
 ks = range(2, 9)
@@ -118,8 +118,7 @@ axes[1].set(
 plt.show()
 
 # %%
-# With six clusters, the runs agree on three blocks of rows. What they join besides differs from run
-# to run.
+# With six clusters, the runs agree on three blocks of rows. The other joins differ from run to run.
 
 display = ConsensusMatrixDisplay.from_estimator(models[4])
 display.ax_.set_title(f"how often runs join rows, k = {ks[4]}")
@@ -128,14 +127,16 @@ plt.show()
 # %%
 # Noise
 # -----
-# The noise here is three quarters as large as the table. Factors then hold small numbers in many
-# places, and `sparsity` asks for fewer. The penalty matters: "l1_columns" sets half of H to 0;
-# "l2", the one of the paper, sets hardly more of H to 0 than plain NMF does. A small `sparsity`
-# lowers the error to the table without noise a little, a large one raises it.
+# Here the noise is three quarters as large as the data. The factors then have small entries in many
+# places. `sparsity` reduces them, and the penalty matters. "l1_columns" sets half of H to 0. "l2",
+# the penalty of the paper, sets hardly more of H to 0 than plain NMF does. A small `sparsity`
+# slightly lowers the error relative to the matrix without noise, and a large one raises it.
 
 clean, W, H = make_biclusters(random_state=2)
 noisy, _, _ = make_biclusters(noise=0.75, random_state=2)
-print("penalty     sparsity  zeros of H  match  error to the table without noise")
+print(
+    "penalty     sparsity  zeros of H  match  error relative to the matrix without noise"
+)
 for penalty, sparsity in [("l2", 0), ("l2", 0.05), ("l2", 0.2), ("l1_columns", 0.05)]:
     model = NMFMetaCluster(4, sparsity=sparsity, penalty=penalty, random_state=0).fit(
         noisy
@@ -149,12 +150,12 @@ for penalty, sparsity in [("l2", 0), ("l2", 0.05), ("l2", 0.2), ("l1_columns", 0
     )
 
 # %%
-# None of the penalties recovers all four biclusters here. The last fit has three of them with
-# nearly all their columns. The weaker twin is lost in the noise, and a cluster of three columns is
-# in its place. This cluster recurs least, which shows that it is doubtful.
+# No penalty recovers all four biclusters here. The last fit finds three of them, with nearly all
+# their columns. The weaker twin is lost in the noise, and a cluster of three columns replaces it.
+# This cluster recurs least, which shows that it is doubtful.
 
 print("recurrence:", model.recurrence_.round(2))
 print("columns:   ", model.columns_.sum(axis=1))
 display = BiclusterDisplay.from_estimator(model, noisy)
-display.ax_.set_title("noise, and a penalty")
+display.ax_.set_title("with noise and a penalty")
 plt.show()

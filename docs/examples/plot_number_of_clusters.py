@@ -2,9 +2,9 @@
 How many clusters are there, if any?
 ====================================
 
-The first question about new data, asked in one call: of points with four clusters, of points with
-none, of three sorts of wine, and of the digits, whose ten classes are no clear clusters. Four
-criteria vote, and the pictures show what each of them says.
+`choose_n_clusters` estimates the number of clusters in new data. This example applies it to points
+with four clusters, to points without clusters, to three sorts of wine, and to handwritten digits,
+whose ten classes are not clearly separated. Four criteria vote, and the plots show their votes.
 """
 
 import warnings
@@ -23,10 +23,11 @@ blobs, _ = make_blobs(300, centers=4, random_state=1)
 nothing = np.random.default_rng(0).uniform(size=(300, 2))
 
 # %%
-# Four, and none
-# --------------
-# Most criteria see all four clusters, although two of them nearly touch. In the square there is
-# nothing to see: the mixture, which fills it with Gaussians, is outvoted.
+# Four clusters, and none
+# -----------------------
+# Most criteria find all four clusters, although two of them nearly touch. The square has no
+# clusters. Only the mixture votes for more, because it fills the square with Gaussians, and it is
+# outvoted.
 
 colours = ListedColormap(["#0072B2", "#E69F00", "#009E73", "#CC79A7"])
 fig, axes = plt.subplots(
@@ -44,7 +45,7 @@ for X, (above, below) in zip((blobs, nothing), axes.T, strict=True):
 # %%
 # Wine
 # ----
-# The features have different units. In a pipeline, the criteria see what its last step sees.
+# The features have different units. In a pipeline, the criteria use the input of the last step.
 
 wine = load_wine()
 scaled = make_pipeline(StandardScaler(), KMeans(n_init=10))
@@ -55,8 +56,8 @@ print(chosen)
 # %%
 # Digits
 # ------
-# Criteria that differ are a warning in themselves: two see a number near ten, and two see too
-# little. `as_good` names the numbers that the chosen one can hardly be told from.
+# If the criteria disagree, be careful. Here two vote for a number near ten, and two for a number
+# that is too small. `as_good` lists the numbers that are about as good as the chosen one.
 
 digits = load_digits()
 with warnings.catch_warnings(record=True) as caught:
@@ -67,11 +68,11 @@ print(chosen, "as good:", chosen.candidates[chosen.as_good])
 print(*(warning.message for warning in caught), sep="\n")
 
 # %%
-# With how many clusters does k-means find the same ones again?
-# -------------------------------------------------------------
-# That is another question, and stability answers it. The blobs have four stable clusters. But
-# clusters of points without any can be found again, too: k-means cuts a square into quarters. So
-# ask first whether there are clusters, as above.
+# Which numbers of clusters are stable?
+# -------------------------------------
+# This is a different question, and stability answers it. The blobs have four stable clusters.
+# However, points without clusters can have stable clusters, too: k-means cuts the square into
+# quarters. So first test whether there are clusters at all, as above.
 
 from sklearn.model_selection import GridSearchCV
 

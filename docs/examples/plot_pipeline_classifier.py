@@ -2,9 +2,9 @@
 Soft clusters as features of a classifier
 =========================================
 
-Few digits have a label, many have none. Clusters need no labels: `NMFConsensus` finds them in all
-digits, and its memberships become the features of a classifier that is fitted to the few. It is one
-pipeline, which can be searched, and saved, like any other.
+Only a few digits have labels. Clustering needs no labels: `NMFConsensus` finds clusters in all
+digits. Their memberships become the features of a classifier, which is fitted to the few labelled
+digits. Both steps form one pipeline, which you can search and save like any other.
 """
 
 import matplotlib.pyplot as plt
@@ -20,16 +20,16 @@ from nmfcluster import NMFConsensus
 # %%
 # Few labels
 # ----------
-# Every digit of the training part has pixels, but only some have a label.
+# All digits of the training part have pixels, but only some have a label.
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, random_state=0, stratify=y)
 
 # %%
-# Clusters of all, a classifier of few
-# ------------------------------------
-# The consensus is fitted once, to all training digits. `transform` says how much of a digit is in
-# each of forty clusters, for digits that it has not seen, too.
+# Clusters of all digits, a classifier of few
+# -------------------------------------------
+# The consensus is fitted once, to all training digits. `transform` returns the memberships of a
+# digit in forty clusters, for new digits, too.
 
 consensus = NMFConsensus(40, n_estimators=30, random_state=0).fit(X)
 
@@ -68,8 +68,8 @@ for count, pixels, clusters in zip(counts, *scores.mean(axis=2), strict=True):
 # %%
 # One pipeline
 # ------------
-# Where all samples have labels the steps are one estimator: it is fitted, searched and saved as
-# one.
+# If all samples have labels, the two steps form one estimator, which is fitted, searched and saved
+# as a whole.
 
 both = make_pipeline(
     NMFConsensus(40, n_estimators=30, random_state=0),

@@ -1,11 +1,10 @@
 """
-Programs of cells, out of counts of genes
-=========================================
+Programs of cells from counts of genes
+======================================
 
-A cell runs several programs at once, and each of them makes molecules of its own genes. A table
-counts the molecules of every gene in every cell. This example makes such counts, asks how many
-programs there are, finds them out of many runs of NMF, and compares them with those that made the
-counts.
+A cell runs several programs at once, and each program produces molecules of its own genes. The data
+matrix counts the molecules of every gene in every cell. This example draws such counts, chooses the
+number of programs, finds the programs in many runs of NMF, and compares them with the true ones.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -20,7 +19,7 @@ from nmfcluster.model_selection import sweep_n_clusters
 # %%
 # Counts
 # ------
-# Three hundred cells, four hundred genes, five programs. Most entries are 0, as in real counts.
+# There are 300 cells, 400 genes and five programs. Most entries are 0, as in real counts.
 
 counts, usage, programs = make_programs(300, 400, 5, random_state=0)
 print(
@@ -30,8 +29,8 @@ print(
 # %%
 # How many programs?
 # ------------------
-# For every number of programs some counts are held out, and predicted from the others. More
-# programs than there are predict no better.
+# For every number of programs, some counts are held out and predicted from the others. More
+# programs than the true number do not predict better.
 
 start = NMFMetaCluster(2, loss="kullback-leibler", n_estimators=8, random_state=0)
 sweep = sweep_n_clusters(start, counts, range(2, 9), random_state=0)
@@ -41,8 +40,8 @@ plt.show()
 # %%
 # The programs
 # ------------
-# `components_` has a program in every row: what share of its molecules is of each gene. Matched one
-# to one, the found programs are those that made the counts.
+# Each row of `components_` is a program: the share of its molecules that come from each gene.
+# Matched one to one, the programs found are the true ones.
 
 model = sweep.best_estimator_
 rows, cosines = match_components(programs, model.components_)
@@ -52,8 +51,8 @@ print(f"they come back in the runs: {np.round(model.recurrence_, 2)}")
 # %%
 # Their cells
 # -----------
-# `membership_` says how much of a cell's molecules each program made. Where a column is dark in two
-# rows the cell runs two programs.
+# `membership_` is the share of a cell's molecules that each program made. If a column is dark in
+# two rows, the cell runs two programs.
 
 shares = model.membership_
 order = np.lexsort((-shares.max(axis=1), model.labels_))
@@ -66,7 +65,8 @@ plt.show()
 # %%
 # Their genes
 # -----------
-# The genes that say most about a program, by how much more it makes of them than the others do.
+# These genes distinguish each program best: it makes much more of their molecules than the other
+# programs do.
 
 genes, scores = model.top_features(8, model.feature_scores(counts))
 figure, axes = plt.subplots(1, model.n_clusters, figsize=(7.2, 3), layout="constrained")
