@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from nmfcluster.constraints import PairwiseConstraints as PairwiseConstraints
     from nmfcluster.fusion import SimilarityFusionNMF as SimilarityFusionNMF
     from nmfcluster.meta import NMFMetaCluster as NMFMetaCluster
+    from nmfcluster.model_selection import choose_n_clusters as choose_n_clusters
     from nmfcluster.ssnmf import SSNMFClusterer as SSNMFClusterer
     from nmfcluster.stack import KernelStack as KernelStack
     from nmfcluster.stack import SimilarityStack as SimilarityStack
@@ -22,6 +23,7 @@ _HOMES = {  # where what is here comes from
     "SSNMFClusterer": "ssnmf",
     "SimilarityFusionNMF": "fusion",
     "SimilarityStack": "stack",
+    "choose_n_clusters": "model_selection",
     "show_versions": "_compat",
 }
 __all__ = [*_HOMES, "__version__"]

@@ -1,7 +1,9 @@
 """What all estimators share: reading, the context of a fit, parameters, fitted attributes."""
 
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
+from importlib import import_module
+from inspect import signature
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -165,7 +167,36 @@ def number_by_size(memberships, labels, counts=None):
     return memberships[:, order], numbers, order
 
 
+class ExplainsParameters:
+    """Base of estimators that explain what to do instead of setting a parameter they lack."""
+
+    _advice = {
+        "verbose": "progress is logged by the logger 'nmfcluster', and "
+        "logging.basicConfig(level=logging.INFO) prints it",
+        "k": "the number of clusters is n_clusters",
+        "n_components": "the number of clusters, or components, is n_clusters",
+    }
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        init = cls.__init__
+        names = signature(init).parameters
+
+        # not in __new__, whose signature documentation would show
+        @wraps(init)
+        def explaining(self, *args, **parameters):
+            for name in parameters.keys() & self._advice.keys() - names.keys():
+                raise TypeError(
+                    f"{type(self).__name__} has no parameter {name!r}: "
+                    f"{self._advice[name]}."
+                )
+            init(self, *args, **parameters)
+
+        cls.__init__ = explaining  # type: ignore[method-assign]
+
+
 class NMFClusterer(
+    ExplainsParameters,
     SavesIndices,
     CallbackSupport,
     base.ClassNamePrefixFeaturesOutMixin,
@@ -200,6 +231,7 @@ class NMFClusterer(
 
     _indices = ("_names_", "_row_names_", "_column_names_")
     loss_curves_: list[np.ndarray]  # what mypy would not infer of a fit
+    _display = "ConsensusMatrixDisplay"  # of `plot`
 
     def __init__(
         self,
@@ -284,6 +316,34 @@ class NMFClusterer(
             If `X` is not of the kind or width that `fit` was given.
         """
         return hard_labels(self._extend_alone(X))
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw what the fit found, by a class of `nmfcluster.display`.
+
+        `SimilarityFusionNMF` shows the weights of its sources, and the others show how often two
+        samples are in one cluster. `from_estimator` of a display has more options, and
+        `BiclusterDisplay.from_estimator(model, X)` shows the biclusters of an `NMFMetaCluster`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ConsensusMatrixDisplay or SourceWeightsDisplay
+            The picture, drawn.
+
+        Raises
+        ------
+        NotFittedError
+            If `fit` has not been called.
+        ImportError
+            If matplotlib is not installed.
+        """
+        # imported by its name, as pictures stand above all estimators
+        display = getattr(import_module("nmfcluster.display"), self._display)
+        return display.from_estimator(self, ax=ax)
 
     def _extend_alone(self, X):
         """Return `_extend` of `X`, in the context of numbers that a fit has."""

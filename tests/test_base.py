@@ -1,12 +1,46 @@
 """Numbers of clusters, as the estimators share them."""
 
+import inspect
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_naming
+from sklearn.base import clone
 
+import nmfcluster
 from nmfcluster._base import membership, number_by_size
+
+ESTIMATORS = [
+    nmfcluster.NMFConsensus,
+    nmfcluster.NMFMetaCluster,
+    nmfcluster.SSNMFClusterer,
+    nmfcluster.SimilarityFusionNMF,
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_parameters_of_others_are_explained(estimator):
+    with raises_naming(TypeError, "verbose", "logging.basicConfig(level=logging.INFO)"):
+        estimator(3, verbose=1)
+    for name in ("k", "n_components"):
+        with raises_naming(TypeError, f"'{name}'", "n_clusters"):
+            estimator(**{name: 3})
+    with raises_naming(TypeError, "'colour'"):
+        estimator(3, colour=1)
+
+
+def test_a_subclass_may_have_a_parameter_that_is_explained_otherwise():
+    class Verbose(nmfcluster.NMFConsensus):
+        def __init__(self, n_clusters, *, verbose=0):
+            super().__init__(n_clusters)
+            self.verbose = verbose
+
+    model = clone(Verbose(3, verbose=2))
+    assert (model.n_clusters, model.verbose) == (3, 2)
+    assert list(inspect.signature(Verbose).parameters) == ["n_clusters", "verbose"]
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5), st.integers(0, 12), st.booleans())

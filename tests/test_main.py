@@ -1,5 +1,6 @@
 """The demo, which `.ci/run` calls as a user does."""
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -20,7 +21,8 @@ SHOWN = re.compile(
 def few_digits(monkeypatch):
     """Leave out most digits and runs: what is printed of them is not looked at."""
     X, y = load_digits(return_X_y=True)
-    monkeypatch.setitem(NMFConsensus.__init__.__kwdefaults__, "n_estimators", 5)
+    defaults = inspect.unwrap(NMFConsensus.__init__).__kwdefaults__
+    monkeypatch.setitem(defaults, "n_estimators", 5)
     monkeypatch.setattr(
         "nmfcluster._cli.commands.load_digits", lambda return_X_y: (X[:99], y[:99])
     )

@@ -10,6 +10,7 @@ import re
 import sys
 import warnings
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 
@@ -39,6 +40,18 @@ _ERRORS = (
 _PAUSE = 5000  # smallest time between two lines of progress, in milliseconds
 # Options that have another name than the parameter.
 _OPTIONS = {"n_clusters": "clusters", "candidates": "clusters", "n_jobs": "jobs"}
+# Options that are called otherwise elsewhere, by the names that people try.
+_OTHER_NAMES = {
+    "--k": "--clusters",
+    "--n-components": "--clusters",
+    "--n-jobs": "--jobs",
+    "--threads": "--jobs",
+    "--seed": "--random-state",
+    "--out": "--output",
+    "--pairs": "--constraints",
+    "--index": "--names",
+    "--no-header": "--no-titles",
+}
 _PARAMETER = (
     rf"(?<![\w./-])({'|'.join(_OPTIONS)}|random_state|max_samples|contradictions)"
     r"(?![\w-]|\.\w)"
@@ -80,7 +93,9 @@ def report(line):
 def main(arguments=None):
     """Run a command; an error of the user is one line, with the exit status 2."""
     parser = _make_parser()
-    options = parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        parser.error(_explain_unknown(unknown, options))
     if options.command is None:
         return parser.print_help()
     format_before = warnings.formatwarning
@@ -131,6 +146,20 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"nmfcluster: error: {message.splitlines()[0]}\n")
 
 
+def _explain_unknown(arguments, options):
+    """Return the message for arguments that a command does not have."""
+    message = f"unrecognized arguments: {' '.join(arguments)}"
+    known = re.findall(r"--[\w-]+", options.usage())
+    name = arguments[0].partition("=")[0].replace("_", "-")
+    name = f"--{name.lstrip('-')}"
+    meant = [_OTHER_NAMES.get(name), *get_close_matches(name, known)]
+    # the option that is meant, or else all
+    likely = [option for option in meant if option in known][:1]
+    if known:
+        message += f"; the command has {', '.join(likely or known)}"
+    return message
+
+
 def _make_parser():
     """Return the parser of all commands."""
     parser = _Parser(
@@ -138,16 +167,20 @@ def _make_parser():
     )
     version = f"nmfcluster {import_module('nmfcluster').__version__}"
     parser.add_argument("--version", action="version", version=version)
+    parser.set_defaults(usage=str)  # no options to name
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, (purpose, _) in COMMANDS.items():
         command = commands.add_parser(
             name, help=purpose, description=f"Find {purpose}."
         )
-        command.set_defaults(partitions=False, counts=name == "programs")
+        command.set_defaults(
+            partitions=False, counts=name == "programs", usage=command.format_usage
+        )
         add = command.add_argument
         add("files", metavar="FILE", nargs="+" if name == "fuse" else 1)
         add(
             "--clusters",
+            "--n-clusters",
             metavar="K",
             type=_number_or_range,
             default=range(1, 16),  # that of choose_n_clusters

@@ -100,11 +100,14 @@ class NMFConsensus(NMFClusterer):
         `predict_unseen`. It must be 1.0 for a clusterer that holds something for each row. The
         default graphs hold all samples, drawn or not; a run factorizes one on drawn samples.
     max_features : int or float, default=1.0
-        Number or share of features drawn for each base partition.
+        Number or share of features drawn for each base partition. Fewer features make partitions
+        differ more and take less time. Keep 1.0 unless there are many features that are largely
+        redundant, such as thousands of genes.
     predict_unseen : bool, default=False
         Whether a base clusterer labels the samples that were not drawn for it, too, by its
-        `predict`, or as the nearest sample that it saw. Use it with clusterers that are slow for
-        many samples, if some samples suffice to find the clusters.
+        `predict`, or as the nearest sample that it saw. It matters only if `max_samples` leaves
+        samples out. Use it with clusterers that are slow for many samples, if some samples suffice
+        to find the clusters.
     weights : array-like of shape (n_partitions,), default=None
         Nonnegative weights of the partitions; equal by default. Weights of base runs that are left
         out, because they failed or found only noise, do not count.
@@ -127,7 +130,8 @@ class NMFConsensus(NMFClusterer):
         Largest number of updates of a start.
     tol : float, default=1e-6
         A start has converged when ten updates lower its loss by less than `tol` times the loss of
-        H = 0. A negative value runs all updates.
+        H = 0. A negative value runs all updates. It hardly ever has to be set: a larger value, such
+        as 1e-4, ends a long fit earlier.
     random_state : int, RandomState, Generator or None, default=None
         Determines the base partitions and the random starts. The result depends on it alone, not
         on `n_jobs`, the number of threads or, unless it does for a clusterer that you pass, the

@@ -246,6 +246,7 @@ class PairwiseConstraints:
         *,
         n_samples: int | None = None,
         ids: Any = None,
+        names: Any = None,
         hard: Any = None,
     ) -> Self:
         """Make constraints of one table of pairs of both kinds.
@@ -267,6 +268,8 @@ class PairwiseConstraints:
         ids : sequence of hashable, pandas Index or pandas DataFrame, default=None
             The ids of the samples in their order, all different, where these are called by them;
             the index of a data frame. Give either this or `n_samples`.
+        names : sequence of hashable, pandas Index or pandas DataFrame, default=None
+            Another name of `ids`.
         hard : bool or array-like of shape (n_pairs,), bool, default=None
             Which pairs are hard, all, none or one by one, besides those of infinite weight: see
             `PairwiseConstraints`. None: pairs of infinite weight, or where there are none, those
@@ -299,6 +302,10 @@ class PairwiseConstraints:
         """
         if n_samples is None and ids is None and sp.issparse(pairs):
             n_samples = pairs.shape[0]
+        if names is not None:
+            if ids is not None:
+                raise TypeError("names is another name of ids: give one of them.")
+            ids = names
         samples, names = read_ids(n_samples, ids)
         if kinds is not None:
             pairs = _join_columns(pairs, kinds)

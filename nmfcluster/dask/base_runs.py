@@ -100,7 +100,8 @@ def base_partitions(
         Number, or share, of the samples drawn for a run; all where there are fewer. The default
         suffices to find clusters of a hundredth of all samples.
     max_features : int or float, default=1.0
-        Number, or share, of the features drawn for a run.
+        Number, or share, of the features drawn for a run. Keep 1.0 unless there are many features
+        that are largely redundant.
     random_state : int, RandomState, Generator or None, default=None
         Determines what is drawn, and seeds the runs.
     n_jobs : int, default=None

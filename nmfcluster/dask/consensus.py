@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import nmfcluster.consensus.estimator as consensus
 import nmfcluster.dask.blocks as blocks
-from nmfcluster._base import fitting
+from nmfcluster._base import ExplainsParameters, fitting
 from nmfcluster._compat import COUNT, fit_context
 from nmfcluster._optim.symmetric import bregman_nmf, factorize
 from nmfcluster._utils.validation import format_count, normalize_weights, warn
@@ -35,7 +35,7 @@ _SHARED = sorted(
 )
 
 
-class NMFConsensus(ClusterMixin, BaseEstimator):
+class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
     r"""Consensus of label tables in blocks of rows, on one machine or many, by Dask.
 
     It does what `nmfcluster.NMFConsensus` does with ``affinity="partitions"`` and
@@ -68,7 +68,8 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6
-        Decrease of the loss, relative to that of H = 0, at which a start has converged.
+        Decrease of the loss, relative to that of H = 0, at which a start has converged. It hardly
+        ever has to be set: a larger value, such as 1e-4, ends a long fit earlier.
     random_state : int, RandomState, Generator or None, default=None
         Determines the random starts, and the rows that are drawn.
     n_jobs : int, default=None
@@ -134,6 +135,11 @@ class NMFConsensus(ClusterMixin, BaseEstimator):
     array([2000, 2000, 2000])
     """
 
+    _advice = ExplainsParameters._advice | dict.fromkeys(
+        BASE_PARAMETERS,
+        "X holds labels, one partition a column, such as those of "
+        "nmfcluster.dask.base_partitions(features, n_estimators=50)",
+    )
     _parameter_constraints = {
         **{name: _IN_MEMORY[name] for name in _SHARED},
         "max_distinct": [COUNT],

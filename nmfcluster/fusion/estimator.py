@@ -156,7 +156,8 @@ class SimilarityFusionNMF(NMFClusterer):
     tol : float, default=1e-4
         A start has converged when ten updates lower its loss by less than `tol`; in nats, by less
         than `tol` times the mean divergence of the sources from independent objects. A negative
-        value runs all updates of all starts.
+        value runs all updates of all starts. It hardly ever has to be set: a larger value ends a
+        long fit earlier.
     random_state : int, RandomState, Generator or None, default=None
         Determines the objects of `max_samples`; nothing else is random. The result does not depend
         on `n_jobs`, the number of threads, or the order of the objects or of the sources.
@@ -271,6 +272,7 @@ class SimilarityFusionNMF(NMFClusterer):
     array([0.5, 0.5, 0. ])
     """
 
+    _display = "SourceWeightsDisplay"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NMFClusterer._parameter_constraints,
         "eta": [Interval(Real, 0, None, closed="both")],

@@ -125,17 +125,23 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         How the runs' clusters are clustered: as biclusters, or by their columns. Only "ptf" tells
         biclusters with the same columns apart.
     sparsity : float, default=0.0
-        Weight :math:`\lambda` of a penalty on H, in all runs and at the end; 0: none.
+        A larger value leaves each feature in fewer clusters. Keep 0, no penalty, unless clusters
+        share more features than they should; then try 0.05 to 0.2. It is the weight
+        :math:`\lambda` of a penalty on H, in all runs and at the end, for
+        ``loss="frobenius"`` only.
     penalty : {"l1_columns", "l1", "l2"}, default="l1_columns"
-        What is penalised, columns of W having length 1. "l1_columns", few clusters a column:
+        What is penalised, columns of W having length 1. It changes nothing while `sparsity` is 0,
+        and the default need not be changed. "l1_columns", few clusters a column:
         :math:`\sum_g (\sum_c H_{cg})^2`; "l1", eq. 11 of [1]_: :math:`\sum_{cg} H_{cg}`, whose
         weight has the unit of X; "l2", eq. 12 of [1]_: :math:`\|H\|^2`, which shrinks H but makes
         it no sparser.
     threshold : float, default=0.2
-        Share of its largest entry that members of a bicluster reach; see `rows_`, `columns_`.
+        Share of its largest entry that members of a bicluster reach. A larger value makes
+        biclusters smaller. It changes only `rows_` and `columns_`, and need not be set unless you
+        use these.
     min_groups : int or float, default=0.5
         In how many groups, or in which share of them but in two at least, a cluster is that counts
-        as shared; see `shared_`.
+        as shared. It changes only `shared_`, and need not be set unless you use this.
     n_init : int, default=5
         Number of starts of the metaclustering: single runs, the best run first. The last
         factorization starts from each of their optima; that with the smallest loss is kept.
@@ -143,7 +149,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Largest number of updates of a run, of the metaclustering, and of the last factorization.
     tol : float, default=1e-4
         Each has converged when ten updates lower its loss by less than `tol` times itself; a
-        negative value runs all updates.
+        negative value runs all updates. It hardly ever has to be set: a larger value ends a long
+        fit earlier.
     random_state : int, RandomState, Generator or None, default=None
         Determines the starts; the result depends neither on `n_jobs` nor on the number of threads
         or the order of the samples. Columns in another order get other starts, repeated samples

@@ -431,7 +431,8 @@ def base_partitions(
         clusterer that holds something for each row, such as ``connectivity=``. The default graphs
         hold all samples, drawn or not; a run factorizes one on drawn samples.
     max_features : int or float, default=1.0
-        Number, or share, of the features drawn without replacement for a run; not of pairs.
+        Number, or share, of the features drawn without replacement for a run; not of pairs. Keep
+        1.0 unless there are many features that are largely redundant, such as thousands of genes.
     predict_unseen : bool, default=False
         Whether a run labels the samples that were not drawn for it, too: its clusterer predicts, or
         where it cannot, a sample takes the label of the nearest one that the run saw. With an

@@ -167,7 +167,8 @@ class SSNMFClusterer(NMFClusterer):
         Largest number of updates of a start.
     tol : float, default=1e-6
         A start has converged when ten updates lower its loss by less than `tol` times the loss of
-        H = 0. A negative value runs all updates.
+        H = 0. A negative value runs all updates. It hardly ever has to be set: a larger value, such
+        as 1e-4, ends a long fit earlier.
     random_state : int, RandomState, Generator or None, default=None
         Determines the random starts. The result does not depend on `n_jobs`, the number of
         threads or the order of the samples.

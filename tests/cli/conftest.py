@@ -1,5 +1,7 @@
 """What tests of the command line share: the folder that they work in."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,8 @@ def quick(monkeypatch, request):
     if not request.node.get_closest_marker("slow"):  # whose output may be on a page
         # by the command line, and in tests of it
         for model in (NMFConsensus, NMFMetaCluster):
-            monkeypatch.setitem(model.__init__.__kwdefaults__, "n_estimators", 12)
+            defaults = inspect.unwrap(model.__init__).__kwdefaults__
+            monkeypatch.setitem(defaults, "n_estimators", 12)
     monkeypatch.setattr("nmfcluster._cli.main._PAUSE", np.inf)
     monkeypatch.setattr("nmfcluster._cli.commands._DPI", 30)
 

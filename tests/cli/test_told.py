@@ -113,6 +113,41 @@ def test_fuse_keeps_a_title_that_all_tables_have(same, here):
 # --- of options -------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("consensus t.csv --k 3", "--clusters"),
+        ("consensus t.csv -k 3", "--clusters"),
+        ("programs t.csv --n_components=3", "--clusters"),
+        ("fuse a.csv b.csv --n-jobs 2", "--jobs"),
+        ("cluster t.csv --seed 1", "--random-state"),
+        ("cluster t.csv --pairs p.csv", "--constraints"),
+        ("how-many t.csv --transposed", "--transpose"),
+        ("fuse a.csv b.csv --partitions", "--clusters, --output"),
+    ],
+)
+def test_an_option_that_there_is_not_leads_to_the_one_that_is_meant(
+    command, option, capsys
+):
+    line = refused(command.split(), capsys)
+    assert f"the command has {option}" in line
+    assert ("," in line) == ("," in option)  # a list where none is meant
+
+
+@pytest.mark.parametrize("command", ["--foo", "demo --foo"])
+def test_an_option_of_no_command_is_named(command, capsys):
+    assert "--foo" in refused(command.split(), capsys)
+
+
+def test_the_number_of_clusters_has_two_names(here, capsys):
+    frame(POINTS).to_csv("t.csv")
+    for name in ("--clusters", "--n-clusters"):
+        main(["cluster", "t.csv", name, "3", "--output", name.strip("-")])
+    assert_array_equal(
+        back("clusters-labels.csv")["label"], back("n-clusters-labels.csv")["label"]
+    )
+
+
 OPTIONS = {
     "n_clusters": "--clusters",
     "candidates": "--clusters",

@@ -37,6 +37,14 @@ def signed_matrix():
     return sp.csr_array(half + half.T)
 
 
+def test_ids_may_be_called_names():
+    frame = pd.DataFrame(np.eye(4), index=IDS)
+    for names in (IDS, frame, frame.index):
+        known = from_table(NAMED, names=names)
+        assert known == from_table(NAMED, ids=names)
+        assert weighted(known) == [MUST, CANNOT]
+
+
 def test_tables_come_in_many_forms():
     by_number = [
         ROWS,

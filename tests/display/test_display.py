@@ -157,3 +157,32 @@ def test_words_are_the_same_in_all_pictures(method, data):
     with raises_naming(TypeError, "colour"):
         method(*data[method.__qualname__], colour="red")
     assert plt.get_fignums() == []
+
+
+def test_estimators_draw_themselves(consensus, biclusters, data):
+    (fusion,) = data["SourceWeightsDisplay.from_estimator"]
+    _, ax = plt.subplots()
+    for model, owner in (
+        (consensus, display.ConsensusMatrixDisplay),
+        (biclusters, display.ConsensusMatrixDisplay),
+        (fusion, display.SourceWeightsDisplay),
+    ):
+        drawn = model.plot(ax=ax)
+        assert type(drawn) is owner
+        assert drawn.ax_ is ax
+        fields = vars(owner.from_estimator(model))
+        for name in inspect.signature(owner).parameters:
+            np.testing.assert_equal(getattr(drawn, name), fields[name])
+    plt.close("all")
+
+
+def test_estimators_that_are_not_fitted_draw_nothing():
+    for model in (NMFConsensus(2), SSNMFClusterer(2), SimilarityFusionNMF(2)):
+        with pytest.raises(NotFittedError):
+            model.plot()
+
+
+@pytest.mark.usefixtures("without_matplotlib")
+def test_estimators_name_missing_matplotlib(consensus):
+    with raises_naming(ImportError, 'pip install "nmfcluster[plot]"'):
+        consensus.plot()
