@@ -120,14 +120,15 @@ plt.show()
 #   the square. It is several times as fast as our estimators.
 # - **NMFConsensus** does well on circles and on two scales. It is worse than SpectralClustering on
 #   stretched groups, and **fails on the unequal sizes**: it splits the largest group, and merges
-#   the two others. Its fifty runs take more time than any other column. Use it if you need the
-#   confidence of each sample, or if you have several clusterings to combine.
+#   the smallest one with a half of it. A larger `base_n_clusters` cures this, see
+#   :ref:`parameters-consensus`. Its fifty runs take more time than any other column. Use it if you
+#   need the confidence of each sample, or if you have several clusterings to combine.
 # - **SSNMFClusterer** without pairs finds the groups of most sets, but not the border between the
 #   moons.
 # - **Fifty pairs** separate the moons, and pull the clusters of the square towards the strips. If
 #   clusters are right without pairs, the pairs hardly change them; two sets are a little worse.
 # - **All clusterers divide the square.** Those that are given a number of clusters return that
-#   many, and HDBSCAN finds two in the square, and noise.
+#   many. HDBSCAN finds two clusters, and noise.
 #
 # To find out whether there are clusters at all, use
 # :func:`~nmfcluster.model_selection.choose_n_clusters`. For the square it chooses 1:
