@@ -335,8 +335,8 @@ def test_lines_of_the_guide_are_wrapped():
 
 
 def test_comments_for_the_build_are_right_above_a_block():
-    comment = r"<!-- (?:figure: [^>]*|warns) -->\n"
-    block = r"(?=```python\n|<!-- warns -->\n```python\n)"
+    comment = r"<!-- (?:figure: [^>]*|warns|folded) -->\n"
+    block = r"(?=(?:<!-- warns -->\n)?(?:<!-- folded -->\n)?```python\n)"
     for name in guide():
         shown = read(name)
         assert len(re.findall(comment, shown)) == len(

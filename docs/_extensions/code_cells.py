@@ -1,9 +1,12 @@
 """Pages whose code is run when the documentation is built, and shown with what comes out of it.
 
 A page is Markdown that needs no front matter: every block that begins with ```python in the first
-column is a cell of a notebook, which myst-nb runs. All cells of a page are one program. Two
-comments right above a block are read, in this order: ``<!-- figure: words -->`` is the alternative
-text of the figure that it draws, and ``<!-- warns -->`` allows it to warn, which else is an error.
+column is a cell of a notebook, which myst-nb runs. All cells of a page are one program. Three
+comments right above a block are read, in this order:
+
+- ``<!-- figure: words -->``: the alternative text of the figure that the block draws.
+- ``<!-- warns -->``: the block may warn. Otherwise a warning is an error of the build.
+- ``<!-- folded -->``: the code is hidden until a reader opens it. Use it for plotting helpers.
 """
 
 import re
@@ -14,6 +17,7 @@ from sphinx.util import logging
 
 CELL = re.compile(
     r"^(?:<!-- figure: (?P<alt>[^>]+?) -->\n)?(?P<warns><!-- warns -->\n)?"
+    r"(?P<folded><!-- folded -->\n)?"
     r"```python\n(?P<code>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
@@ -34,7 +38,10 @@ def options(block):
         chosen["image"] = {"alt": " ".join(block["alt"].split())}
     if block["warns"]:
         chosen["output_stderr"] = "show"
-    return {"mystnb": chosen} if chosen else {}
+    metadata = {"mystnb": chosen} if chosen else {}
+    if block["folded"]:
+        metadata["tags"] = ["hide-input"]
+    return metadata
 
 
 def read_page(text):
