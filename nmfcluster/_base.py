@@ -317,7 +317,7 @@ class NMFClusterer(
         """
         return hard_labels(self._extend_alone(X))
 
-    def plot(self, *, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None) -> Any:
         """Draw what the fit found, by a class of `nmfcluster.display`.
 
         `SimilarityFusionNMF` shows the weights of its sources, and the others show how often two

@@ -302,11 +302,7 @@ class PairwiseConstraints:
         """
         if n_samples is None and ids is None and sp.issparse(pairs):
             n_samples = pairs.shape[0]
-        if names is not None:
-            if ids is not None:
-                raise TypeError("names is another name of ids: give one of them.")
-            ids = names
-        samples, names = read_ids(n_samples, ids)
+        samples, names = read_ids(n_samples, ids, names)
         if kinds is not None:
             pairs = _join_columns(pairs, kinds)
         links = read_signed_pairs(pairs, samples, hard)
@@ -319,6 +315,7 @@ class PairwiseConstraints:
         *,
         n_samples: int | None = None,
         ids: Any = None,
+        names: Any = None,
         apart: bool = False,
     ) -> Self:
         """Make pairs of groups of samples that belong together, also called chunklets.
@@ -333,6 +330,8 @@ class PairwiseConstraints:
         ids : sequence of hashable, pandas Index or pandas DataFrame, default=None
             The ids of the samples in their order, all different; the index of a data frame. Give
             either this or `n_samples`.
+        names : sequence of hashable, pandas Index or pandas DataFrame, default=None
+            Another name of `ids`.
         apart : bool, default=False
             Whether samples of different groups cannot be in one cluster. False: two groups may
             belong together.
@@ -362,7 +361,7 @@ class PairwiseConstraints:
         >>> known.must_link.tolist(), known.cannot_link.tolist()
         ([[0, 2]], [[0, 1], [1, 2]])
         """
-        samples, names = read_ids(n_samples, ids)
+        samples, names = read_ids(n_samples, ids, names)
         codes = read_groups(groups, samples, apart)
         if apart:
             links = make_links_of_labels(codes)
@@ -881,7 +880,7 @@ def _names_at(positions, samples):
     return tuple(names[i] for i in positions)
 
 
-def read_ids(n_samples, ids):
+def read_ids(n_samples, ids, names=None):
     """Return what samples are called, and names to keep.
 
     Parameters
@@ -889,17 +888,23 @@ def read_ids(n_samples, ids):
     n_samples : int or None
     ids : sequence of hashable, pandas Index, pandas DataFrame or None
         Either this or `n_samples` must be given.
+    names : as ids, default=None
+        Another name of `ids`.
 
     Returns
     -------
     samples : range, or dict of positions by id
     names : pandas Index, ndarray or None
     """
+    if names is not None:
+        if ids is not None:
+            raise TypeError("names is another name of ids: give one of them.")
+        ids = names
     if (n_samples is None) == (ids is None):
         raise TypeError("either n_samples or ids must be given, and not both.")
     if ids is None:
         return range(check_count(n_samples, "n_samples", 0)), None
-    names: Any = None if isinstance(ids, str | bytes) else ids
+    names = None if isinstance(ids, str | bytes) else ids
     if hasattr(ids, "columns"):
         names = getattr(ids, "index", None)  # a data frame of polars has none
     position: dict[Any, int] = {}

@@ -43,6 +43,9 @@ def test_ids_may_be_called_names():
         known = from_table(NAMED, names=names)
         assert known == from_table(NAMED, ids=names)
         assert weighted(known) == [MUST, CANNOT]
+        groups = [["ann", "kim"], ["bob"]]
+        known = PairwiseConstraints.from_groups(groups, names=names, apart=True)
+        assert known == PairwiseConstraints.from_groups(groups, ids=names, apart=True)
 
 
 def test_tables_come_in_many_forms():
