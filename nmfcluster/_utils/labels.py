@@ -308,7 +308,7 @@ def _offsets(sizes):
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
-def tuple_indicator(codes, n_clusters, rows, most):
+def tuple_indicator(codes, n_clusters, most):
     """Factor the indicator of all clusters through the label tuples that occur.
 
     A few partitions at a time are taken as one whose clusters are the tuples of labels found in
@@ -322,8 +322,6 @@ def tuple_indicator(codes, n_clusters, rows, most):
         Encoded labels; negative: noise, or not seen, which are one symbol here.
     n_clusters : ndarray of shape (n_partitions,), int
         Number of clusters of every partition.
-    rows : ndarray of shape (n_rows,), int, or None
-        Rows of `codes` to make it for; None: all.
     most : int or None
         Largest number of tuples of a group; None: more for more rows. The partitions of a
         group, and so the last bits of products, depend on it.
@@ -333,7 +331,7 @@ def tuple_indicator(codes, n_clusters, rows, most):
     J : sparse matrix of shape (n_samples, n_tuples)
     A : sparse matrix of shape (n_tuples, sum(n_clusters))
     """
-    n_rows = len(codes) if rows is None else len(rows)
+    n_rows = len(codes)
     n_symbols = np.asarray(n_clusters, dtype=np.int64) + 1  # with "not seen"
     if most is None:
         most = int(np.clip(50 * n_rows, 500, 200_000))
@@ -353,7 +351,7 @@ def tuple_indicator(codes, n_clusters, rows, most):
     kind = index_dtype(most * len(groups))
     tuples = np.empty((n_rows, len(groups)), dtype=kind)
     for block in row_blocks(n_rows, LABEL_BLOCK_ROWS):
-        digits = np.maximum(codes[block if rows is None else rows[block]], -1) + 1.0
+        digits = np.maximum(codes[block], -1) + 1.0
         tuples[block] = digits @ radix[:, : len(groups)]  # exact: far below 2^53
     # Number those that occur, and find the clusters that they stand for.
     blocks = []

@@ -479,7 +479,8 @@ class NMFConsensus(NMFClusterer):
         unlabelled = np.flatnonzero(groups < 0)
         found = (1 / self.n_clusters, -1, 0)
         if source.sample_weight is not None and len(unlabelled):
-            found = problem.predict_unlabelled(unlabelled, labels, profile)
+            codes = source.codes[unlabelled]
+            found = problem.predict_unlabelled(codes, labels, profile)
         self.labels_ = labels[groups]
         self.membership_ = P[groups]
         self.confidence_ = confidence[groups]

@@ -32,6 +32,7 @@ from nmfcluster._utils.labels import (
     indicator,
     noise_weights,
     one_hot,
+    set_noise_apart,
     tuple_indicator,
 )
 from nmfcluster._utils.parallel import one_thread
@@ -48,16 +49,14 @@ class Ensemble:
 
     Attributes
     ----------
-    table : ndarray of shape (n, T), int
-        Encoded labels; -1: noise; -2: not seen.
+    codes : ndarray of shape (m, T), int
+        The distinct rows of encoded labels; -1: noise; -2: not seen.
     counts : ndarray of shape (m,)
         Number of samples with each distinct row, or the sum of their weights.
     weights : ndarray of shape (T,)
         Weights of the partitions, which sum to 1.
     n_clusters : ndarray of shape (T,), int
         Number of clusters of every partition.
-    rows : ndarray of shape (m,), int, default=None
-        Where the distinct rows are in `table`; by default they are all of it.
     max_tuples : int, default=None
         See `tuple_indicator`: a number makes the sums of a row independent of the other rows.
     self_weight : float, default=1
@@ -75,11 +74,10 @@ class Ensemble:
         Total weight of the partitions that saw each row.
     """
 
-    table: np.ndarray
+    codes: np.ndarray
     counts: np.ndarray
     weights: np.ndarray
     n_clusters: np.ndarray
-    rows: np.ndarray | None = None
     max_tuples: int | None = None
     self_weight: float = 1.0
 
@@ -95,12 +93,10 @@ class Ensemble:
             self._A = storage.identity(self._J.shape[1], self._J.dtype)
         else:
             self._J, self._A = tuple_indicator(
-                self.table, self.n_clusters, rows=self.rows, most=self.max_tuples
+                self.codes, self.n_clusters, self.max_tuples
             )
         self.sizes = self.cluster_sums(self.counts.astype(np.float64))
-        self.is_complete = not is_independent and bool(
-            self.table.min() >= 0 or self.codes.min() >= 0
-        )
+        self.is_complete = not is_independent and bool(self.codes.min() >= 0)
         if self.is_complete:
             self.coverage = np.full(len(self), self.weights.sum())
         else:
@@ -122,21 +118,12 @@ class Ensemble:
             counts = np.bincount(groups, w)
         n_clusters = cluster_counts(codes)
         ensemble = cls(
-            codes, counts, weights, n_clusters, first, self_weight=self_weight
+            codes[first], counts, weights, n_clusters, self_weight=self_weight
         )
         return ensemble, groups
 
-    def __getstate__(self):
-        """Return the distinct rows alone: workers need no table of all samples."""
-        return {**vars(self), "table": self.codes, "rows": None}
-
     def __len__(self):
         return len(self.counts)
-
-    @property
-    def codes(self):
-        """Distinct label rows, (m, T); a large table is better read in blocks."""
-        return self.table if self.rows is None else self.table[self.rows]
 
     def row_sums(self, per_cluster):
         """Return Z X: for every row, the sum of the rows of X of its clusters.
@@ -248,8 +235,7 @@ class Ensemble:
     def of_counts(self, counts):
         """Return the rows that count by other numbers of samples."""
         kept = np.flatnonzero(counts)
-        rows = kept if self.rows is None else self.rows[kept]
-        return replace(self, counts=counts[kept], rows=rows)
+        return replace(self, counts=counts[kept], codes=self.codes[kept])
 
     def labelled_rows(self, groups):
         """Return the rows that count and that some partition saw, and which samples have.
@@ -449,17 +435,18 @@ class EnsembleProblem(Problem):
         confidence = self.ensemble.confidence(contingency, labels)
         return confidence, self.ensemble.agreement(contingency)
 
-    def predict_unlabelled(self, samples, labels, profile):
+    def predict_unlabelled(self, codes, labels, profile):
         """Return memberships, labels and confidence of samples that are in no row.
 
         Parameters
         ----------
-        samples : ndarray of int
+        codes : ndarray of shape (n_unlabelled, n_partitions), int
         labels : ndarray of shape (m,), int
             Clusters of the distinct rows.
         profile : ndarray of shape (sum of n_clusters, k)
         """
-        others = replace(self.ensemble, counts=np.zeros(len(samples)), rows=samples)
+        codes = set_noise_apart(codes, self.weights)
+        others = replace(self.ensemble, counts=np.zeros(len(codes)), codes=codes)
         means = others.row_sums(profile)
         new_labels = hard_labels(means)
         contingency = self.ensemble.contingency(one_hot(labels, profile.shape[1]))

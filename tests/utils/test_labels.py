@@ -361,7 +361,7 @@ def test_tuple_indicator_factors_the_indicator(n, T, seed, complete):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0 if complete else -2, rng.integers(1, 5, size=T), size=(n, T))
     sizes = cluster_counts(codes) + rng.integers(0, 2, size=T)
-    J, A = tuple_indicator(codes, sizes, None, None)
+    J, A = tuple_indicator(codes, sizes, None)
     assert_array_equal((J @ A).toarray(), indicator(codes, sizes).toarray())
     assert set(J.data) == {1}
     assert len(set(np.diff(J.indptr))) == 1
@@ -372,14 +372,14 @@ def test_tuple_indicator_of_more_rows_than_a_block_and_large_partitions():
     rng = np.random.default_rng(0)
     codes = rng.integers(-2, [3, 2000, 300, 2], size=(2 * 16_384 + 3, 4))
     sizes = np.array([4, 2000, 300, 2])
-    J, A = tuple_indicator(codes, sizes, None, None)
+    J, A = tuple_indicator(codes, sizes, None)
     assert abs(J @ A - indicator(codes, sizes)).sum() == 0
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=9))
 def test_partitions_are_taken_together_up_to_a_limit(sizes):
     codes = np.zeros((1, len(sizes)), dtype=np.int32)
-    J, _ = tuple_indicator(codes, np.array(sizes), None, 100)
+    J, _ = tuple_indicator(codes, np.array(sizes), 100)
     n_groups, product = 1, 1
     for t, size in enumerate(sizes):
         product *= size + 1  # "not seen" is a symbol, too
