@@ -302,10 +302,11 @@ def _make_blocks(shape, n_clusters, overlap, twins):
     ):
         own = members & (members.sum(axis=0) == 1)
         if not (is_shared and own.any(axis=1).all()):
-            each = f"each of n_clusters={n_clusters} biclusters {things} of its own"
-            where = f"with overlap={overlap} and twins={twins}"
-            got = f"{(n_samples, n_features)}: too few {things}"
-            raise ValueError(f"shape must give {each} {where}, got {got}.")
+            raise ValueError(
+                f"shape must give each of n_clusters={n_clusters} biclusters {things} of its own "
+                f"with overlap={overlap} and twins={twins}, got {(n_samples, n_features)}: too few "
+                f"{things}."
+            )
     return rows, columns
 
 

@@ -15,6 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.cluster import contingency_matrix
 
 from nmfcluster._cli.files import (
     FileTable,
@@ -78,21 +79,21 @@ def run(options):
     warnings.filterwarnings("ignore", category=ConvergenceWarning, module="sklearn")
     # `_read` warns of these names itself.
     warnings.filterwarnings("ignore", "Variable names are not unique")
-    annotated, tables, picture = _output_paths(options)
+    paths = _output_paths(options)
+    options.max_bytes = options.max_gib * 2**30
     result = _COMMANDS[command](options)
 
     # write all that was found
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    writers: dict = {}
-    for path in annotated:
-        writers[path] = result.annotate
-    for name, path in tables.items():
-        writers[path] = partial(_save_table, result.tables[name])
+    paths["picture"].parent.mkdir(parents=True, exist_ok=True)
+    save = {"annotated": result.annotate}
+    for name, table in result.tables.items():
+        save[name] = partial(_save_table, table)
     no_picture = ""
     if find_spec("matplotlib") is None:
         no_picture = f"; no picture without matplotlib: pip install {_PLOT}"
     else:
-        writers[picture] = partial(_save_picture, result.draw(result.model))
+        save["picture"] = partial(_save_picture, result.draw(result.model))
+    writers = {path: save[name] for name, path in paths.items() if name in save}
     _write_files(writers, options.force)
     written = f"{_join(writers)}{no_picture}"
 
@@ -114,29 +115,26 @@ def run(options):
 
 
 def _output_paths(options):
-    """Return the annotated file, if any, tables and picture that a command will write.
+    """Return the files that a command will write: "annotated", if any, tables and "picture".
 
     Raises, before any work, where it must not write.
     """
     base = Path(options.output)
     if options.output.endswith(("/", os.sep)) or base.is_dir():
         base /= f"{_stem(options.files[0])}-{options.command}"
-    annotated = []
+    paths = {}
     if base.suffix == ".h5ad":
-        annotated.append(base)
+        paths["annotated"] = base
         base = base.with_suffix("")
-    tables = {
-        name: base.with_name(f"{base.name}-{name}.csv")
-        for name in COMMANDS[options.command][1]
-    }
-    picture = base.with_name(f"{base.name}.png")
+    for name in COMMANDS[options.command][1]:
+        paths[name] = base.with_name(f"{base.name}-{name}.csv")
+    paths["picture"] = base.with_name(f"{base.name}.png")
     folder = next(path for path in base.parents if os.path.lexists(path))
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise PermissionError(
             f"--output must be where files can be written, not in {folder}."
         )
-    files = [*annotated, *tables.values(), picture]
-    existing = [path for path in files if os.path.lexists(path)]
+    existing = [path for path in paths.values() if os.path.lexists(path)]
     readonly = [
         path for path in existing if not (path.is_file() and os.access(path, os.W_OK))
     ]
@@ -148,7 +146,7 @@ def _output_paths(options):
         raise FileExistsError(
             f"{_join(existing)} would be overwritten; --force allows it."
         )
-    return annotated, tables, picture
+    return paths
 
 
 def _write_files(writers, may_replace):
@@ -229,22 +227,18 @@ def _cluster_columns(F):
     return [(f"cluster{c}", column) for c, column in enumerate(F.T)]
 
 
-def _tables(model, table, more=()):
-    """Return the tables of labels, with more beside them, and of memberships."""
+def _tables(model, table):
+    """Return the tables of labels, with confidence if there is any, and of memberships."""
+    labels = [("label", model.labels_)]
+    if hasattr(model, "confidence_"):
+        labels.append(("confidence", model.confidence_))
     return {
-        "labels": _row_columns(table, [("label", model.labels_), *more]),
+        "labels": _row_columns(table, labels),
         "memberships": _row_columns(table, _cluster_columns(model.membership_)),
     }
 
 
 # --- commands ------------------------------------------------------------------------
-
-
-def _consensus(options):
-    table = _read(options, options.files[0])
-    model, chosen = _fit(options, table.X)
-    tables = _tables(model, table, [("confidence", model.confidence_)])
-    return Result(model, chosen, tables)
 
 
 def _cluster(options):
@@ -253,11 +247,11 @@ def _cluster(options):
     if options.constraints:
         # by the names of rows, or by positions without names
         ids = table.rows or [str(i) for i in range(table.X.shape[0])]
-        max_bytes = options.max_gib * 2**30
-        fit_params["constraints"] = read_pairs(options.constraints, max_bytes, ids)
+        pairs = read_pairs(options.constraints, options.max_bytes, ids)
+        fit_params["constraints"] = pairs
     model, chosen = _fit(options, table.X, **fit_params)
     comment = ""
-    for pairs in fit_params.values():
+    if options.constraints:
         satisfied = np.concatenate(pairs.satisfied(model.labels_))
         n_pairs = format_count(len(satisfied), "pair")
         comment = f"; {int(satisfied.sum())} of {n_pairs} satisfied"
@@ -280,13 +274,8 @@ def _fuse(options):
             "rows. If they name the rows, --names TITLE says so; if not, put another "
             "column first."
         )
-    max_bytes = options.max_gib * 2**30
-    views = ViewStack(
-        {
-            name: table.by_names(max_bytes)
-            for name, table in zip(names, read, strict=True)
-        }
-    )
+    tables = [table.by_names(options.max_bytes) for table in read]
+    views = ViewStack(dict(zip(names, tables, strict=True)))
     model, chosen = _fit(options, views)
     titles = {table.title for table in read}
     table = FileTable(
@@ -315,7 +304,7 @@ def _programs(options):
     ranks = ("rank", range(1, top.shape[1] + 1))
     numbers = ("cluster", range(model.n_clusters))
     tables = {
-        **_tables(model, table, [("confidence", model.confidence_)]),
+        **_tables(model, table),
         "usages": _row_columns(table, _cluster_columns(model.factor_)),
         "components": [numbers, *zip(genes, model.components_.T, strict=True)],
         "top": [ranks, *_cluster_columns(top_genes.T)],
@@ -371,7 +360,7 @@ def _read(options, file):
     """
     table = read_file(
         Path(file),
-        max_bytes=options.max_gib * 2**30,
+        max_bytes=options.max_bytes,
         may_hold_text=options.partitions,
         layer=options.layer,
         names=options.names,
@@ -437,7 +426,7 @@ def _fit(options, X, **fit_params):
 
 
 _COMMANDS = {
-    "consensus": _consensus,
+    "consensus": _cluster,
     "cluster": _cluster,
     "fuse": _fuse,
     "programs": _programs,
@@ -452,27 +441,25 @@ def _demo(picture):
     """Cluster handwritten digits, compare with plain k-means, and save a picture if it is new."""
     X, y = load_digits(return_X_y=True)
     print(f"{len(X)} handwritten digits, {X.shape[1]} pixels, 10 classes")
-    began = perf_counter()
-    model = NMFConsensus(10, random_state=0).fit(X)
-    seconds = perf_counter() - began
-    single_runs = [
-        KMeans(10, n_init=1, random_state=seed).fit_predict(X) for seed in range(20)
-    ]
-    best_run = KMeans(10, n_init=10, random_state=0).fit_predict(X)
+    model = NMFConsensus(10, random_state=0)
     rows = {
-        "k-means, mean of 20 single runs": single_runs,
-        "k-means, best of 10 starts": [best_run],
-        "NMFConsensus of 50 runs": [model.labels_],
+        "k-means, mean of 20 single runs": [
+            KMeans(10, n_init=1, random_state=seed) for seed in range(20)
+        ],
+        "k-means, best of 10 starts": [KMeans(10, n_init=10, random_state=0)],
+        "NMFConsensus of 50 runs": [model],
     }
     print(f"\n{'':38}{'accuracy':>10}{'adjusted Rand':>15}")
-    for name, runs in rows.items():
+    for name, models in rows.items():
+        began = perf_counter()
+        runs = [one.fit_predict(X) for one in models]
+        seconds = perf_counter() - began  # in the end, those of the consensus
         accuracy = np.mean([clustering_accuracy(y, run) for run in runs])
         rand = np.mean([adjusted_rand_score(y, run) for run in runs])
         print(f"{name:38}{accuracy:10.3f}{rand:15.3f}")
     # A digit is misplaced if its class is not the commonest one of its cluster.
-    clusters = range(model.labels_.max() + 1)
-    commonest = [np.bincount(y[model.labels_ == c]).argmax() for c in clusters]
-    is_wrong = np.take(commonest, model.labels_) != y
+    commonest = contingency_matrix(y, model.labels_).argmax(axis=0)
+    is_wrong = commonest[model.labels_] != y
     is_unsure = model.confidence_ < np.quantile(model.confidence_, 0.1)
     print(
         f"\nclustered in {seconds:.1f} s; of the tenth of the digits with the least confidence "

@@ -4,7 +4,7 @@ import csv
 import gzip
 from functools import partial
 from importlib import import_module
-from itertools import islice, product, takewhile
+from itertools import product, takewhile
 from math import inf, prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,12 +73,11 @@ class FileTable(NamedTuple):
 
     def require_complete(self, file):
         """Raise if an entry is missing; a sparse table has none."""
-        if is_sparse(self.X):
+        X = np.zeros((0, 0)) if is_sparse(self.X) else np.asarray(self.X)
+        missing = np.argwhere(X != X)  # NaN alone is not equal to itself
+        if not len(missing):
             return
-        X = np.asarray(self.X, dtype=np.float64 if hasattr(self.X, "columns") else None)
-        if X.dtype.kind != "f" or not np.isnan(X).any():
-            return
-        i, j = np.argwhere(np.isnan(X))[0]
+        i, j = missing[0]
         row = repr(self.rows[i]) if self.rows else i
         column = repr(self.columns[j]) if self.columns else j
         raise ValueError(
@@ -233,7 +232,7 @@ def _check_size(size, max_bytes):
 def _check_file_size(path, max_bytes):
     """Raise if a file holds too much, uncompressed, whatever it says of itself.
 
-    Of an archive no more is read than its list says, and of others no more than there is.
+    No more of an array is read than its head claims, and no more of other files than there is.
     """
     size = path.stat().st_size
     ending = _ending(path)
@@ -242,16 +241,14 @@ def _check_file_size(path, max_bytes):
             while compressed.read(2**20):
                 _check_size(compressed.tell(), max_bytes)
     elif ending == ".npz":
+        size = 0
         with ZipFile(path) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-            claimed = 0
             for name in archive.namelist():
                 with archive.open(name) as array:
-                    claimed += _claimed_size(array)
-        size = max(size, claimed)
+                    size += _claimed_size(array)
     elif ending == ".npy":
         with path.open("rb") as array:
-            size = max(size, _claimed_size(array))
+            size = _claimed_size(array)
     elif ending == ".h5ad" and imported("anndata"):
         sizes: list = []
         with imported("h5py").File(path) as file:
@@ -277,16 +274,17 @@ def _open_text(path):
     that they all have.
     """
     opener = gzip.open if path.suffix.lower() == ".gz" else open
+    lines = []
     with opener(path, "rt", encoding="utf-8-sig") as file:
-        lines = [line.strip(" \n") for line in islice(file, _HEAD) if line.strip()]
-    if not lines:
-        raise ValueError("it is empty.")
-    with opener(path, "rb") as file:
         for number, line in enumerate(file, start=1):
-            if b"\0" in line:  # pandas would end the entry there
+            if "\0" in line:  # pandas would end the entry there
                 raise ValueError(
                     f"its line {number} has a NUL byte: save it as text in UTF-8."
                 )
+            if number <= _HEAD and line.strip():
+                lines.append(line.strip(" \n"))
+    if not lines:
+        raise ValueError("it is empty.")
     usual = _SEPARATORS[_ending(path)]
     for separator in (usual, "\t", ";", ",", " ", usual):
         is_space = separator == " "

@@ -174,7 +174,10 @@ def _make_parser():
             name, help=purpose, description=f"Find {purpose}."
         )
         command.set_defaults(
-            partitions=False, counts=name == "programs", usage=command.format_usage
+            constraints=None,
+            partitions=False,
+            counts=name == "programs",
+            usage=command.format_usage,
         )
         add = command.add_argument
         add("files", metavar="FILE", nargs="+" if name == "fuse" else 1)

@@ -157,15 +157,14 @@ def base_partitions(
     )
     # rows are labelled as new ones, even if all are drawn
     base_runs.check_bases_accept_parts(estimator, X, "X must not be a Dask array")
-    all_samples = np.arange(X.shape[0])
-    samples = [all_samples if run.samples is None else run.samples for run in runs]
     # hold the samples that some run is fitted to: runs take theirs from among these
-    drawn = np.unique(np.concatenate(samples))
-    rows = read_matrix(np.asarray(X[drawn]), accept_sparse=False)
-    runs = [
-        run._replace(samples=np.searchsorted(drawn, chosen))
-        for run, chosen in zip(runs, samples, strict=True)
-    ]
+    held = X
+    if runs[0].samples is not None:  # all runs draw as many
+        drawn = np.unique(np.concatenate([run.samples for run in runs]))
+        held = X[drawn]
+        for t, run in enumerate(runs):
+            runs[t] = run._replace(samples=np.searchsorted(drawn, run.samples))
+    rows = read_matrix(np.asarray(held), accept_sparse=False)
     pairs = base_runs.pairwise_kind(base_runs.base_clusterers(estimator), rows)
     found = base_runs.run_base_clusterers(rows, estimator, runs, pairs, n_jobs)
     # label all samples by the clusterers, a block at a time

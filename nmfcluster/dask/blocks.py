@@ -81,13 +81,12 @@ def clean_block(block, first=0):
             f"X must hold integers as labels, got dtype {block.dtype} in the block of row {first}: "
             "give every string a number first, as pandas.factorize does."
         )
-    wrong = np.zeros(block.shape, dtype=bool)
     if kind == "f":
         block = as_float64(block)  # float16 cannot hold 2**53
         block = np.where(np.isnan(block), NOT_SEEN, block)
         wrong = (block != np.floor(block)) | (np.abs(block) > 2**53)
-    elif block.dtype == np.uint64:
-        wrong = block > np.uint64(2**63 - 1)
+    else:
+        wrong = block > 2**63 - 1
     if wrong.any():
         row, t = np.argwhere(wrong)[0].tolist()
         raise ValueError(
@@ -266,7 +265,7 @@ class BlockedTable:
             return np.ones(len(rows))
         return 1 / np.sqrt(np.where(rows.coverage > 0, rows.coverage, 1))
 
-    def codes(self, block, first=0):
+    def codes(self, block):
         """Return the labels of a block as positions among those of their partitions.
 
         -1 is noise, -2 not seen.
@@ -276,7 +275,7 @@ class BlockedTable:
         RuntimeError
             If a label is new: the table is not what it was when it was read before.
         """
-        block = set_noise_apart(clean_block(block, first), self.weights)
+        block = set_noise_apart(clean_block(block), self.weights)
         if all(labels.max(initial=-1) == len(labels) - 1 for labels in self.known):
             # labels are 0, 1, 2, ... in every partition
             codes = block.astype(np.int32)
@@ -487,7 +486,6 @@ def sums_of_block(block, problem, target, grid):
     for codes, counts, _ in problem.distinct(block):
         rows = problem.ensemble(codes, counts)
         H = target.rows(rows, problem)
-        counts = counts[:, None]
         # entries, scales and shares become whole numbers of their steps
         steps = np.minimum(np.rint(H / grid), 2.0**_SCALE_BITS)
         scale = problem.scale(rows) / problem.scale_unit
@@ -496,13 +494,13 @@ def sums_of_block(block, problem, target, grid):
         rest = (inverse - np.rint(inverse)) * 2.0**_REST_BITS
         # each is added up over the samples, or over those of every base cluster
         sums = {
-            "links": rows.cluster_sums(np.rint(steps * scale[:, None]) * counts),
-            "gram": steps.T @ (steps * counts),
-            "contingency": rows.cluster_sums(shares * counts),
-            "mass": (rows.counts * (rows.coverage > 0)) @ shares,
+            "links": rows.contingency(np.rint(steps * scale[:, None])),
+            "gram": steps.T @ (steps * counts[:, None]),
+            "contingency": rows.contingency(shares),
+            "mass": (counts * (rows.coverage > 0)) @ shares,
             "sizes": rows.sizes,
-            "inverse": rows.cluster_sums(rows.counts * np.rint(inverse)),
-            "rest": rows.cluster_sums(rows.counts * np.rint(rest)),
+            "inverse": rows.cluster_sums(counts * np.rint(inverse)),
+            "rest": rows.cluster_sums(counts * np.rint(rest)),
         }
         parts.append(sums)
     return add_sums(parts)

@@ -354,9 +354,8 @@ def _summarise(X, weights, most):
     """Return the summary of all blocks, checked."""
     summarise = partial(blocks.TableSummary.of_block, weights=weights, most=most)
     parts = of_blocks(X, summarise, with_first=True)
-    # two at a time: with 50 partitions 200,000 rows are 10 MB, and a worker holds what it merges
     merge = partial(blocks.TableSummary.merged, most=most)
-    summary = reduced(parts, merge, fan_in=2)
+    summary = reduced(parts, merge)
     if summary.n_unlabelled:
         no_label = NO_LABEL.format(format_count(summary.n_unlabelled, "sample"))
         warn(f"{no_label}: the first is row {summary.first_unlabelled}.")

@@ -16,14 +16,12 @@ from nmfcluster._utils.validation import check_shape, format_value
 _ELSE = "X.map_blocks calls anything else"
 
 
-def read_rows(X, name="X"):
+def read_rows(X):
     """Return a Dask array of two dimensions whose blocks are blocks of whole rows.
 
     Parameters
     ----------
     X : dask.array.Array
-    name : str, default="X"
-        What to call it in an error message.
 
     Raises
     ------
@@ -34,23 +32,23 @@ def read_rows(X, name="X"):
     """
     if not isinstance(X, da.Array):
         raise TypeError(
-            f"{name} must be a Dask array in blocks of rows, got {type(X).__name__}: "
+            f"X must be a Dask array in blocks of rows, got {type(X).__name__}: "
             "dask.array.from_array makes one, to_dask_array(lengths=True) of a data frame; for "
             "what fits into memory there are the estimators of nmfcluster itself."
         )
     if X.dtype.kind not in "biuf" or not isinstance(X._meta, np.ndarray):
         raise TypeError(
-            f"{name} must hold numbers in numpy's arrays, got {type(X._meta).__name__} of "
+            f"X must hold numbers in numpy's arrays, got {type(X._meta).__name__} of "
             f"{X.dtype}: give strings numbers first, as pandas.factorize does, and let map_blocks "
             "know of it by its dtype."
         )
     if any(isnan(size) for sizes in X.chunks for size in sizes):
         raise ValueError(
-            f"{name} must have blocks of known sizes: call {name}.compute_chunk_sizes() first."
+            "X must have blocks of known sizes: call X.compute_chunk_sizes() first."
         )
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(
-            f"{name} must be a table with rows and columns, got shape {X.shape}."
+            f"X must be a table with rows and columns, got shape {X.shape}."
         )
     # a filter may leave blocks without any rows
     return X.rechunk((tuple(size for size in X.chunks[0] if size), -1))
@@ -106,11 +104,14 @@ def by_blocks(X, function, dtype, shape=()):
     return da.concatenate(parts)
 
 
-def reduced(parts, merge, fan_in=8):
-    """Merge delayed parts, `fan_in` at a time, and compute the result on the scheduler."""
+def reduced(parts, merge):
+    """Merge delayed parts, two at a time, and compute the result on the scheduler.
+
+    A worker holds what it merges: with 50 partitions, 200,000 distinct rows are 10 MB.
+    """
     while len(parts) > 1:
-        starts = range(0, len(parts), fan_in)
-        parts = [_on_block(merge, list(parts[i : i + fan_in])) for i in starts]
+        starts = range(0, len(parts), 2)
+        parts = [_on_block(merge, parts[i : i + 2]) for i in starts]
     return compute(parts[0])[0]
 
 

@@ -589,7 +589,7 @@ class KLFusion(FittedSources):
         super().__init__(reader, sample)
         self.evaluated_rows = sample.fitted
         if sample.symmetric:
-            sources = reader.compare_fitted(objects, sample.compared)
+            sources = reader.compare_fitted(objects, sample.compared, storage.as_float)
             seen = reader.seen
         else:
             stack = reader.compare_with_columns(objects, sample.fitted, sample.compared)

@@ -181,7 +181,7 @@ class SimilarityStack(_Stack):
     @property
     def sources(self) -> tuple[Any, ...]:
         """The matrices, (n, m) arrays and CSR arrays, with NaN for what was not seen."""
-        return tuple(with_nan(source, mark=True) for source in self._held)
+        return tuple(map(with_marks, self._held))
 
     def filled(self) -> tuple[Any, ...]:
         """Return the sources with 0 for NaN; sparse ones store none of either.
@@ -239,7 +239,7 @@ class SimilarityStack(_Stack):
         array([[1., 1.],
                [0., 1.]])
         """
-        return np.stack([with_nan(source) for source in self._held], axis=-1)
+        return np.stack(list(map(with_nan, self._held)), axis=-1)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, names={self.names})"
@@ -341,13 +341,12 @@ class ViewStack(_Stack):
 
 def _read_axes(key, owner):
     """Return the parts of a key for rows and for columns; None for all columns."""
-    parts = key if isinstance(key, tuple) else (key,)
-    if len(parts) > 1 and parts[-1] is Ellipsis:  # scikit-learn asks for [rows, ...]
-        parts = parts[:-1]
-    if len(parts) == 1:
-        return parts[0], None
-    if len(parts) == 2:
-        rows, columns = parts
+    if not isinstance(key, tuple):
+        return key, None
+    if len(key) == 2:
+        rows, columns = key
+        if columns is Ellipsis:  # scikit-learn asks for [rows, ...]
+            return rows, None
         open_mesh = [(np.size(rows), 1), (1, np.size(columns))]
         if [np.shape(rows), np.shape(columns)] == open_mesh:  # of numpy.ix_
             return np.ravel(rows), np.ravel(columns)
@@ -387,9 +386,7 @@ def read_sources(sources, names):
         sources = list(np.moveaxis(sources, 2, 0))
     if not isinstance(sources, list | tuple) or not sources:
         validation.check_container(sources, "sources", "a list of similarity matrices")
-        got = format_value(sources)
-        if hasattr(sources, "shape"):
-            got = f"shape {sources.shape}"
+        got = getattr(sources, "shape", None) or format_value(sources)
         raise TypeError(
             "sources must be a list of at least one similarity matrix, an array of shape "
             f"(n, m, L) or a SimilarityStack, got {got}; a single matrix S is given as [S]."
@@ -426,16 +423,17 @@ def _read_nan(array, label):
         n, m = array.shape
         return Source(array, np.ones(n, dtype=bool), np.ones(m, dtype=bool))
     rows, columns = find_seen(array)
-    stray = first_nan(storage.submatrix(array, rows, columns))
-    if stray is not None:
-        row = np.flatnonzero(rows)[stray[0]]
-        column = np.flatnonzero(columns)[stray[1]]
+    part = storage.submatrix(array, rows, columns)
+    stray_rows, stray_columns = (part != part).nonzero()
+    if len(stray_rows):
+        row = np.flatnonzero(rows)[stray_rows[0]]
+        column = np.flatnonzero(columns)[stray_columns[0]]
         raise ValueError(
             f"{label} holds NaN in row {row}, column {column}, and numbers beside it. NaN stands "
             "for a sample that the source has not seen: all of its row, or its column, must be "
             "NaN."
         )
-    stored = array.data if sp.issparse(array) else array
+    stored = storage.stored_values(array)
     values = np.where(np.isnan(stored), 0, stored)
     if sp.issparse(array):
         values = storage.with_nonzero_data(array, values)
@@ -459,11 +457,6 @@ def read_views(views):
     for view, label in zip(views, labels, strict=True):
         table = validation.check_readable(view, label)
         if not hasattr(table, "columns"):  # data frames stay as they are
-            if table.ndim == 1:
-                raise TypeError(
-                    f"{label} must be a table with a row for every sample, "
-                    f"got {format_value(view)}."
-                )
             with named_in_errors(label):
                 table = validation.read_matrix(
                     table, label, ensure_all_finite="allow-nan"
@@ -549,13 +542,13 @@ def check_square(source, label, numbers, signed=False):
             "to the largest one."
         )
     check_above_0(values, label)
-    if values.min() < 0 and _is_network(values):
-        n_negative = (values < 0).sum()
-        if n_negative > _NEGATIVE_SHARE * (values > 0).sum():
-            warn(
-                f"{label} has {n_negative:,} links below 0, which count as none: "
-                f"{cure_of_negative(values)}."
-            )
+    n_negative = (values < 0).sum()
+    is_signed = n_negative > _NEGATIVE_SHARE * (values > 0).sum()
+    if is_signed and _is_network(values):
+        warn(
+            f"{label} has {n_negative:,} links below 0, which count as none: "
+            f"{cure_of_negative(values)}."
+        )
 
 
 def check_above_0(values, label):
@@ -610,12 +603,6 @@ def has_nan(array):
     return bool(np.isnan(storage.stored_values(array)).any())
 
 
-def first_nan(array):
-    """Return the row and the column of a NaN, None where there is none."""
-    i, j = (array != array).nonzero()
-    return (int(i[0]), int(j[0])) if len(i) else None
-
-
 def find_seen(array):
     """Return which rows are not NaN throughout, and which columns are not so in these rows."""
     if sp.issparse(array):
@@ -630,28 +617,24 @@ def find_seen(array):
     return rows, columns
 
 
-def with_nan(source, mark=False):
-    """Return a matrix with NaN in the rows and columns that were not seen.
+def with_nan(source):
+    """Return an array with NaN in the rows and columns that were not seen."""
+    array = np.array(storage.as_dense(source.values))
+    array[~source.rows] = np.nan
+    array[:, ~source.columns] = np.nan
+    return array
 
-    Parameters
-    ----------
-    source : Source
-    mark : bool, default=False
-        Whether a sparse matrix stays one, with one NaN in each row that was not seen; else it
-        becomes an array. What has no NaN is not copied then.
 
-    Returns
-    -------
-    ndarray or csr_array
+def with_marks(source):
+    """Return a matrix as `with_nan` does, but sparse if it is, with one NaN in each row not seen.
+
+    It is not copied if it has no NaN.
     """
     values, rows, columns = source
-    if mark and rows.all() and columns.all():
+    if rows.all() and columns.all():
         return values
-    if not mark or not sp.issparse(values):
-        array = np.array(storage.as_dense(values))
-        array[~rows] = np.nan
-        array[:, ~columns] = np.nan
-        return array
+    if not sp.issparse(values):
+        return with_nan(source)
     lost = np.flatnonzero(~rows if values.shape[1] else [])
     places = np.minimum(lost, values.shape[1] - 1)  # the diagonal, where there is one
     marks = np.full(len(lost), np.nan, dtype=values.dtype)
@@ -675,10 +658,9 @@ def embed(array, rows, columns):
         return array
     shape = (len(rows), len(columns))
     if sp.issparse(array):
-        stored = array.tocoo()
-        row_numbers = np.flatnonzero(rows)[stored.row]
-        column_numbers = np.flatnonzero(columns)[stored.col]
-        return sp.csr_array((stored.data, (row_numbers, column_numbers)), shape=shape)
+        stored = storage.stored_entries(array)
+        places = (np.flatnonzero(rows)[stored[0]], np.flatnonzero(columns)[stored[1]])
+        return sp.csr_array((stored[2], places), shape=shape)
     whole = np.zeros(shape, dtype=array.dtype)
     whole[np.ix_(rows, columns)] = array
     return whole

@@ -410,9 +410,7 @@ def _read_view(X, columns, names, label):
             known = [] if names is None else list(names)
             missing = [name for name in listed if name not in known]
             if missing:
-                those = "without names, which data frames have"
-                if known:
-                    those = format_value(known)
+                those = known or "without names, which data frames have"
                 raise ValueError(
                     f"{label} takes the column {missing[0]!r}; those of X are {those}."
                 )
@@ -446,7 +444,7 @@ def read_objects(estimator, X, similarities, views):
         )
     affinity = estimator.affinity
     options = {"normalize": estimator.normalize, "n_jobs": estimator.n_jobs}
-    signed = getattr(estimator, "criterion", None) == "agreement"
+    signed = estimator.criterion == "agreement"
     objects: SimilarityStack | ViewStack
     kernels = []
     if (
@@ -605,18 +603,12 @@ class StackReader(validation.SavesIndices):
             tables = [*objects.filled(), seen]  # columns are no objects
         return canonical_order(*tables)
 
-    def compare_fitted(
-        self,
-        objects,
-        chosen,
-        convert=None,
-        only_fit=False,
-    ):
+    def compare_fitted(self, objects, chosen, convert=None):
         """Return the similarities of the objects that the model is fitted to.
 
         `chosen` holds their positions in `objects`. The matrix of every source, with 0 for NaN,
-        is replaced by what `convert` makes of it, one after the other: together they can be large.
-        With `only_fit` they are not checked, and none is returned. What comparisons of other
+        is checked, and replaced by what `convert` makes of it, one after the other: together they
+        can be large. None: they are not checked, and none is returned. What comparisons of other
         objects with these need is kept.
         """
         self._chosen = chosen
@@ -637,9 +629,9 @@ class StackReader(validation.SavesIndices):
                 values = source.values
                 seen.append(source.rows)
                 dtypes.append(values.dtype)
-                if not only_fit:
+                if convert is not None:
                     check_square(source, label, chosen, self.signed)
-                    converted.append(values if convert is None else convert(values))
+                    converted.append(convert(values))
         self.seen = np.column_stack(seen)
         self.dtype = np.result_type(*dtypes)
         return converted
@@ -650,7 +642,7 @@ class StackReader(validation.SavesIndices):
         These are columns; how similar they are to each other is not checked.
         """
         if self._kernels:
-            self.compare_fitted(objects, chosen, only_fit=True)
+            self.compare_fitted(objects, chosen)
         else:
             self._chosen = chosen
             self.dtype = objects.dtype
@@ -678,8 +670,8 @@ class StackReader(validation.SavesIndices):
 
     def compare_in_blocks(self, objects, numbers):
         """Yield the matrices of `compare`, with 0 for NaN, of some objects at a time."""
-        for start in range(0, len(numbers), _BLOCK):
-            yield self.compare(objects, numbers[start : start + _BLOCK]).filled()
+        for block in storage.row_blocks(len(numbers), _BLOCK):
+            yield self.compare(objects, numbers[block]).filled()
 
 
 def _read_stack(estimator, X, reset, signed):

@@ -67,7 +67,7 @@ def test_a_pipeline_splits_features():
 class OtherPaper(BaseEstimator):
     """An estimator of several similarities."""
 
-    symmetric, n_jobs = True, None
+    symmetric, n_jobs, criterion = True, None, "kl"
 
     def __init__(self, affinity="precomputed", normalize=False):
         self.affinity = affinity

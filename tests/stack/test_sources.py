@@ -27,7 +27,6 @@ from nmfcluster.stack.container import (
     check_square,
     embed,
     find_seen,
-    first_nan,
     with_nan,
 )
 
@@ -128,9 +127,6 @@ def test_rows_come_before_columns(S):
         values = part.values.toarray() if sp.issparse(part.values) else part.values
         assert_array_equal(values, np.nan_to_num(S))
         assert_array_equal(with_nan(part), S)
-    nan = np.argwhere(np.isnan(S))
-    for array in (S, sp.csr_array(S)):
-        assert first_nan(array) == (tuple(nan[0]) if len(nan) else None)
 
 
 @pytest.mark.parametrize("storage", STORAGES.values())
