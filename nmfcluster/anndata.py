@@ -88,7 +88,7 @@ def programs(
     ((60, 2), (40, 2))
     """
     _check_annotated(adata, "programs")
-    _check_targets(adata, key_added, _of_programs(key_added), "programs")
+    check_programs(adata, key_added)
     used = _read_mask(adata, mask_var)
     groups = None
     if batch_key is not None:
@@ -114,6 +114,11 @@ def programs(
         loadings[genes] = model.components_of(_read_matrix(adata, layer, genes)).T
     write_programs(adata, model, loadings, key_added, settings)
     return model
+
+
+def check_programs(adata, key_added):
+    """Raise unless programs can be written, as `programs` describes."""
+    _check_targets(adata, key_added, _of_programs(key_added), "programs")
 
 
 def write_programs(adata, model, loadings, key_added: str, settings) -> None:

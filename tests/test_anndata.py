@@ -119,6 +119,33 @@ def test_a_file_becomes_a_file_with_its_programs(adata, tmp_path, capsys):
         assert "--output can be an .h5ad file for" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("where", "key"), [("obsm", "X_nmf"), ("varm", "nmf")])
+def test_a_file_keeps_what_somebody_else_stored_under_the_name(
+    where, key, adata, tmp_path, capsys, monkeypatch
+):
+    one, other = tmp_path / "cells.h5ad", tmp_path / "out.h5ad"
+    arguments = ["programs", str(one), "--clusters", "2", "--output", str(other)]
+    n_rows = {"obsm": adata.n_obs, "varm": adata.n_vars}[where]
+    getattr(adata, where)[key] = np.ones((n_rows, 2))
+    adata.write_h5ad(one)
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr("nmfcluster._cli.commands._fit", None)  # before any work
+        main(arguments)
+    told = capsys.readouterr().err
+    assert f"--output would replace {where}['{key}'] of the file" in told
+    assert "key_added" not in told
+    assert not other.exists()
+
+
+def test_programs_of_an_earlier_file_are_replaced(adata, tmp_path):
+    one, other = tmp_path / "cells.h5ad", tmp_path / "out.h5ad"
+    adata.write_h5ad(one)
+    main(["programs", str(one), "--clusters", "3", "--output", str(other)])
+    again = ["programs", str(other), "--clusters", "2", "--force"]
+    main([*again, "--output", str(other)])
+    assert anndata.read_h5ad(other).obsm["X_nmf"].shape == (90, 2)
+
+
 @pytest.mark.parametrize("function", [programs, consensus])
 def test_nothing_is_replaced_but_results_of_the_same_function(adata, function):
     adata.obsm["X_pca"] = np.log1p(COUNTS)[:, :5]

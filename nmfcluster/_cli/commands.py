@@ -28,7 +28,7 @@ from nmfcluster._cli.files import (
 from nmfcluster._cli.main import COMMANDS, report
 from nmfcluster._utils.storage import is_sparse
 from nmfcluster._utils.validation import format_count, warn
-from nmfcluster.anndata import write_programs
+from nmfcluster.anndata import check_programs, write_programs
 from nmfcluster.consensus import NMFConsensus
 from nmfcluster.display import (
     BiclusterDisplay,
@@ -294,6 +294,8 @@ def _fuse(options):
 
 def _programs(options):
     table = _read(options, options.files[0])
+    if options.output.endswith(".h5ad"):
+        check_programs(table.adata, "nmf")
     model, chosen = _fit(options, table.X)
     genes = np.array(table.columns or range(table.X.shape[1]))
     # The genes that rise most with each program.
@@ -321,9 +323,9 @@ def _programs(options):
         return drawn
 
     def annotate(path):
-        adata = imported("anndata").read_h5ad(options.files[0])
-        write_programs(adata, model, model.components_.T, "nmf", model.get_params())
-        adata.write_h5ad(path)
+        loadings = model.components_.T
+        write_programs(table.adata, model, loadings, "nmf", model.get_params())
+        table.adata.write_h5ad(path)
 
     return Result(model, chosen, tables, draw=draw, annotate=annotate)
 

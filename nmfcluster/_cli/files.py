@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from itertools import product, takewhile
@@ -39,6 +40,7 @@ class FileTable(NamedTuple):
     columns_from: str = ""
     title: str | None = None  # of the column that names the rows
     layers: Any = ()  # other tables of the file
+    adata: Any = None  # all of an h5ad file
 
     def __str__(self):
         n_rows, n_columns = self.X.shape
@@ -160,18 +162,20 @@ def read_file(
     if layer is not None and ending != ".h5ad":
         raise ValueError(f"--layer is of .h5ad files: {path} has none.")
     try:
-        _check_file_size(path, max_bytes)
-        if ending == ".h5ad":
-            table = _read_h5ad(path, layer)
-        elif ending == ".mtx":
-            table = _read_mtx(path, max_bytes)
-        elif ending == ".npz":
-            table = _read_npz(path)
-        elif ending == ".npy":
-            with path.open("rb") as file:
-                table = FileTable(np.lib.format.read_array(file, allow_pickle=False))
-        else:
-            table = _read_text(path, names, has_titles)
+        with _unchanged(path):
+            _check_file_size(path, max_bytes)
+            if ending == ".h5ad":
+                table = _read_h5ad(path, layer)
+            elif ending == ".mtx":
+                table = _read_mtx(path, max_bytes)
+            elif ending == ".npz":
+                table = _read_npz(path)
+            elif ending == ".npy":
+                with path.open("rb") as file:
+                    X = np.lib.format.read_array(file, allow_pickle=False)
+                table = FileTable(X)
+            else:
+                table = _read_text(path, names, has_titles)
         X = table.X
         if is_sparse(X):
             check_sparse_indices(X, "it")
@@ -198,6 +202,18 @@ def read_file(
             f"taken for a feature; --names {title} names the rows by it."
         )
     return table
+
+
+@contextmanager
+def _unchanged(path):
+    """Raise if a file is written to in the meantime: parts of two versions are no table."""
+    before = path.stat()
+    try:
+        yield
+    finally:
+        now = path.stat()
+        if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+            raise ValueError("it changed while it was read.")
 
 
 def _check_numbers(path, table):
@@ -250,11 +266,36 @@ def _check_file_size(path, max_bytes):
         with path.open("rb") as array:
             size = _claimed_size(array)
     elif ending == ".h5ad" and imported("anndata"):
-        sizes: list = []
         with imported("h5py").File(path) as file:
-            file.visititems(lambda _, item: sizes.append(getattr(item, "nbytes", 0)))
-        size = sum(sizes)
+            size = _size_of_groups(file)
     _check_size(size, max_bytes)
+
+
+def _size_of_groups(file):
+    """Return the size of all that an h5ad file holds, as often as it is linked.
+
+    Raises if that is in another file, which must not be looked for, or a group has two places.
+    """
+    size = 0
+    groups = [file]
+    for group in groups:  # which grow
+        for name in group:
+            place = f"{group.name.rstrip('/')}/{name}"
+            is_inside = not hasattr(group.get(name, getlink=True), "filename")
+            item = group[name] if is_inside else None
+            if (
+                item is None
+                or getattr(item, "external", None)
+                or getattr(item, "is_virtual", False)
+            ):
+                raise ValueError(f"its {place} must not be in another file.")
+            if item in groups:
+                raise ValueError(f"its {place} must not be in two places.")
+            if hasattr(item, "keys"):
+                groups.append(item)
+            # the ends of the rows of a sparse matrix are 8 bytes each
+            size += getattr(item, "nbytes", 8 * max(item.attrs.get("shape", [0])))
+    return size
 
 
 def _claimed_size(array):
@@ -414,9 +455,10 @@ def read_pairs(file, max_bytes, ids):
     path = Path(file)
     columns = ["a", "b", "kind"]
     try:
-        _check_file_size(path, max_bytes)
-        read_csv, _ = _open_text(path)
-        frame = read_csv(dtype=dict.fromkeys(columns, str), keep_default_na=False)
+        with _unchanged(path):
+            _check_file_size(path, max_bytes)
+            read_csv, _ = _open_text(path)
+            frame = read_csv(dtype=dict.fromkeys(columns, str), keep_default_na=False)
         if not set(columns) <= set(frame.columns):
             raise ValueError(
                 f"the columns must be a, b and kind, got {', '.join(frame.columns)}."
@@ -500,6 +542,7 @@ def _read_h5ad(path, layer):
         rows_from="obs_names",
         columns_from="var_names",
         layers=layers,
+        adata=data,
     )
 
 

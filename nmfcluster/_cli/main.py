@@ -69,6 +69,10 @@ _REPLACEMENTS = [
     (r"\bn_samples=(\d+)", r"the \1 rows"),
     (rf"The '{_PARAMETER}' parameter of \w+", r"\1"),
     (rf"{_PARAMETER}='?([\w.-]+\b)'?", r"\1 \2"),
+    (
+        r"key_added='\w+' would replace adata\.(\S+): give another name",
+        r"--output would replace \1 of the file: give a folder",
+    ),
 ]
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import zipfile
 from pathlib import Path
 
@@ -187,4 +188,116 @@ def test_a_nul_byte_in_a_text_is_refused_with_its_line(text, tmp_path):
     path.write_text(text)
     line = 1 + text[: text.index("\0")].count("\n")
     with raises_naming(ValueError, "x.csv", f"line {line}"):
+        read_file(path)
+
+
+# --- annotated data ---------------------------------------------------------------------------
+
+
+def link_outside(file, other):
+    h5py = pytest.importorskip("h5py")
+    del file["X"]
+    file["X"] = h5py.ExternalLink(other, "/X")
+
+
+def link_beside(file, other):
+    h5py = pytest.importorskip("h5py")
+    file["uns/more"] = h5py.ExternalLink(other, "/X")
+
+
+def store_outside(file, other):
+    del file["X"]
+    file.create_dataset("X", (8, 3), "f4", external=[(other, 0, 96)])
+
+
+def read_through(file, other):
+    h5py = pytest.importorskip("h5py")
+    del file["X"]
+    layout = h5py.VirtualLayout((8, 3), "f4")
+    layout[:] = h5py.VirtualSource(other, "X", (8, 3))
+    file.create_virtual_dataset("X", layout)
+
+
+def hold_itself(file, other):
+    file["uns/self"] = file["uns"]
+
+
+def double(file, other):
+    """Let forty groups hold the next one twice."""
+    group = file["uns"]
+    for _ in range(40):
+        group["a"] = group["b"] = group.create_group("c")
+        group = group["a"]
+
+
+def repeat(file, other):
+    """Let one matrix be a thousand, of which nothing is stored."""
+    one = file.create_dataset("obsm/m", (8, 10_000), "f4", chunks=(8, 1000))
+    for i in range(1000):
+        file[f"obsm/m{i}"] = one
+
+
+def claim_rows(file, other):
+    del file["X"]
+    group = file.create_group("X")
+    group.attrs["shape"] = [2**40, 3]
+    group["data"] = group["indices"] = group["indptr"] = np.zeros(1)
+
+
+@pytest.mark.parametrize(
+    ("harm", "place"),
+    [
+        (link_outside, "/X must not be in another file"),
+        (link_beside, "/uns/more must not be in another file"),
+        (store_outside, "/X must not be in another file"),
+        (read_through, "/X must not be in another file"),
+        (hold_itself, "/uns/self must not be in two places"),
+        (double, "must not be in two places"),
+        (repeat, "--max-gib"),
+        (claim_rows, "--max-gib"),
+    ],
+)
+def test_annotated_data_that_would_harm_are_refused(harm, place, tmp_path):
+    anndata, h5py = pytest.importorskip("anndata"), pytest.importorskip("h5py")
+    for name in ("x.h5ad", "secret.h5ad"):
+        anndata.AnnData(X.toarray()).write_h5ad(tmp_path / name)
+    with h5py.File(tmp_path / "x.h5ad", "a") as file:
+        harm(file, str(tmp_path / "secret.h5ad"))
+    with raises_naming(ValueError, "x.h5ad", place):
+        read_file(tmp_path / "x.h5ad", max_bytes=2**24)
+
+
+# --- a file that somebody writes to -------------------------------------------------------------
+
+LINES = "a,b\n1,2\n3,4\n"
+
+
+@pytest.mark.parametrize("later", [LINES + "5,6\n", "a,b\n1,7\n3,8\n", ""])
+def test_a_text_that_changes_while_it_is_read_is_refused(later, tmp_path, monkeypatch):
+    """Its values and the names of its rows would be of two versions."""
+    path = tmp_path / "x.csv"
+    path.write_text(LINES)
+    os.utime(path, (0, 0))
+    read_csv = pd.read_csv
+
+    def read_late(*args, **options):
+        path.write_text(later)
+        return read_csv(*args, **options)
+
+    monkeypatch.setattr(pd, "read_csv", read_late)
+    with raises_naming(ValueError, "x.csv", "changed while it was read"):
+        read_file(path)
+
+
+def test_an_array_that_is_cut_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "x.npy"
+    np.save(path, X.toarray())
+    read_array = np.lib.format.read_array
+
+    def read_late(file, **options):
+        path.write_bytes(path.read_bytes()[:100])
+        return read_array(file, **options)
+
+    monkeypatch.setattr(np.lib.format, "read_array", read_late)
+    with raises_naming(ValueError, "x.npy", "changed while it was read"):
         read_file(path)

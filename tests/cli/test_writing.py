@@ -26,25 +26,39 @@ def table(tmp_path, monkeypatch):
     return tmp_path
 
 
-def fill_disk(patch):
+def fill_disk(patch, code=errno.ENOSPC):
     """Let the second of the tables not be written, as where a disk is full."""
     open_path = Path.open
 
     def fill(path, mode="r", *args, **options):
         if mode == "w" and "memberships" in path.name:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise OSError(code, os.strerror(code))
         return open_path(path, mode, *args, **options)
 
     patch.setattr(Path, "open", fill)
 
 
-def test_a_full_disk_leaves_nothing_and_names_the_file(table, monkeypatch, capsys):
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_disk_that_is_full_or_locked_leaves_nothing_and_names_the_file(
+    code, table, monkeypatch, capsys
+):
     with monkeypatch.context() as patch:
-        fill_disk(patch)
+        fill_disk(patch, code)
         assert "x-consensus-memberships.csv" in refused(ARGUMENTS, capsys)
     assert os.listdir("found") == []
     main(ARGUMENTS)  # nothing is in its way
     assert len(os.listdir("found")) >= 2
+
+
+def test_a_folder_that_takes_nothing_is_refused_before_any_work(
+    table, monkeypatch, capsys
+):
+    """The system tells it of every folder; tests may run as somebody who can write to all."""
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    monkeypatch.setattr("nmfcluster._cli.commands._read", None)
+    line = refused(["consensus", "x.csv", "--output", "found/deep/out"], capsys)
+    assert "--output must be where files can be written, not in found" in line
+    assert os.listdir("found") == []
 
 
 def test_a_full_disk_leaves_the_files_that_were_there(table, monkeypatch, capsys):

@@ -1,9 +1,11 @@
 """Consensus of a label table in blocks: that in memory, or as good."""
 
 import pickle
+import signal
 
 import numpy as np
 import pytest
+from faults.shared import heeding_interrupts
 from numpy.testing import assert_allclose, assert_array_equal
 from partitions.cases import complete_or_not
 from refusals import raises_naming, warns_naming
@@ -359,6 +361,28 @@ def test_a_fit_that_fails_leaves_the_one_before():
         assert all(vars(model)[name] is value for name, value in before.items())
     with raises_naming(ValueError, "weights", "7"):
         clone(model).set_params(weights=[1]).fit(X)
+
+
+def test_an_interrupt_reaches_the_caller_and_leaves_no_model():
+    table, _ = make_partitions(120, n_partitions=4, random_state=0)
+    sizes = []
+
+    def interrupt(block):
+        sizes.append(len(block))
+        if len(sizes) == 3:
+            signal.raise_signal(signal.SIGINT)  # the main thread handles it
+        return block
+
+    X = da.from_array(table, chunks=(10, 4))
+    interrupting = X.map_blocks(interrupt, dtype=X.dtype, meta=X._meta)
+    model = nd.NMFConsensus(3, random_state=0)
+    with dask.config.set(scheduler="threads", num_workers=2), heeding_interrupts():
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(interrupting)
+        assert len(sizes) < 12  # blocks that waited were never read
+        assert not hasattr(model, "labels_")
+        again = model.fit(interrupting).labels_.compute()
+    assert_array_equal(again, clone(model).fit(X).labels_.compute())
 
 
 def test_a_model_has_to_be_fitted():

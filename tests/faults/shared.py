@@ -1,16 +1,19 @@
 """What the tests of faults share: a problem for each estimator, and what is compared of a fit.
 
 Worker processes import this, which they cannot do from a test file; run as a script, it prints
-what the fits find.
+what the fits find, or with "workers" what one finds whose base runs are in processes.
 """
 
 import hashlib
 import signal
+import sys
 import time
 from contextlib import contextmanager
 
+import joblib
 import numpy as np
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from nmfcluster import NMFConsensus, NMFMetaCluster, SimilarityFusionNMF, SSNMFClusterer
@@ -62,6 +65,18 @@ def comes_true(condition, seconds=20):
     return condition()
 
 
+def result_of_workers(n_jobs):
+    """Return what a fit finds whose base runs joblib may send to processes."""
+    base = KMeans(n_init=1)
+    model = clone(MODELS["consensus"]).set_params(estimator=base, n_jobs=n_jobs)
+    return found(model.fit(FEATURES), FEATURES)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["workers"]:
+        with joblib.parallel_config("loky"):
+            parts = result_of_workers(n_jobs=-1)
+        print(hashlib.sha256(b"".join(parts)).hexdigest())
+        sys.exit()
     for name in MODELS:
         print(digest(name))

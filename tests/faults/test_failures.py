@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import nmfcluster
 from nmfcluster import NMFConsensus
+from nmfcluster.model_selection import StabilityScorer
 from nmfcluster.partitions import base_partitions
 
 X = DATA["consensus"]
@@ -79,6 +80,15 @@ def test_a_worker_that_is_killed(tmp_path):
         assert_fails_without_a_trace(
             consensus(killed, n_jobs=2), RuntimeError, "terminated"
         )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nothing is killed here")
+def test_a_worker_that_is_killed_in_a_copy_is_no_score(tmp_path):
+    """A scorer makes NaN of the errors of its copies, but this is none of theirs."""
+    killed = Killed(parent=os.getpid(), mark=str(tmp_path / "mark"))
+    with joblib.parallel_config("loky"), raises_naming(RuntimeError, "terminated"):
+        StabilityScorer(4, n_jobs=2)(killed, X)
 
 
 @pytest.mark.slow

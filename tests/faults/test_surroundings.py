@@ -1,12 +1,15 @@
 """What is around a fit does not matter: forks, settings of numpy and Python, other threads."""
 
+import hashlib
 import multiprocessing
 import os
+import pkgutil
 import subprocess
 import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -75,16 +78,11 @@ def test_an_overflow_is_told_with_its_cause_and_nothing_else(n_jobs):
     assert not hasattr(model, "components_")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "environment"),
-    [(["-W", "error"], {}), ([], {"PYTHONOPTIMIZE": "2"})],
-    ids=["-W error", "PYTHONOPTIMIZE=2"],
-)
-def test_settings_of_python_do_not_matter(options, environment):
+def run_python(arguments, environment):
+    """Return what Python prints in an environment, in which it must not complain."""
     search_path = str(Path(nmfcluster.__file__).parents[1])
     done = subprocess.run(
-        [sys.executable, *options, shared.__file__],
+        [sys.executable, *arguments],
         env=os.environ | {"PYTHONPATH": search_path} | environment,
         capture_output=True,
         text=True,
@@ -92,7 +90,42 @@ def test_settings_of_python_do_not_matter(options, environment):
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    assert done.stdout.split() == [digest(name) for name in MODELS]
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "environment"),
+    [(["-W", "error"], {}), ([], {"PYTHONOPTIMIZE": "2"})],
+    ids=["-W error", "PYTHONOPTIMIZE=2"],
+)
+def test_settings_of_python_do_not_matter(options, environment):
+    told = run_python([*options, shared.__file__], environment)
+    assert told.split() == [digest(name) for name in MODELS]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "environment",
+    [{"LOKY_MAX_CPU_COUNT": "2", "TMPDIR": "/no/such"}, {"LOKY_MAX_CPU_COUNT": "1"}],
+    ids=["two workers, no folder", "one worker"],
+)
+def test_settings_of_workers_do_not_matter(environment):
+    parts = shared.result_of_workers(n_jobs=1)
+    told = run_python([shared.__file__, "workers"], environment)
+    assert told.split() == [hashlib.sha256(b"".join(parts)).hexdigest()]
+
+
+@pytest.mark.slow
+def test_every_module_can_be_imported_without_docstrings():
+    """Docstrings that are put together of others are None under -OO."""
+    names = []
+    for module in pkgutil.walk_packages(nmfcluster.__path__, "nmfcluster."):
+        is_missing = "dask" in module.name and find_spec("distributed") is None
+        if not (module.name.endswith("__main__") or is_missing):
+            names.append(module.name)
+    assert len(names) > 50
+    run_python(["-OO", "-c", f"import {', '.join(names)}"], {})
 
 
 # --- others at work ----------------------------------------------------------------------------
