@@ -128,8 +128,8 @@ def test_a_file_keeps_what_somebody_else_stored_under_the_name(
     n_rows = {"obsm": adata.n_obs, "varm": adata.n_vars}[where]
     getattr(adata, where)[key] = np.ones((n_rows, 2))
     adata.write_h5ad(one)
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr("nmfcluster._cli.commands._fit", None)  # before any work
+    monkeypatch.setattr("nmfcluster._cli.commands._fit", None)  # before any work
+    with pytest.raises(SystemExit):
         main(arguments)
     told = capsys.readouterr().err
     assert f"--output would replace {where}['{key}'] of the file" in told

@@ -305,7 +305,7 @@ FAULTS = [
         "--layer is of .h5ad files: points.csv has none",
     ),
     ("consensus candidates.csv", "There is no file candidates.csv"),
-    ("consensus points.csv --clusters two", "--clusters: must be such as 5, or 2-20"),
+    ("consensus points.csv --clusters two", "--clusters.*: must be such as 5, or 2-20"),
     (
         "consensus points.csv --clusters 5-2",
         "--clusters must hold a number of clusters",
