@@ -9,8 +9,10 @@ from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
-# One page runs code that imports the example it explains, as its readers would.
+# Kernels import `cell_values`. One page runs code that imports the example it explains, as its
+# readers would.
 _importable = [
+    str(Path(__file__).parent / "_extensions"),
     str(Path(__file__).parent / "snippets"),
     os.environ.get("PYTHONPATH", ""),
 ]

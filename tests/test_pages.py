@@ -3,6 +3,7 @@
 A place in the code is written as its dotted name inside the package, `_optim.run.iterate` say.
 """
 
+import ast
 import importlib
 import importlib.util
 import inspect
@@ -373,3 +374,13 @@ def test_formulas_have_the_fractions_indices_and_bars_of_tex(monkeypatch):
     assert bars == [*turns, *turns[1:3]]
     for divided in (r"D(P \,\|\, Q) = |P|", r"D(P \| Q)"):
         assert 'form="infix"' in shown(divided)
+
+
+def test_cells_show_the_value_of_every_expression(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(DOCS / "_extensions")
+    cell_values = importlib.import_module("cell_values")
+    code = "n = 2\nn + 1\nNone\nn + 2  # 4\nprint(n)\nn + 3  # a sum\n"
+    tree = cell_values.wrap_expressions(ast.parse(code), code)
+    namespace = {cell_values.FUNCTION: cell_values.show_value}
+    exec(compile(tree, "cell", "exec"), namespace)
+    assert capsys.readouterr().out == "n + 1: 3\n2\nn + 3: 5\n"

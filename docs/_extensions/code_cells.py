@@ -21,11 +21,12 @@ CELL = re.compile(
     r"```python\n(?P<code>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-# Run before the cells of a page, and not shown. Estimators are a line of text, not a diagram, and
-# warnings do not name the file that a cell was put into.
+# Run before the cells of a page, and not shown. Estimators are a line of text, not a diagram,
+# warnings do not name the file that a cell was put into, and all values of a cell are shown.
 PREPARE = """\
 %matplotlib inline
-import sklearn, warnings
+import cell_values, sklearn, warnings
+cell_values.install(get_ipython())
 sklearn.set_config(display="text")
 warnings.formatwarning = lambda message, category, *place: f"{category.__name__}: {message}\\n"
 """
