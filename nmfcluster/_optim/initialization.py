@@ -117,8 +117,9 @@ def _eigenpairs(A, n_components):
         # All of them: LAPACK's driver for a subset fails where many eigenvalues are equal.
         values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
         return values[::-1][:n_components], vectors[:, ::-1][:, :n_components]
-    if A.has_root:
-        return _eigenpairs_of_gram(A.root(), n_components)
+    root = A.root()
+    if root is not None:
+        return _eigenpairs_of_gram(root, n_components)
 
     def product(v):
         return (A @ v.reshape(-1, 1).astype(A.dtype)).ravel().astype(np.float64)

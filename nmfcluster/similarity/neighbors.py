@@ -82,12 +82,16 @@ class NeighborSearch:
     n_neighbors : int
         How many neighbours graphs will ask for, at least 1.
     n_jobs : int, default=None
+    algorithm : str, default="auto"
+        As of scikit-learn's `NearestNeighbors`.
     """
 
-    def __init__(self, X, n_neighbors, n_jobs=None):
+    def __init__(self, X, n_neighbors, n_jobs=None, algorithm="auto"):
         self._X = X
-        self._most = min(n_neighbors, X.shape[0])
-        self._search = NearestNeighbors(n_neighbors=self._most, n_jobs=n_jobs).fit(X)
+        self._most = min(int(n_neighbors), X.shape[0])
+        self._search = NearestNeighbors(
+            n_neighbors=self._most, algorithm=algorithm, n_jobs=n_jobs
+        ).fit(X)
         self._own = None
 
     def __getstate__(self):
@@ -98,7 +102,7 @@ class NeighborSearch:
         n_others = self._X.shape[0] - 1
         if self._own is None or self._own[0].shape[1] < min(n_neighbors, n_others):
             most = min(max(n_neighbors, self._most), n_others)
-            with one_thread():  # ties are broken by the number of threads
+            with one_thread():
                 self._own = self._search.kneighbors(n_neighbors=most)
         distances, nearest = self._own
         return distances[:, :n_neighbors], nearest[:, :n_neighbors]
@@ -107,7 +111,7 @@ class NeighborSearch:
         """Return the distances of new samples to their nearest samples, and which these are."""
         # the trees of the search need dense arrays
         X = storage.match_storage(X, self._X)
-        with one_thread():
+        with one_thread():  # ties are broken by the number of threads
             return self._search.kneighbors(X, n_neighbors)
 
 
@@ -332,28 +336,20 @@ def _repeat_rows(W, row):
     # the samples of every row, one row after the other
     samples = np.argsort(row, kind="stable")
     starts = np.cumsum(counts) - counts
-    # every pair of rows once: u, with more copies, and v
-    pairs = sp.triu(W).tocoo()
-    is_turned = counts[pairs.row] < counts[pairs.col]
-    u = np.where(is_turned, pairs.col, pairs.row)
-    v = np.where(is_turned, pairs.row, pairs.col)
-    more = counts[u]
-    fewer = counts[v]
-    times = np.where(
-        u == v, 2, 1
-    )  # a pair of copies of one row is drawn from both sides
-    weights = pairs.data * np.maximum(fewer / _N_PARTNERS, 1) / times
-    # in every turn, each copy of u gets a partner among those of v: the next, or one at random
+    copy = np.argsort(samples) - starts[row]  # which copy of its row a sample is
+    # in every turn, each sample gets a partner in every row that is similar to its own: the next
+    # one, or one of many at random. A pair is drawn from both sides.
+    one, partner_row, weights = storage.stored_entries(W[row])
+    n_copies = counts[partner_row]
+    weights = weights * np.maximum(n_copies / _N_PARTNERS, 1) / 2
     graph = sp.csr_array((len(row), len(row)), dtype=W.dtype)
     rng = np.random.default_rng(0)
     for turn in range(_N_PARTNERS):
-        shift = np.where(fewer > _N_PARTNERS, rng.integers(fewer), turn)
-        pair = np.repeat(np.arange(len(u)), np.where(turn < fewer, more, 0))
-        copy = np.arange(len(pair)) - np.searchsorted(pair, pair)
-        one = samples[starts[u[pair]] + copy]
-        other = samples[starts[v[pair]] + (copy + shift[pair]) % fewer[pair]]
-        values = weights[pair].astype(W.dtype)
+        shift = np.where(n_copies > _N_PARTNERS, rng.integers(len(row)), turn)
+        other = samples[starts[partner_row] + (copy[one] + shift) % n_copies]
+        values = np.where(turn < n_copies, weights, 0).astype(W.dtype)
         graph = graph + sp.coo_array((values, (one, other)), graph.shape).tocsr()
+    graph.eliminate_zeros()
     return sp.csr_array(graph + graph.T)
 
 
@@ -430,19 +426,18 @@ class Landmarks:
     ):
         # Python's integers: numpy's small ones wrap around
         drawn, self.points = _choose_landmarks(X, int(n_landmarks), random_state)
-        n_neighbors = min(int(n_neighbors), self.points.shape[0])
-        search = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute")
-        search.fit(self.points)
+        search = NeighborSearch(self.points, n_neighbors, algorithm="brute")
         width = None
         if common_width:
-            with one_thread():
-                every = -(-drawn.shape[0] // _N_WIDTH_SAMPLES)
-                distances, _ = search.kneighbors(drawn[::every])
+            every = -(-drawn.shape[0] // _N_WIDTH_SAMPLES)
+            distances, _ = search.kneighbors(drawn[::every])
             nearest = distances[:, 0]
             farthest = _MAX_DISTANCE_RATIO * float(np.median(nearest))
             is_usual = nearest <= max(farthest, float(nearest.min()))
             width = float(distances[is_usual].mean()) * 2**0.5
-        self.rows = partial(_weigh_landmarks, search, X.dtype, width)
+        self.rows = partial(
+            _weigh_landmarks, search, self.points.shape[0], X.dtype, width
+        )
         B = self.rows(X)
         if max_parts is not None:
             B = _link_landmarks(B, X, search, int(max_parts))
@@ -479,15 +474,14 @@ class Landmarks:
         return storage.as_dense(weighted @ self._B.T)
 
 
-def _weigh_landmarks(search, dtype, width, X):
+def _weigh_landmarks(search, n_landmarks, dtype, width, X):
     """Return the weights of the nearest landmarks of samples, (n_samples, n_landmarks).
 
     The width is None if the distance to the farthest of them is taken.
     """
 
     def weigh(block):
-        with one_thread():  # ties are broken by the number of threads
-            distances, nearest = search.kneighbors(X[block])
+        distances, nearest = search.kneighbors(X[block])
         # a width may be 0: the smallest is that of rounding of the nearest
         info = np.finfo(dtype)
         rounding = distances.min(axis=1, keepdims=True) * info.eps
@@ -497,7 +491,6 @@ def _weigh_landmarks(search, dtype, width, X):
             squares = (distances / widths) ** 2
         weights = np.exp(squares.min(axis=1, keepdims=True) - squares)  # not all 0
         weights /= weights.sum(axis=1, keepdims=True)
-        n_landmarks = search.n_samples_fit_
         return storage.csr_of_equal_rows(weights.astype(dtype), nearest, n_landmarks)
 
     blocks = list(map_blocks(weigh, X.shape[0]))
@@ -552,8 +545,8 @@ def _find_links(X, part, search, part_of_point, max_parts):
     X : {ndarray, sparse matrix} of shape (n_samples, n_features)
     part : ndarray of shape (n_samples,), int
         Component of every sample, from 0.
-    search : NearestNeighbors
-        Fitted to points: samples or landmarks.
+    search : NeighborSearch
+        Of points: samples or landmarks.
     part_of_point : ndarray of shape (n_points,), int
         -1 for a point that nothing may be linked to.
     max_parts : int
@@ -572,8 +565,7 @@ def _find_links(X, part, search, part_of_point, max_parts):
         candidates = members[:: -(-len(members) // _N_LINK_CANDIDATES)]
         is_excluded = (part_of_point == own) | (part_of_point < 0)
         n_neighbors = int(is_excluded.sum()) + 1
-        with one_thread():  # ties are broken by the number of threads
-            distances, nearest = search.kneighbors(X[candidates], n_neighbors)
+        distances, nearest = search.kneighbors(X[candidates], n_neighbors)
         distances = np.where(is_excluded[nearest], np.inf, distances)
         sample, column = np.unravel_index(distances.argmin(), distances.shape)
         links.append((candidates[sample], nearest[sample, column]))

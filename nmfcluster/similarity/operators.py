@@ -95,14 +95,12 @@ class Similarity(ABC):
         ndarray of shape (n_entries,)
         """
 
-    @property
-    def has_root(self) -> bool:
-        """Whether A = VV' with a V of at most n / 2 columns: its eigenpairs are those of V'V."""
-        return False
-
     def root(self) -> Any:
-        """Return that V, dense or CSR, where there is one."""
-        raise NotImplementedError
+        """Return V where A = VV' and V has at most n / 2 columns, dense or CSR, else None.
+
+        The eigenpairs of A are those of V'V.
+        """
+        return None
 
     def stored_off_diagonal(self) -> np.ndarray | None:
         """Return the nonzero entries above the diagonal if they are stored as such, else None."""
@@ -317,28 +315,20 @@ class Factored(Similarity):
             U = U * self._scale
         return (U.tocsr() if sp.issparse(U) else U), self._center
 
-    @property
-    def has_root(self) -> bool:
-        return (
-            self._has_nonnegative_weights and 2 * self._center.shape[0] <= self.shape[0]
-        )
-
-    @property
-    def _has_nonnegative_weights(self):
-        """Whether C is diagonal and nonnegative, so that A is VV' for some V."""
-        diagonal = self._center.diagonal()
-        has_other_entries = storage.total(abs(self._center)) != diagonal.sum()
-        return diagonal.min(initial=0) >= 0 and not has_other_entries
-
     def root(self) -> Any:
-        U, C = self.factors
-        return storage.scaled_columns(U, np.sqrt(C.diagonal()))
+        return self._root() if 2 * self._center.shape[0] <= self.shape[0] else None
+
+    def _root(self):
+        """Return V, A = VV', where C is diagonal and nonnegative, else None."""
+        weights = self._center.diagonal()
+        has_other_entries = storage.total(abs(self._center)) != weights.sum()
+        if has_other_entries or weights.min(initial=0) < 0:
+            return None
+        return storage.scaled_columns(self.factors[0], np.sqrt(weights))
 
     @cached_property
     def parts(self):
-        if not self._has_nonnegative_weights:
-            return None
-        V = self.root()
+        V = self._root()
         if not sp.issparse(V) or V.data.min(initial=0) < 0:  # entries of VV' can cancel
             return None
         # a stored 0 connects nothing
@@ -465,7 +455,7 @@ class WeightedSum(Similarity):
         # the terms of sums among the terms
         pairs: list = []
         for term, weight in zip(terms, weights, strict=True):
-            summands = term.terms if isinstance(term, WeightedSum) else [(term, 1.0)]
+            summands = getattr(term, "terms", [(term, 1.0)])
             pairs += [(summand, float(own * weight)) for summand, own in summands]
         shapes = [term.shape for term, _ in pairs]
         if len(set(shapes)) != 1:
