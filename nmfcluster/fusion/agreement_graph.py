@@ -10,12 +10,12 @@ from nmfcluster._optim.initialization import leading_eigenpairs
 from nmfcluster._utils.storage import bipartite_graph, with_nonzero_data
 from nmfcluster._utils.validation import format_count, format_value, warn
 from nmfcluster.fusion.kl_loss import unexplained_share
-from nmfcluster.fusion.model import FittedSources
+from nmfcluster.fusion.model import FEWEST, FittedSources, SpectralStarts
 from nmfcluster.fusion.residuals import (
     AGREE,
-    Residual,
     agrees_with_clusters,
     compute_residual,
+    counted_sources,
     divide_by_degrees,
     find_duplicates,
     fused_graph,
@@ -73,23 +73,15 @@ class AgreementGraph(FittedSources):
                     check_above_0(source, label)
                 _clear_self_similarities(sources)
                 residuals = [compute_residual(source, False) for source in sources]
-            seen = []
-            sizes = []
-            column_sums = []
             for R, label in zip(residuals, reader.labels, strict=True):
                 if not np.isfinite(R.degrees.sum()):
                     raise ValueError(
                         f"{label} must have a sum that float64 can hold; scale it."
                     )
-                seen.append(R.seen)
-                sizes.append(R.size)
-                column_sums.append(R.columns.sum())
-        check_connected(np.column_stack(seen), reader.names)
-        self._residuals: list[Residual] = residuals
-        self._is_informative = np.greater(sizes, 0)
+        check_connected(np.column_stack([R.seen for R in residuals]), reader.names)
+        self._residuals = residuals
+        self._is_informative = np.array([R.size > 0 for R in residuals])
         self.agreement = measure_agreement(residuals)
-        # sources are summed in an order of their own: so that rounding does not depend on theirs
-        self._order = np.lexsort((column_sums, sizes))
         # the similarities of all objects to landmarks are read again, some at a time
         has_landmarks = is_square and len(sample.fitted) > self.n_compared
         self._read_again = objects if has_landmarks else None
@@ -105,7 +97,7 @@ class AgreementGraph(FittedSources):
         self.own = [self._graph_of_some([R], np.ones(1))[0] for R in self._residuals]
         # single graphs are starts, too
         single = []
-        counting = self._order[self.counted[self._order]]
+        counting = counted_sources(self._residuals, prior)
         has_few = len(self._residuals[0].rows) <= _MAX_STARTED
         are_graphs = all(self._residuals[i].is_graph for i in counting)
         if has_few and are_graphs and len(counting) > 1:
@@ -127,27 +119,25 @@ class AgreementGraph(FittedSources):
         n_neighbors = n_neighbors_to_keep(
             self._residuals, weights, self._n_clusters, distinct
         )
-        return fused_graph(blocks, weights[self._order], n_neighbors, distinct)
+        return fused_graph(blocks, weights, n_neighbors, distinct)
 
     def losses_of(self, W):
         rows, H = self.row_column_factors(W)
         if self._square:
             rows = W[-self.n_compared :]
-        losses = []
-        for A in self.own:
-            n, p = A.shape
-            losses.append(unexplained_share(A, rows[:n], H[:p]))
+        losses = [
+            unexplained_share(A, rows[: A.shape[0]], H[: A.shape[1]]) for A in self.own
+        ]
         return np.array(losses)
 
     def mix_new(self, sources):
         new = self._residuals_of_new(sources)
-        weights = self.weights[self._order]
-        graph = fused_rows(new, weights, self.mixed.n_neighbors, self._distinct)
+        n_neighbors = self.mixed.n_neighbors
+        graph = fused_rows(new, self.weights, n_neighbors, self._distinct)
         return divide_by_degrees(graph, self.mixed.degrees)
 
     def contributions(self):
-        counts = (self.weights > 0) & self._is_informative
-        counting = self._order[counts[self._order]]
+        counting = counted_sources(self._residuals, self.weights)
         added = zip(counting, self.mixed.contributions, strict=True)
         return {i: with_nonzero_data(self.mixed.A, values) for i, values in added}
 
@@ -177,19 +167,24 @@ class AgreementGraph(FittedSources):
         largest = np.unique(groups[sizes == sizes.max()], axis=0)
         if len(options) == 1 or (len(largest) == 1 and sizes.max() > 1):
             return largest[0] * votes
-        # of several groups of sources, take that whose clusters stand out most
-        residuals = [self._residuals[i] for i in self._order]  # to landmarks alone
+        # of several groups of sources, take that whose clusters stand out most. Clusters of a few
+        # objects are outliers, which stand out, too; where each group has some, take all groups.
         k = self._n_clusters
-        gaps = []
+        chosen = options[-1]
+        widest = 0.0
         for option in options:
             # how far k eigenvalues are above the next: how far k clusters stand out
-            graph = self.mix(option, [residuals]).A.astype(np.float64)
+            graph = self.mix(option, [self._residuals]).A.astype(np.float64)
             if not self._square:
                 graph = bipartite_graph(graph)
             n_values = min(k + 1, graph.shape[0])
             values, _ = leading_eigenpairs(Explicit(graph), n_values)
-            gaps.append(values[k - 1] - values[k] if len(values) > k else 0.0)
-        chosen = options[np.argmax(gaps)]
+            gap = values[k - 1] - values[-1]
+            if gap > widest:
+                labels = SpectralStarts(graph, k).labels
+                if np.bincount(labels, minlength=k).min() >= FEWEST:
+                    chosen = option
+                    widest = gap
         kept = [names[i] for i in np.flatnonzero(chosen)]
         if np.round(options[:-1] @ votes).max() > 1:
             why = (
@@ -202,9 +197,12 @@ class AgreementGraph(FittedSources):
                 "No two sources agree in more than what chance would make of independent ones: the "
                 f"largest of agreement_.scores is {most:.2f}, {AGREE:.0f} is asked"
             )
+        reason = "which stand out most"
+        if widest == 0:
+            reason = "as none has clusters of more than a few objects"
         warn(
-            f"{why}. The clusters are those of {kept}, which stand out most, and may be noise: so "
-            "few sources cannot outvote each other. weights= says which to trust."
+            f"{why}. The clusters are those of {kept}, {reason}, and may be noise: so few sources "
+            "cannot outvote each other. weights= says which to trust."
             f"{self._outliers()}"
         )
         return chosen * votes
@@ -247,13 +245,12 @@ class AgreementGraph(FittedSources):
         agree = np.zeros(len(candidates), dtype=bool)
         if not self._square or not candidates.any():
             return agree
-        ordered = [self._residuals[i] for i in self._order]
-        graph, residuals = self._graph_of_some(ordered, group[self._order])
+        graph, residuals = self._graph_of_some(self._residuals, group)
         n_values = min(self._n_clusters, graph.shape[0])
         _, vectors = leading_eigenpairs(Explicit(graph.astype(np.float64)), n_values)
-        for i, R in zip(self._order, residuals, strict=True):
+        for i in np.flatnonzero(candidates):
             # the first eigenvector is that of the degrees
-            agree[i] = candidates[i] and agrees_with_clusters(R, vectors[:, 1:])
+            agree[i] = agrees_with_clusters(residuals[i], vectors[:, 1:])
         return agree
 
     def _graph_of_some(self, residuals, weights):
@@ -275,14 +272,15 @@ class AgreementGraph(FittedSources):
     def _blocks(self):
         """Yield the residuals of all fitted objects, or to landmarks of some at a time."""
         if self._read_again is None:
-            yield [self._residuals[i] for i in self._order]
+            yield self._residuals
         else:
             blocks = self.reader.compare_in_blocks(self._read_again, self.fitted)
             yield from map(self._residuals_of_new, blocks)
 
     def _residuals_of_new(self, sources):
         """Return the residuals of the similarities of other objects."""
-        return [self._residuals[i].residual_of_new(sources[i]) for i in self._order]
+        pairs = zip(self._residuals, sources, strict=True)
+        return [R.residual_of_new(S) for R, S in pairs]
 
 
 def _clear_self_similarities(sources):
@@ -365,15 +363,11 @@ def read_source_weights(weights, names):
             )
         weights = [weights.get(name, 0) for name in names]
     read = np.asarray(weights)
-    if read.shape != (len(names),) or read.dtype.kind not in "biuf":
+    is_valid = read.shape == (len(names),) and read.dtype.kind in "biuf"
+    if not is_valid or not 0 <= read.min() <= read.max() < np.inf or not read.any():
         raise ValueError(
             f"weights must be one number for each of the sources {list(names)}, or a dict of these "
-            f"names, got {format_value(weights)}."
-        )
-    read = read.astype(np.float64)
-    if not np.isfinite(read).all() or read.min() < 0 or not read.any():
-        raise ValueError(
-            f"weights must be finite, at least 0, and not all 0, got {format_value(weights)}."
+            f"names: finite, at least 0, and not all 0, got {format_value(weights)}."
         )
     read = read / read.max()  # whose sum does not overflow
     return read / fsum(read)

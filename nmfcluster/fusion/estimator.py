@@ -18,6 +18,7 @@ from nmfcluster._base import (
     number_by_size,
 )
 from nmfcluster._compat import (
+    COUNT,
     Interval,
     RealNotInt,
     StrOptions,
@@ -234,7 +235,8 @@ class SimilarityFusionNMF(NMFClusterer):
     clusters of its leading eigenvectors; sources that are nearly equal have one vote together. If
     no two sources agree, those count that agree with the clusters of all others. If none does,
     or two groups are as large, the candidates are each of them alone, and all together: those count
-    whose graph has the widest gap behind its k-th eigenvalue, so that its clusters stand out most.
+    whose graph has the widest gap behind its k-th eigenvalue, so that its clusters stand out most,
+    among those whose clusters all have more than five objects; if there are none, all together.
     A warning says so, as two sources cannot outvote each other.
 
     Negative similarities count as 0 with "agreement", and the other criteria refuse them;
@@ -277,7 +279,7 @@ class SimilarityFusionNMF(NMFClusterer):
         **NMFClusterer._parameter_constraints,
         "eta": [Interval(Real, 0, None, closed="both")],
         "weights": ["array-like", dict, None],
-        "n_init": [at_least(1), StrOptions({"auto"})],
+        "n_init": [COUNT, StrOptions({"auto"})],
         "criterion": [StrOptions(set(_CRITERIA))],
         "symmetric": ["boolean"],
         "affinity": [StrOptions(set(AFFINITIES) - {"auto"}), callable, list],

@@ -52,8 +52,8 @@ _WARM_UP = 5  # EM steps that end a start: a raw one may fit nothing at first
 _SMALLER_CUT = 0.9
 _SHARE_OF_CLUSTER = 0.1
 # objects of the smallest cluster of eigenvectors that is taken: nothing cuts a few off that have no
-# neighbours but each other
-_FEWEST = 6
+# neighbours but each other, and outliers are no clusters that tell which source is informative
+FEWEST = 6
 _WEIGHTS_TOL = 1e-3  # weights have converged below this change, which moves no object
 # factor by which the sum of a source must be away from overflow: sums grow in products
 _ROOM = 1e3
@@ -310,7 +310,7 @@ def fit_fusion(
         found = one_hot(shares.argmax(axis=1), k)
         fitted = one_hot(solutions[0].factors[0].argmax(axis=1), k)
         to_beat = _SMALLER_CUT * normalised_cut(matrix, fitted) - _SHARE_OF_CLUSTER
-        has_few = found.sum(axis=0).min() < _FEWEST
+        has_few = found.sum(axis=0).min() < FEWEST
         if not has_few and normalised_cut(matrix, found) < to_beat:
             partition = indicator
             factor = _make_positive(shares.astype(matrix.dtype))

@@ -1,7 +1,4 @@
-"""Residuals of sources over independence, how far they agree, and the graph of their sum.
-
-The caller passes sources in an order of their own, so that rounding does not depend on theirs.
-"""
+"""Residuals of sources over independence, how far they agree, and the graph of their sum."""
 
 from __future__ import annotations
 
@@ -371,15 +368,12 @@ def find_duplicates(residuals, found):
 def _are_equal_inside(one, other):
     """Return whether two residuals correlate in the pairs that both call similar."""
     n_rows = min(len(one.rows), max(1, _COMPARED_ENTRIES // len(one.columns)))
-    blocks = [R.block(slice(0, n_rows)) for R in (one, other)]
-    both = np.all([block > 0 for block in blocks], axis=0)
+    blocks = np.array([R.block(slice(0, n_rows)) for R in (one, other)])
+    both = (blocks > 0).all(axis=0)
     # the entries of these pairs minus their mean in every row
-    n = np.maximum(both.sum(axis=1), 1)
-    centred = []
-    for block in blocks:
-        means = np.where(both, block, 0).sum(axis=1, dtype=np.float64) / n
-        centred.append((block - means[:, None])[both])
-    a, b = centred
+    sums = np.where(both, blocks, 0).sum(axis=2, dtype=np.float64)
+    means = sums / np.maximum(both.sum(axis=1), 1)
+    a, b = (blocks - means[:, :, None])[:, both]
     least = _CONSTANT**2 * len(a)  # what rounding leaves of a source that is constant
     a_varies = a @ a > least * one.size**2
     b_varies = b @ b > least * other.size**2
@@ -401,7 +395,8 @@ class FusedGraph(NamedTuple):
     degrees : ndarray of shape (p,)
         The sums of the columns of G.
     contributions : ndarray of shape (n_counted, nnz), float32
-        What every source that counts adds to the entries of A, in their order. It can be negative.
+        What every source that counts adds to the entries of A, in the order of `counted_sources`.
+        It can be negative.
     n_neighbors : int or None
         How many neighbours an object has at least, see `n_neighbors_to_keep`.
     """
@@ -533,10 +528,22 @@ def fused_rows(
     return storage.vstack(blocks)
 
 
+def counted_sources(residuals, weights):
+    """Return the numbers of the sources that count, in an order of their own.
+
+    Rounding then does not depend on the order in which users pass them.
+    """
+    pairs = enumerate(zip(residuals, weights, strict=True))
+    numbers = [i for i, (R, w) in pairs if w > 0 and R.size > 0]
+    return sorted(
+        numbers, key=lambda i: (residuals[i].size, residuals[i].columns.sum())
+    )
+
+
 def _counting(residuals, weights):
     """Return the sources that count, and their weights."""
-    pairs = zip(residuals, weights, strict=True)
-    return [(R, float(w)) for R, w in pairs if w > 0 and R.size > 0]
+    numbers = counted_sources(residuals, weights)
+    return [(residuals[i], float(weights[i])) for i in numbers]
 
 
 def _contributions(counting, rows, columns):

@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from nmfcluster.fusion.residuals import (
     compute_residual,
+    counted_sources,
     divide_by_degrees,
     fused_graph,
     fused_rows,
@@ -48,9 +49,10 @@ def test_alike_is_who_is_so_in_the_sum_of_z_scores(p, seed, K):
     square = p is None
     for used in (weights, weights * [1, 0, 1], weights * [0, 1, 0]):
         R, parts = literal_told(arrays, used, square)
-        found = fused_rows(residuals_of(arrays, square), used, K)
+        residuals = residuals_of(arrays, square)
+        found = fused_rows(residuals, used, K)
         assert_allclose(found.toarray(), literal_largest(R, K), rtol=1e-4, atol=1e-4)
-        graph = fused_graph([residuals_of(arrays, square)], used, K)
+        graph = fused_graph([residuals], used, K)
         A, degrees = literal_graph(arrays, used, K, square)
         assert_allclose(graph.A.toarray(), A, rtol=1e-4, atol=1e-5)
         assert_allclose(graph.degrees, degrees, rtol=1e-4)
@@ -60,7 +62,9 @@ def test_alike_is_who_is_so_in_the_sum_of_z_scores(p, seed, K):
         i, j = graph.A.nonzero()
         G = graph.A.data / R[i, j]
         assert_allclose(
-            graph.contributions, [part[i, j] * G for part in parts[used > 0]], atol=1e-4
+            graph.contributions,
+            [parts[own][i, j] * G for own in counted_sources(residuals, used)],
+            atol=1e-4,
         )
 
 

@@ -125,6 +125,17 @@ def test_of_one_real_source_and_noise_the_real_one_is_taken_with_a_warning(
     assert adjusted_rand_score(y, fitted.labels_) > 0.99
 
 
+def test_outliers_that_stand_out_do_not_make_a_source_count():
+    (a,), y = blobs([150, 150], 1, sep=4, width=8)
+    views = [a, noise(300, 8), noise(300, 8, 7)]
+    for i, view in enumerate(views):
+        view[i::20] *= 8
+    fitted, told = told_by(lambda: SimilarityFusionNMF(2).fit(views=views))
+    assert_allclose(fitted.weights_, 1 / 3)
+    assert adjusted_rand_score(y, fitted.labels_) > 0.6
+    assert "may be outliers" in told[0]
+
+
 def test_two_independent_views_whose_product_are_the_clusters():
     y = np.random.default_rng(0).permutation(np.arange(200) % 4)
     rng = np.random.default_rng(1)
