@@ -1,6 +1,7 @@
 """Answer one question: `python -m benchmarks QUESTION`, for example `python -m benchmarks papers`.
 
-everyday is about the seconds of every estimator; papers, regimes and scale are about consensus
+everyday is about the seconds of every estimator, features about our clusterers of features beside
+scikit-learn's, HDBSCAN and Leiden; papers, regimes and scale are about consensus
 clustering, scale about many samples under constraints, too; documents, pairs_everywhere,
 wrong_pairs and asked_pairs about clustering under constraints, and affinities about tables that are
 hard on its graph; fusion and fusion_noise about several similarities; meta, recurrence, programs,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 NAMES = (
     "everyday",
+    "features",
     "papers",
     "regimes",
     "scale",
