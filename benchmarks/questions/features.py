@@ -279,17 +279,16 @@ def _verdict(rows: list[report.Row], methods: dict[str, Run]) -> str:
 
 def _draw(summary: list[report.Row], figure: Any) -> None:
     ax = figure.subplots()
-    for i, row in enumerate(summary):
-        x = float(row["median time / k-means"])
-        y = float(row["mean ARI, sets"])
-        ax.plot([x], [y], "o", color=f"C{i}" if i < 2 else "0.5")
-        ax.annotate(
-            row["method"],
-            (x, y),
-            (5, 5),
-            textcoords="offset points",
-            fontsize="x-small",
+    for row, marker in zip(summary, "osv^D<>Ph", strict=False):
+        ours = row["method"] in (OURS, PLAIN)
+        ax.plot(
+            [float(row["median time / k-means"])],
+            [float(row["mean ARI, sets"])],
+            marker,
+            markersize=12 if ours else 8,
+            label=row["method"],
         )
     ax.set_xscale("log")
-    ax.set_xlabel("time, times that of k-means", fontsize="small")
+    ax.set_xlabel("time relative to k-means", fontsize="small")
     ax.set_ylabel("mean ARI over the sets", fontsize="small")
+    ax.legend(fontsize="small")
