@@ -17,6 +17,7 @@ from nmfcluster._utils.storage import (
 # Entries of a product that are formed at a time: a cache of 2 MiB.
 _FORMED_ENTRIES = 2**18
 _GATHERED_ENTRIES = 2**13  # stored entries whose rows of factors are gathered at a time
+_SCALED_ROWS = 512  # rows whose factors are repeated for their stored entries at a time
 _BLAS_FROM = 0.02  # share of stored entries from which all of a block is formed faster
 
 
@@ -101,7 +102,11 @@ def scale_rows_columns(array, rows, columns):
         return array * columns * rows[:, None]
     values = columns.take(array.indices)
     values *= array.data
-    values *= np.repeat(rows, np.diff(array.indptr))
+    ends = array.indptr
+    for block in row_blocks(len(rows), _SCALED_ROWS):
+        stored = slice(ends[block.start], ends[block.stop])
+        counts = np.diff(ends[block.start : block.stop + 1])
+        values[stored] *= np.repeat(rows[block], counts)
     return with_data(array, values)
 
 

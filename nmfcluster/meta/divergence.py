@@ -35,6 +35,7 @@ from nmfcluster._utils.storage import (
     row_blocks,
     row_sums,
     rows_of,
+    safe_ratio,
 )
 from nmfcluster.meta.squares import BaseObjective, observed_entries, pair_products
 
@@ -207,11 +208,13 @@ class Divergence(BaseObjective):
         W = poisson_rows(self.X, H, self.missing)
         return W.astype(np.result_type(self.X.dtype, H.dtype), copy=False)
 
-    def approximate_rows(self, H):
-        """Return the W >= 0 of the smallest chi-square, which is quick to find."""
-        rows, columns = self.root_means()
-        W = self.standardised.fit_rows((H / columns).astype(H.dtype))
-        return (W * rows.T).astype(W.dtype)
+    def approximate_rows(self, H, rows=None):
+        """Return the W >= 0 of the smallest chi-square, of all or some rows: quick to find."""
+        roots, columns = self.root_means()
+        scaled = (H / columns).astype(H.dtype)
+        W = self.standardised.approximate_rows(scaled, rows)
+        lengths = roots.T if rows is None else roots.T[rows]
+        return (W * lengths).astype(W.dtype)
 
     def positive_start(self, F):
         """Return factors to start from (..., k, n), without a 0: EM would leave it one."""
@@ -451,14 +454,14 @@ class PoissonRows:
 
     def gains(self, means):
         """Return the sums of ``x / means`` times a component, (n, k)."""
-        ratios = safe_quotients(self.counts, means)
+        ratios = safe_ratio(self.counts, means)
         if self.components.ndim == 3:
             return (self.components @ ratios[:, :, None])[..., 0]
         return self._as_matrix(ratios) @ self.components.T
 
     def curvature(self, means):
         """Return the second derivatives of the losses, (n, k, k)."""
-        values = safe_quotients(safe_quotients(self.counts, means), means)
+        values = safe_ratio(safe_ratio(self.counts, means), means)
         if self.components.ndim == 3:
             return self.components * values[:, None] @ self.components.mT
         return pair_products(self._as_matrix(values), self.components.T)
@@ -466,17 +469,17 @@ class PoissonRows:
     def losses(self, U, means):
         """Return the losses, but for a constant; infinity where a count has a mean of 0."""
         x = self.counts
-        logs = np.log(means, out=np.zeros_like(means), where=(x > 0) & (means > 0))
-        lost = row_sums(self._as_matrix(np.where(means > 0, 0, x))) > 0
-        gain = row_sums(self._as_matrix(x * logs))
-        return np.where(lost, np.inf, np.einsum("nk,nk->n", U, self.costs) - gain)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gains = np.where(x > 0, x * np.log(means), 0)
+        gain = row_sums(self._as_matrix(gains))
+        return np.einsum("nk,nk->n", U, self.costs) - gain
 
     def state(self, U):
         """Return the losses at U, with their slopes and residuals."""
         means = self.means(U)
         slope = self.costs - self.gains(means)
         shares = U * self.costs / self.totals[:, None]
-        missed = np.abs(np.minimum(shares, safe_quotients(slope, self.costs)))
+        missed = np.abs(np.minimum(shares, safe_ratio(slope, self.costs)))
         return _State(U, self.losses(U, means), slope, missed.max(axis=1))
 
 
@@ -488,7 +491,7 @@ def solve_poisson_rows(rows, start):
     current = start[active]
     # steps of EM before the first of Newton
     for _ in range(4):
-        current = current * safe_quotients(rows.gains(rows.means(current)), rows.costs)
+        current = current * safe_ratio(rows.gains(rows.means(current)), rows.costs)
     state = rows.state(current)
     # steps of Newton for the rows that are not done; most take five to ten
     for _ in range(100):
@@ -531,8 +534,3 @@ def _newton_step(rows, state):
         length /= 2
         if not len(remaining):
             break
-
-
-def safe_quotients(x, p):
-    """Return x / p, and 0 where p is: no row can change that."""
-    return np.divide(x, p, out=np.zeros_like(p), where=p > 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib import import_module
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -56,13 +55,14 @@ from nmfcluster.meta.runs import (
     WAYS,
     count_distinct,
     draw_sizes,
+    fit_fixed,
     metacluster_runs,
     order_by_size,
     refine,
     run_many,
     warn_of_unconverged_runs,
 )
-from nmfcluster.meta.squares import PENALTIES, fit_fixed, from_standardised
+from nmfcluster.meta.squares import PENALTIES, from_standardised
 from nmfcluster.metrics import confidence, consensus_matrix, find_members
 
 # Attributes of a fit that are also true of other clusters of the same samples.
@@ -455,11 +455,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             [seed] = draw_seeds(rng, 1)
             group_fits = fit_groups(self, X, groups, weights, fixed, seed)
             fixed = group_fits.components
-        all_fixed = len(fixed) == k
-        whole = make_objective(
-            X, self.loss, self.sparsity, self.penalty, fixed, all_fixed
-        )
-        if all_fixed:
+        whole = make_objective(X, self.loss, self.sparsity, self.penalty, fixed)
+        if len(fixed) == k:
             names = getattr(self, "feature_names_in_", None)
             whole = drop_unexplained(whole, fixed, names)
         # A feature that was not measured needs components that are known.
@@ -476,14 +473,14 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         objective = whole.weighted(weights)
         objective.check_range()
         k = self.n_clusters
-        sizes = draw_sizes(self.n_estimators, k, base_n_clusters, rng, whole.n_fixed)
-        config = self._solver_config(from_standardised, relative_to_loss=True)
-        resample = self.resample
-        if whole.n_fixed == k:  # all runs would be the same
-            config = replace(config, solver=fit_fixed, min_iter=1, tol=0)
-            resample = None
         memory = memory_of(self.memory)
-        runs = run_many(whole.for_runs(), config, sizes, rng, resample, weights, memory)
+        sizes = draw_sizes(self.n_estimators, k, base_n_clusters, rng, whole.n_fixed)
+        if whole.n_fixed == k:
+            return fit_fixed(objective)
+        config = self._solver_config(from_standardised, relative_to_loss=True)
+        runs = run_many(
+            whole.for_runs(), config, sizes, rng, self.resample, weights, memory
+        )
         candidates = metacluster_runs(self.meta, runs, config, whole.fixed)
         metaclusters, end = refine(objective, config, candidates)
         return runs, metaclusters, end

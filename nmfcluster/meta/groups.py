@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.cluster import AgglomerativeClustering
+from sklearn.metrics.cluster import contingency_matrix
 
 from nmfcluster._utils.alignment import union_of_names
 from nmfcluster._utils.labels import NOT_SEEN, as_label_vector, clean_labels, one_hot
 from nmfcluster._utils.sparse_products import split_missing
-from nmfcluster._utils.storage import as_dense
+from nmfcluster._utils.storage import as_dense, safe_ratio
 from nmfcluster._utils.validation import (
     check_count,
     column_names,
@@ -22,7 +23,6 @@ from nmfcluster._utils.validation import (
     sample_names,
     warn,
 )
-from nmfcluster.meta.divergence import safe_quotients
 from nmfcluster.meta.squares import unit_rows
 from nmfcluster.partitions.base_runs import range_of_clusters
 
@@ -124,34 +124,38 @@ def metacluster(
     """
     n_clusters = check_count(n_clusters, "n_clusters", 1)
     tables, names = _read_programs(components)
+    n_tables = len(tables)
     sizes = [len(table) for table in tables]
-    if not max(sizes) <= n_clusters <= sum(sizes):
-        allowed = f"from {max(sizes)}, the most of one table, to {sum(sizes)}, the programs of all"
+    largest = max(sizes)
+    if not largest <= n_clusters <= sum(sizes):
+        allowed = f"from {largest}, the most of one table, to {sum(sizes)}, the programs of all"
         cure = "; programs are rows: if yours are columns, pass table.T of each"
-        if max(sizes) <= tables[0].shape[1]:
+        if largest <= tables[0].shape[1]:
             cure = ""
         raise ValueError(f"n_clusters must be {allowed}; got {n_clusters}{cure}.")
     if sources is None:
-        sources = np.arange(len(tables))
-    known, source = read_groups(sources, "sources", len(tables), "table")
+        sources = np.arange(n_tables)
+    known, source = read_groups(sources, "sources", n_tables, "table")
     roots, seen, distances = _compare(tables)
-    table_of = np.repeat(np.arange(len(tables)), sizes)
+    table_of = np.repeat(np.arange(n_tables), sizes)
     # those of one table are far from each other: one such pair is more than all others
     distances[table_of[:, None] == table_of] = len(roots) ** 2
     tree = AgglomerativeClustering(
-        int(n_clusters), metric="precomputed", linkage="average", compute_distances=True
+        n_clusters, metric="precomputed", linkage="average", compute_distances=True
     )
     labels = tree.fit_predict(distances)
     similarities = np.maximum(1 - np.sort(tree.distances_), -1)
     tree.set_params(n_clusters=None, distance_threshold=1 - ALIKE)
-    is_alike = _is_in_largest(tree.fit_predict(distances), labels)
+    # only those of its largest part are alike in a cluster
+    parts = tree.fit_predict(distances)
+    is_alike = parts == contingency_matrix(labels, parts).argmax(axis=1)[labels]
     labels = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))[labels]
     # what they have in common, feature by feature
-    E = one_hot(labels, int(n_clusters))
+    E = one_hot(labels, n_clusters)
     means = (E.T @ roots / np.maximum(E.T @ seen, 1)) ** 2
     means /= np.maximum(means.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     # the share of the tables of a source that have one that is alike
-    is_present = one_hot(table_of, len(tables)).T @ (E * is_alike[:, None]) > 0
+    is_present = one_hot(table_of, n_tables).T @ (E * is_alike[:, None]) > 0
     of_source = one_hot(source, len(known))
     presence = of_source.T @ is_present / of_source.sum(axis=0)[:, None]
     ends = np.cumsum(sizes)[:-1]
@@ -181,14 +185,7 @@ def _compare(tables):
         centred.append(own - (1 - 0.5 / len(own)) * own.mean(axis=0))
     deviations = np.concatenate(centred) * seen
     scale = np.sqrt((deviations**2 @ seen.T) * (seen @ (deviations**2).T))
-    return roots, seen, 1 - safe_quotients(deviations @ deviations.T, scale)
-
-
-def _is_in_largest(parts, labels):
-    """Return which programs are in the largest part of their cluster."""
-    sizes = np.zeros((labels.max() + 1, parts.max() + 1), dtype=int)
-    np.add.at(sizes, (labels, parts), 1)
-    return parts == sizes.argmax(axis=1)[labels]
+    return roots, seen, 1 - safe_ratio(deviations @ deviations.T, scale)
 
 
 def n_alike(similarities):

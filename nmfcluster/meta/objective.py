@@ -32,7 +32,6 @@ def make_objective(
     sparsity=0.0,
     penalty="l2",
     fixed=(),
-    all_fixed=False,
 ):
     """Return the objective of X, in which NaN stands for what is not observed.
 
@@ -45,8 +44,6 @@ def make_objective(
     penalty : str, default="l2"
     fixed : ndarray of shape (n_fixed, p), default=()
         The first rows of H, which stay as they are.
-    all_fixed : bool, default=False
-        Whether H has no other rows.
     """
     X, missing = split_missing(X)
     # a penalty is known for squares of all entries, and of components that are all free
@@ -56,8 +53,7 @@ def make_objective(
         raise ValueError(f"X must not hold NaN with sparsity={sparsity}.")
     if sparsity and len(fixed):
         raise ValueError(f"fixed_components need sparsity=0, got sparsity={sparsity}.")
-    # numpy computes penalised runs, and rows of W for components that are all fixed
-    device = None if sparsity or all_fixed else current_device.get()
+    device = None if sparsity else current_device.get()  # numpy computes penalised runs
     objective = LOSSES[loss](
         X, missing, device=device, sparsity=sparsity, penalty=penalty
     )
@@ -98,7 +94,9 @@ def order_of_samples(objective, weights=None):
 def fit_rows(objective, H):
     """Return the best W for H, to the last bit the same for rows in any order."""
     order = order_of_samples(objective)
-    return objective.take_rows(order.samples).fit_rows(H)[order.first_ranks]
+    if (np.diff(order.samples) < 0).any():
+        objective = objective.take_rows(order.samples)
+    return objective.fit_rows(H)[order.first_ranks]
 
 
 def read_fixed_components(components, columns, dtype, n_clusters, n_features):

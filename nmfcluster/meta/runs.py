@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from inspect import ismethod
 from itertools import chain, compress, pairwise
 from typing import Any
 
@@ -17,10 +18,9 @@ from nmfcluster._optim.symmetric import Factorization
 from nmfcluster._utils.array_api import Device, asarray_like, namespace, to_device
 from nmfcluster._utils.linalg import inner_products
 from nmfcluster._utils.sampling import poisson_counts
-from nmfcluster._utils.storage import max_abs
+from nmfcluster._utils.storage import max_abs, safe_ratio
 from nmfcluster._utils.validation import warn
 from nmfcluster.meta.device import current_device
-from nmfcluster.meta.divergence import safe_quotients
 from nmfcluster.meta.objective import Objective, fit_rows
 from nmfcluster.meta.squares import (
     MatrixObjective,
@@ -47,19 +47,6 @@ _LIFT = 0.05
 WAYS = ("ptf", "nmf")
 
 
-def _of_every_start(name):
-    """Return a method that calls the same one of the objective of every start."""
-
-    def method(self, *arrays, **options):
-        results = []
-        for s, objective in enumerate(self.objectives):
-            own = [array[s : s + 1, ...] for array in arrays]
-            results.append(getattr(objective, name)(*own, **options))
-        return _concatenate_starts(results)
-
-    return method
-
-
 def _concatenate_starts(results):
     """Return the results of all starts, arrays or lists or tuples of them, as one."""
     first = results[0]
@@ -82,18 +69,24 @@ class SideBySide:
     """
 
     loss = MatrixObjective.loss
-    root_means = _of_every_start("root_means")
-    row_column_factors = _of_every_start("row_column_factors")
-    imputed_entries = _of_every_start("imputed_entries")
-    products = _of_every_start("products")
-    expected_counts = _of_every_start("expected_counts")
 
     def __init__(self, objectives):
         self.objectives = objectives
 
     def __getattr__(self, name):
-        """Return an attribute that is the same for all."""
-        return getattr(self.objectives[0], name)
+        """Return a method that calls that of every start, or an attribute that all share."""
+        methods = [getattr(objective, name) for objective in self.objectives]
+        if not ismethod(methods[0]):
+            return methods[0]
+
+        def call_all(*arrays, **options):
+            results = []
+            for s, method in enumerate(methods):
+                own = [array[s : s + 1, ...] for array in arrays]
+                results.append(method(*own, **options))
+            return _concatenate_starts(results)
+
+        return call_all
 
     @cached_property
     def constant(self):
@@ -205,7 +198,7 @@ class Runs:
 def _cosines(A, B):
     """Return the cosines of all pairs of rows, 0 for rows of zeros."""
     lengths = np.linalg.norm(A, axis=1)[:, None] * np.linalg.norm(B, axis=1)
-    return np.minimum(safe_quotients(A @ B.T, lengths), 1)  # it may be more by rounding
+    return np.minimum(safe_ratio(A @ B.T, lengths), 1)  # it may be more by rounding
 
 
 def draw_sizes(
@@ -217,7 +210,7 @@ def draw_sizes(
 ):
     """Return the number of clusters of every run; together they have at least `n_clusters`.
 
-    The first `n_fixed` of each are the same; where all are, there is one run.
+    The first `n_fixed` of each are the same.
     """
     sizes = np.full(int(n_runs), int(n_clusters))
     if base_n_clusters is not None:
@@ -229,7 +222,7 @@ def draw_sizes(
                 f"{sizes.sum()} clusters, {n_fixed} of each fixed: not enough for "
                 f"n_clusters={n_clusters}."
             )
-    return sizes if n_fixed < n_clusters else np.full(1, int(n_clusters))
+    return sizes
 
 
 @dataclass(frozen=True)
@@ -415,10 +408,9 @@ def run_many(
         # fit the rows of W that are 0, as those that a run did not see are
         for solution in solutions:
             W, H = solution.factors
-            unseen = ~W.any(axis=1, keepdims=True)
-            if unseen.any():
-                W = np.where(unseen, weighted.approximate_rows(H), W)
-                solution.factors = (W, H)
+            unseen = np.flatnonzero(~W.any(axis=1))
+            if len(unseen):
+                W[unseen] = weighted.approximate_rows(H, unseen)
     runs = Runs.of(solutions)
     if not runs.W.any():
         raise ValueError(
@@ -585,13 +577,11 @@ def metacluster_runs(way, runs, config, fixed=()):
         return cluster_runs(way, runs, config)
     k = config.n_clusters
     dtype = runs.H.dtype
-    # metacluster the clusters that are not fixed, if there are any
+    # metacluster the clusters that are not fixed
     position_in_run = np.concatenate([np.arange(size) for size in runs.sizes])
     free = np.flatnonzero(position_in_run >= n_fixed)
-    optima = [Metaclusters(np.zeros((0, 0)), np.zeros((0, fixed.shape[1])))]
-    if n_fixed < k:
-        rest = replace(runs, W=runs.W[free], H=runs.H[free], sizes=runs.sizes - n_fixed)
-        optima = cluster_runs(way, rest, replace(config, n_clusters=k - n_fixed))
+    rest = replace(runs, W=runs.W[free], H=runs.H[free], sizes=runs.sizes - n_fixed)
+    optima = cluster_runs(way, rest, replace(config, n_clusters=k - n_fixed))
     # put the fixed ones before them
     candidates = []
     for others in optima:
@@ -601,6 +591,20 @@ def metacluster_runs(way, runs, config, fixed=()):
         columns = np.concatenate([unit_rows(fixed)[0], others.columns]).astype(dtype)
         candidates.append(Metaclusters(alpha, columns))
     return candidates
+
+
+def fit_fixed(objective):
+    """Fit W to components that are all fixed, and return what many runs and `refine` return.
+
+    One run is made, which is exact, and its clusters are the metaclusters.
+    """
+    H = objective.fixed
+    W = objective.fit_rows(H)
+    loss = objective.error(W, H) ** 2 / 2
+    history = np.array([loss, loss])  # an update would change nothing
+    only = Solution((W, H), loss, history, True)
+    end = Factorization(only, [history], loss)
+    return Runs.of([only]), Metaclusters(np.eye(len(H)), H), end
 
 
 def refine(objective, config, candidates):
@@ -619,8 +623,7 @@ def refine(objective, config, candidates):
     Factorization
         What they led to, with the curves of all.
     """
-    if objective.n_fixed < config.n_clusters:
-        config = replace(config, solver=objective.solver)
+    config = replace(config, solver=objective.solver)
     ends: list[Solution] = []
     for metaclusters in candidates:
         H = objective.positive_start(metaclusters.columns.astype(objective.X.dtype))

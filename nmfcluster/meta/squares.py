@@ -88,6 +88,11 @@ class BaseObjective:
         """X and its missing entries, on their device."""
         return to_device(self.X, self.device), to_device(self.missing, self.device)
 
+    @cached_property
+    def transposed(self):
+        """X transposed, on its device: to make one of scipy's costs as much as a small product."""
+        return self.on_device[0].T
+
     @property
     def wide(self):
         """Whether several starts in one product are faster than one after the other."""
@@ -268,17 +273,17 @@ class MatrixObjective(BaseObjective):
         the left alone; numpy's products are in C order.
         """
         imputed = self.imputed_entries(W, H)
-        X = self.on_device[0]
+        left = self.transposed
         F = W
         if transposed:
-            X = X.T
+            left = self.on_device[0]
             F = H
         xp = namespace(F)
         n_starts, k, n = F.shape
         rows = xp.reshape(F, (-1, n))
-        is_stored = isinstance(X, SparseTensor) or is_sparse(X)
-        N = contiguous_transpose(X.T @ rows.T) if is_stored else rows @ X
-        N = xp.reshape(N, (n_starts, k, X.shape[1]))
+        is_stored = isinstance(left, SparseTensor) or is_sparse(left)
+        N = contiguous_transpose(left @ rows.T) if is_stored else rows @ left.T
+        N = xp.reshape(N, (n_starts, k, left.shape[0]))
         for s, S in enumerate(imputed):
             entries = S if transposed else S.T
             N[s, ...] += contiguous_transpose(entries @ F[s, ...].T)
@@ -309,7 +314,10 @@ class MatrixObjective(BaseObjective):
         """Return the W >= 0 of the smallest ``||X - WH||``, (n, k)."""
         return least_squares_rows(self.X, H, self.missing)
 
-    approximate_rows = fit_rows  # the exact ones are quick to find
+    def approximate_rows(self, H, rows=None):
+        """Return `fit_rows` of all or some rows: the exact ones are quick to find."""
+        part = self if rows is None else self.take_rows(rows)
+        return part.fit_rows(H)
 
     def scale_components(self, H):
         """Return H with rows of length 1, fixed ones as they are."""
@@ -362,7 +370,7 @@ def least_squares_rows(X, H, missing=None):
     components = wide[used].T
     # all rows share one system, but those with missing entries
     blocks = row_blocks(X.shape[0], max(1, _BLOCK_ENTRIES // X.shape[1]))
-    B = np.concatenate([X[block] @ components for block in blocks])
+    B = np.concatenate([rows_of(X, block) @ components for block in blocks])
     W = np.zeros((X.shape[0], len(H)), dtype=np.result_type(X.dtype, H.dtype))
     W[:, used] = nnls_rows(B, G[np.ix_(used, used)])
     if missing is not None:
@@ -487,22 +495,6 @@ def extrapolate(F, before, share):
     further = call_with_out(further, xp.clip, further, 0, None)
     vanished = ~xp.any(further, axis=2)
     return xp.where(vanished[..., None], F, further) if xp.any(vanished) else further
-
-
-def fit_fixed(objective, F) -> Steps:
-    """Find the best W for rows of H that are all fixed: at once, of one start.
-
-    Yields
-    ------
-    factors : tuple of ndarrays of shapes (1, n, k) and (1, k, p)
-        W and H.
-    loss : ndarray of shape (1,)
-    """
-    H = objective.row_column_factors(F)[1]
-    W = objective.fit_rows(H[0])
-    loss = np.array([objective.error(W, H[0]) ** 2 / 2])
-    while True:
-        yield (W[None], H), loss
 
 
 def sparse_hals(objective, F) -> Steps:

@@ -1,5 +1,7 @@
 """The runs side by side, and what recurs in them, against loops."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,6 +14,7 @@ from scipy.optimize import nnls
 
 from nmfcluster._base import hard_labels
 from nmfcluster.datasets import make_biclusters
+from nmfcluster.meta.objective import fit_rows, order_of_samples
 from nmfcluster.meta.runs import Runs, count_distinct, draw_sizes, run_many
 from nmfcluster.meta.squares import MatrixObjective, least_squares_rows
 
@@ -222,3 +225,15 @@ def test_rows_that_are_0_or_repeated_change_no_fit():
     W = least_squares_rows(X, H)
     assert not W[:, [0, 3]].any()
     assert_allclose(W @ H, [H[1:3].T @ nnls(H[1:3].T, x)[0] for x in X], atol=1e-10)
+
+
+def test_samples_that_are_in_order_are_fitted_without_a_copy_of_their_matrix():
+    X = sp.csr_array(sp.random(200, 20_000, 0.05, random_state=0))
+    ordered = X[order_of_samples(MatrixObjective(X)).samples]
+    H = np.random.default_rng(0).uniform(size=(3, 20_000))
+    tracemalloc.start()
+    W = fit_rows(MatrixObjective(ordered), H)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert_array_equal(W, fit_rows(MatrixObjective(ordered[::-1]), H)[::-1])
+    assert peak < 1.2 * X.data.nbytes
