@@ -156,12 +156,25 @@ def _quote_what_is_no_markup(app, what, name, obj, options, lines):
 
 
 def _lead_to_shortest_path(app, env, node, text):
-    """Find the page of nmfcluster.KernelStack for nmfcluster.stack.KernelStack, and so on."""
+    """Find the page of nmfcluster.KernelStack for nmfcluster.stack.KernelStack, and so on.
+
+    A class or function that is named without its module is found if only one has this name.
+    """
+    domain = env.get_domain("py")
     module, _, name = node["reftarget"].rpartition(".")
     if module.startswith("nmfcluster.") and name in nmfcluster.__all__:
-        domain, place = env.get_domain("py"), f"nmfcluster.{name}"
+        places = [f"nmfcluster.{name}"]
+    elif not module:
+        places = [
+            place
+            for place, found in domain.objects.items()
+            if place.endswith(f".{name}") and found.objtype in ("class", "function")
+        ]
+    else:
+        places = []
+    if len(places) == 1:
         return domain.resolve_xref(
-            env, node["refdoc"], app.builder, "obj", place, node, text
+            env, node["refdoc"], app.builder, "obj", places[0], node, text
         )
 
 
