@@ -132,18 +132,20 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
 
 def _caption() -> str:
     return (
-        "Counts of samples with programs that all have and programs that one alone has. In every "
-        "sample each gene is caught by a factor of its own, whose logarithm has the standard "
-        "deviation 'spread'. 'groups' is NMFMetaCluster with groups, as many clusters as there are "
-        "programs, and base_n_clusters programs of a sample; 'pooled' fits all samples as one "
-        "table, with as many clusters as a sample has programs or as there are programs; "
-        f"'{AFTER}' starts scikit-learn's NMF of all samples, {N_UPDATES} updates, from the fit "
-        "with groups. All other parameters have their defaults; one thread. found: shared programs "
-        f"with a cosine of at least {FOUND:g}, matched one to one; cosine: their mean cosine; "
-        "named: clusters of shared programs that are in shared_; wrongly: others that are; own "
-        f"told: share of the programs of one sample that have a presence of at least {PRESENT:g} "
-        "in that sample alone. In a pooled fit a sample has the clusters that make at least "
-        f"{HELD:.0%} of its counts, and those that half of the samples have are named."
+        "The data are counts of several samples. Some programs are in all samples, and others in "
+        "one sample only. In every sample, each gene is captured with its own factor; 'spread' "
+        "is the standard deviation of the logarithm of this factor. 'groups' is NMFMetaCluster "
+        "with groups, with as many clusters as there are programs and base_n_clusters programs "
+        "per sample. 'pooled' fits all samples as one matrix, with as many clusters as a sample "
+        f"has programs, or as there are programs. '{AFTER}' starts scikit-learn's NMF of all "
+        f"samples, with {N_UPDATES} updates, from the fit with groups. All other parameters have "
+        "their defaults, and fits use one thread. The columns are: 'found', the number of shared "
+        f"programs with a cosine of at least {FOUND:g}, matched one to one; 'cosine', their mean "
+        "cosine; 'named', the clusters of shared programs that are in shared_; 'wrongly', the "
+        "other clusters in shared_; 'own told', the share of the programs of one sample that "
+        f"have a presence of at least {PRESENT:g} in that sample only. In a pooled fit, a sample "
+        f"has the clusters that make at least {HELD:.0%} of its counts, and the clusters that "
+        "half of the samples have count as named."
     )
 
 

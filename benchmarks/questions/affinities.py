@@ -59,11 +59,12 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
             row | {method: f"{np.mean(own):.3f}" for method, own in scores.items()}
         )
     caption = (
-        f"Mean adjusted Rand index over {n_seeds} draw(s) of made tables, and as many seeds on "
-        f"{', '.join(REAL)} with raw features. {OURS} is SSNMFClusterer with its defaults, with "
-        f"{N_PAIRS} pairs, or half as many as rows if these are fewer, and with affinity='rbf'; "
-        "fusion is SimilarityFusionNMF of two halves of the columns; then KMeans(n_init=10) and "
-        "Ward's linkage. Rows that differ are of the last draw; far outliers are not scored."
+        f"Mean adjusted Rand index over {n_seeds} random draw(s) of each data set, and over as "
+        f"many seeds on {', '.join(REAL)} with raw features. {OURS} is SSNMFClusterer: with its "
+        f"defaults, with {N_PAIRS} pairs (or half as many as rows, if that is fewer), and with "
+        "affinity='rbf'. 'fusion' is SimilarityFusionNMF of two halves of the columns. The "
+        "others are KMeans(n_init=10) and Ward's linkage. Numbers of distinct rows are those of "
+        "the last draw. Far outliers are not scored."
     )
     tables, notes, draw = {"Mean ARI": rows}, [_verdict(rows)], partial(_draw, rows)
     return report.write(out, "affinities", caption, tables, draw, notes, missing)

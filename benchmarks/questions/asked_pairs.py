@@ -39,10 +39,11 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
             progress.step(name)
     rows_ = [_row(runs, list(sets), way) for way in (ASKED, FARTHEST, RANDOM)]
     caption = (
-        f"Mean adjusted Rand index of SSNMFClusterer with its defaults on {len(sets)} sets of "
-        f"features, at most {MOST} rows of each, by number of answers, over {n_draws} draw(s). "
-        f"next_pairs and MinMax (Mallapragada, Jin, Jain, 2008, for which the fit plays no part) "
-        f"ask {STEP} and one at a time. Rules were chosen on the same sets, with other draws."
+        "Mean adjusted Rand index of SSNMFClusterer with its defaults, by number of answers, on "
+        f"{len(sets)} sets of features with at most {MOST} rows each, over {n_draws} draw(s). "
+        f"next_pairs asks for {STEP} pairs at a time. MinMax (Mallapragada, Jin, Jain, 2008), "
+        "which does not use the fit, asks for one. The rules were chosen on the same sets with "
+        "other draws."
     )
     tables = {"Mean ARI by number of answers": rows_}
     details = {"runs": report.by_run(("data", "way", "answers"), runs)}

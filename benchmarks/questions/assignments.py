@@ -81,13 +81,14 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     shown["Means over the settings"] = by_way(runs)
     shown["The default, when each setting is left out"] = left_out(runs)
     caption = (
-        f"Tables of `make_signatures`, {n_samples} samples, {PLANTED} signatures planted of those "
-        f"known; means over {len(seeds)} table(s) of a setting. 'full' is NMFMetaCluster with all "
-        "known signatures as fixed_components, loss='kullback-leibler': usages below a share of "
-        "the sample are set to 0. 'gain' is `assign` by min_gain. A signature is there if its true "
-        "usage is above 0, be it far less than one mutation. Noise is added to counts, as a share "
-        "of each. The rule for the default: of the gains whose mean F1 is within "
-        f"{TIE:g} of the largest that of the smallest error. Seconds are of one core, for a table."
+        f"The data are matrices of `make_signatures` with {n_samples} samples. {PLANTED} of the "
+        f"known signatures are planted. Values are means over {len(seeds)} matrices of each "
+        "setting. 'full' is NMFMetaCluster with all known signatures as fixed_components and "
+        "loss='kullback-leibler'; usages below a share of the sample are set to 0. 'gain' is "
+        "`assign` with that min_gain. A signature is in a sample if its true usage is above 0, "
+        "even if it is far below one mutation. Noise is a share of each count. The default is "
+        f"the gain with the smallest error among those whose mean F1 is within {TIE:g} of the "
+        "largest. Seconds are for one matrix on one core."
     )
     details = {"runs": report.by_run(("setting", "way"), runs)}
     draw = partial(_draw, shown[f"{F1} of the usages above 0"])

@@ -78,12 +78,13 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
 def _caption(n_updates: int, repeats: int) -> str:
     return (
         "Time and memory of NMFMetaCluster(loss='kullback-leibler'). Counts are Poisson numbers "
-        "whose means are a product of gamma distributed factors. scikit-learn is NMF(solver='mu', "
-        f"beta_loss='{KL}', init='random', tol=0) with {n_updates} updates in float64 and in "
-        "float32. Ours is a whole fit with n_estimators=1 and resample=None, in float32, to its "
-        f"own stop; both from {repeats} random starts, one a repeat, medians of interleaved "
-        "repeats. '% below' is by how much our loss is smaller, both in float64 from the factors. "
-        "Many rows: the table is drawn sparse; MiB are on top of the table."
+        "whose means are a product of gamma distributed factors. scikit-learn is "
+        f"NMF(solver='mu', beta_loss='{KL}', init='random', tol=0) with {n_updates} updates, in "
+        "float64 and in float32. Ours is a whole fit with n_estimators=1 and resample=None, in "
+        f"float32, until it stops by itself. Both use {repeats} random starts, one in each "
+        "repeat; values are medians of interleaved repeats. '% below' states how much smaller "
+        "our loss is; both losses are computed in float64 from the factors. With many rows, the "
+        "matrix is drawn as a sparse one. MiB are on top of the data matrix."
     )
 
 

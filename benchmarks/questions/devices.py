@@ -171,14 +171,14 @@ def _caption(most: int, all_seeds: bool) -> str:
     longer = LONGER if all_seeds else 1
     times = ", ".join(f"{where} {SECONDS[where] * longer:g} s" for where in SECONDS)
     return (
-        f"Time of whole fits of NMFMetaCluster with n_jobs={THREADS[0]}, one core a thread, whose "
-        f"table is numpy's, or a tensor of torch{torch}, in float32; each in a fresh process with "
-        "SCIPY_ARRAY_API=1 and array_api_dispatch=True. Counts have "
-        f"loss='{KL}' and are drawn as in counts_scale; the dense table has loss='frobenius'. "
-        f"A fit of {FEW} runs comes first: its reconstruction_err_ is 'loss of few', and its "
-        f"labels are held beside those of numpy. Then {most} runs are made, or as many as take "
-        f"about so long: {times}; where {FEW} take longer, they are all. 'min for {RUNS}' are "
-        "minutes at the same seconds a run."
+        f"Time of whole fits of NMFMetaCluster with n_jobs={THREADS[0]} and one core per thread, "
+        f"in float32. The data matrix is a NumPy array or a tensor of torch{torch}. Each fit runs "
+        "in a fresh process with SCIPY_ARRAY_API=1 and array_api_dispatch=True. Counts have "
+        f"loss='{KL}' and are drawn as in counts_scale; the dense matrix has loss='frobenius'. A "
+        f"fit of {FEW} runs comes first: its reconstruction_err_ is 'loss of few', and its labels "
+        f"are compared with those of NumPy. Then {most} runs are made, or as many as take about "
+        f"this long: {times}. If {FEW} runs take longer than that, no others are made. 'min for "
+        f"{RUNS}' is the number of minutes at the same time per run."
     )
 
 

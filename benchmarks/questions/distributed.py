@@ -73,14 +73,15 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     )
     backends = [_median(name, found[name]) for name in found]
     caption = (
-        "nmfcluster.dask on two workers of one thread each, that read tables of labels from a file "
-        f"in blocks of {runs.ROWS:,} rows and spill nothing. 'Peak' is the largest resident memory "
-        "of a process, which is some 150 MiB before it has done anything; the scheduler is in the "
-        "client. Tables: base partitions of 10 to 30 clusters, of 10 true ones; 'separated' with "
-        "one entry in 100,000 wrong; in 'overlapping' a tenth of the samples have three entries in "
-        "ten of another cluster; in 'redrawn' a fifth of all entries, in 'missing' a tenth are "
-        "anything, and three in ten not seen. 'exact': all distinct rows are held, and the fit is "
-        "that in memory."
+        "nmfcluster.dask on two workers of one thread each. They read label matrices from a file "
+        f"in blocks of {runs.ROWS:,} rows, and write nothing to disk. 'Peak' is the largest "
+        "resident memory of a process, which is about 150 MiB before any work; the scheduler "
+        "runs in the client. Label matrices are base partitions with 10 to 30 clusters of 10 "
+        "true ones. In 'separated', one entry in 100,000 is wrong. In 'overlapping', a tenth of "
+        "the samples have three in ten entries from another cluster. In 'redrawn', a fifth of "
+        "all entries are redrawn at random. In 'missing', a tenth are redrawn, and three in ten "
+        "are missing. 'exact' means that all distinct rows are held, so the fit is the same as "
+        "in memory."
     )
     tables = {
         "Beside the fit in memory": same,

@@ -118,14 +118,15 @@ def _report(
         ),
     }
     caption = (
-        "Clustering of documents beside Chen et al. (2007): means over "
-        f"{n_trials} trials, a draw of constraints, starts and, where there are draws, of data "
-        "each. The tenth of the words that tell most of the class, as counts. k-means and NMF: the "
-        "best of three random starts; SNC: spectral clustering of X X'. SSNMF is SSNMFClusterer "
-        "with its defaults, on the graph of nearest neighbours; 'cosine' has the affinity of that "
-        "name, normalised; 'replace' is the paper's form: "
-        "X X' with its largest and smallest entries in place of constraints, factorized by G S G'. "
-        "SS-KK and SS-SNC are kernel k-means and spectral clustering under constraints."
+        "Clustering of documents, compared with Chen et al. (2007). Values are means over "
+        f"{n_trials} trials. Each trial draws constraints and starts, and also data if they are a "
+        "random selection. Features are counts of the tenth of the words that is most "
+        "informative about the class. k-means and NMF are the best of three random starts. SNC "
+        "is spectral clustering of X X'. SSNMF is SSNMFClusterer with its defaults, on the graph "
+        "of nearest neighbours. 'cosine' uses the affinity of that name, normalised. 'replace' "
+        "is the paper's form: in X X', constraints are replaced by the largest and smallest "
+        "entries, and the matrix is factorized by G S G'. SS-KK and SS-SNC are kernel k-means "
+        "and spectral clustering under constraints."
     )
     details = {"runs": report.by_run(("words", "data", "per cent", "method"), results)}
     notes = [*_verdicts(rows), _without(sets, results), *_diagonal(cores, results)]

@@ -43,11 +43,11 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     medians = {name: np.median(found, axis=0) for name, found in seconds.items()}
     rows = [_row(name, beside, medians) for name, (_, beside) in fits.items()]
     caption = (
-        "Seconds of CPU, and on the clock, of fits of the 1,797 handwritten digits that "
-        f"scikit-learn brings, with {K} clusters and all other parameters at their defaults, on "
-        f"one thread; medians of {repeats} interleaved repeats. Of a table of labels there are "
-        f"{N_LABELLED} samples in 20 runs of k-means. 'beside' names a fit of scikit-learn to the "
-        "same table, and 'times' is how often its CPU time goes into ours."
+        "CPU seconds and elapsed seconds of fits to the 1,797 handwritten digits of "
+        f"scikit-learn, with {K} clusters, all other parameters at their defaults, and one "
+        f"thread. Values are medians of {repeats} interleaved repeats. The matrix of labels has "
+        f"{N_LABELLED} samples in 20 runs of k-means. 'beside' names the fit of scikit-learn to "
+        "the same data, and 'times' is our CPU time divided by that of scikit-learn."
     )
     return report.write(
         out, "everyday", caption, {"Seconds": rows}, partial(_draw, rows)

@@ -155,16 +155,16 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
 
 def _caption(n_seeds: int) -> str:
     return (
-        f"Mean adjusted Rand index over {n_seeds} seed(s), and as many draws of the made tables. "
-        f"All methods but HDBSCAN and Leiden are given the number of classes. {OURS} and {PLAIN} "
-        "have their defaults, and no pairs. The others are KMeans(n_init=10), "
+        f"Mean adjusted Rand index over {n_seeds} seed(s), and over as many random draws of the "
+        f"made data. All methods except HDBSCAN and Leiden get the number of classes. {OURS} and "
+        f"{PLAIN} have their defaults, and no pairs. The others are KMeans(n_init=10), "
         "GaussianMixture(n_init=3) with full covariances, SpectralClustering of the graph of ten "
         "neighbours, Ward's linkage, HDBSCAN(min_cluster_size=5), whose noise counts as one more "
-        f"cluster, and Leiden on the graph of {NEIGHBORS} neighbours with the resolution 1, or "
-        "with the resolution that makes as many clusters as there are classes. Features are "
-        "standardised, and counts of words weighted as tf-idf. "
-        f"Mixtures have at most {COLUMNS} principal components, Ward and HDBSCAN {COLUMNS} of "
-        f"text. A set counts as good if the method is at most {NEAR:g} below the best one on it."
+        f"cluster, and Leiden on the graph of {NEIGHBORS} neighbours. Leiden has the resolution "
+        "1, or the resolution that gives as many clusters as there are classes. Features are "
+        "standardised, and counts of words are weighted as tf-idf. Mixtures get at most "
+        f"{COLUMNS} principal components; Ward and HDBSCAN get {COLUMNS} principal components of "
+        f"texts. A method is good on a set if it is at most {NEAR:g} below the best one."
     )
 
 

@@ -179,18 +179,19 @@ def _report(
         for source, weight in own.weights.items()
     ]
     caption = (
-        f"Fusion of several similarities: means and standard deviations over {n_seeds} seeds; a "
-        f"method that had taken {LONG:g} s on a set was run with no more. 'fusion' is "
-        "SimilarityFusionNMF with its defaults, or a finite eta, or a loss of the paper with eta = "
-        f"1; 'stable eta' has eta of {', '.join(f'{eta:g}' for eta in fusion.ETAS)} chosen by "
-        "StabilityScorer. 'mean' methods cluster the mean of the sources; 'of scaled' that of "
-        "sources that sum to 1; 'and a little' adds to every entry the mean of all, which joins a "
-        "graph that falls apart. NCut is spectral clustering with discretized eigenvectors. "
-        "SimpleMKKM (Liu et al., 2022) is written for this page, on the sources as centred kernels "
-        "with diagonal 1. SNF is snfpy, on the same sources or with its kernel of the features, "
-        "standardised or raw. DAIMC, NEMO, EEIMVC and LFIMVC are imml's, CoReg mvlearn's, "
-        "MultiViewKMeans and MultiViewNMF polyview's. The best of a single source is chosen by the "
-        "classes, which nobody has in practice." + others.told
+        "Fusion of several similarities. Values are means and standard deviations over "
+        f"{n_seeds} seeds; a method that took {LONG:g} s on a set was not run with further seeds. "
+        "'fusion' is SimilarityFusionNMF with its defaults, or a finite eta, or a loss of the "
+        "paper with eta = 1; for 'stable eta', StabilityScorer chooses eta among "
+        f"{', '.join(f'{eta:g}' for eta in fusion.ETAS)}. 'mean' methods cluster the mean of the "
+        "sources. 'of scaled' uses the mean of sources that sum to 1. 'and a little' adds the mean "
+        "of all entries to every entry, which connects the parts of a graph. NCut is spectral "
+        "clustering with discretized eigenvectors. SimpleMKKM (Liu et al., 2022) is implemented "
+        "for this page; it uses the sources as centred kernels with diagonal 1. SNF is snfpy, on "
+        "the same sources, or with its own kernel of the features, standardised or raw. DAIMC, "
+        "NEMO, EEIMVC and LFIMVC are from imml, CoReg is from mvlearn, and MultiViewKMeans and "
+        "MultiViewNMF are from polyview. The best single source is chosen by the true classes, "
+        "which are unknown in practice." + others.told
     )
     runs = {
         (name, *key): runs

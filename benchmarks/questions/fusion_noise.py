@@ -246,20 +246,21 @@ def _report(
 
 def _caption(n_seeds: int) -> str:
     return (
-        f"Fusion with sources that say nothing: means over {n_seeds} seeds, which also draw the "
-        f"added sources; a method that had taken {LONG:g} s on a set was run with no more. Dense: "
-        "cosines of texts, else Gaussian kernels of median squared distance. Graphs: ten "
-        "neighbours, self-tuned and normalised. protein213 has no features, but distances, as "
-        "kernels of three widths and a graph, all restricted to ten neighbours for graphs; the "
-        "links of yeast_mips3 are sparse, and taken as given or normalised. Noise is the Gaussian "
-        f"kernel of normal features in {FEATURES} dimensions; nearly constant is 1 + {SPREAD:g} u "
-        "with u uniform in [0, 1]; both as graphs beside graphs. 'fusion' is SimilarityFusionNMF "
-        "with its defaults, or a finite eta, or criterion='kl' with eta = 1. SNF is snfpy and "
-        "spectral clustering; 'spectral, mean' clusters the mean of the sources. SimpleMKKM (Liu "
-        "et al., 2022) is written for this page; its weights are those whose squares weigh the "
-        "kernels. 'best single source' is spectral clustering of the source that the classes "
-        "choose, which nobody has in practice; it never sees what is added. Means are over the "
-        "sets that a method could cluster."
+        f"Fusion with uninformative sources. Values are means over {n_seeds} seeds, which also "
+        f"draw the added sources; a method that took {LONG:g} s on a set was not run with further "
+        "seeds. 'Dense' uses cosines for texts, and otherwise Gaussian kernels whose width is "
+        "the median squared distance. 'Graphs' uses ten neighbours, self-tuned and normalised. "
+        "protein213 has distances instead of features: they become kernels of three widths and a "
+        "graph, all restricted to ten neighbours for graphs. The links of yeast_mips3 are "
+        "sparse, and used as given or normalised. Noise is the Gaussian kernel of normal "
+        f"features in {FEATURES} dimensions. The nearly constant source is 1 + {SPREAD:g} u with "
+        "u uniform in [0, 1]. Both are made into graphs if the other sources are graphs. "
+        "'fusion' is SimilarityFusionNMF with its defaults, or a finite eta, or criterion='kl' "
+        "with eta = 1. SNF is snfpy and spectral clustering; 'spectral, mean' clusters the mean "
+        "of the sources. SimpleMKKM (Liu et al., 2022) is implemented for this page; the squares "
+        "of its weights weight the kernels. 'best single source' is spectral clustering of the "
+        "source that the true classes choose, which is unknown in practice; it does not use the "
+        "added sources. Means are over the sets that a method could cluster."
     )
 
 

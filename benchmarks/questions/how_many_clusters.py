@@ -91,16 +91,18 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
 
 def _caption(n_sets: int, n_seeds: int) -> str:
     return (
-        f"{n_sets} sets of points from a public collection (skstab, k_selection.npz) with 2 to 18 "
-        f"clusters and up to 3,100 samples; candidates 1 to 20, {n_seeds} seeds. Rules with a "
-        f"score choose its best number on k-means, the best of {rules.STARTS} starts: "
-        "silhouette, Davies-Bouldin, Calinski-Harabasz, the gap statistic with "
-        f"{rules.REFERENCES} uniform tables; 'prediction strength' takes the largest number with "
-        "one of .8, 'BIC of mixtures' Gaussian components of full covariances. A method that "
-        "cannot say 1 starts at 2. Samples without clusters: 100 to 2,000 in 2 to 50 dimensions; "
-        "two clusters: Gaussian, in as many, the smaller one with 35 to 50 % of the samples; "
-        "candidates 1 to 15. Data with classes: features as they are, but for wine, whose features "
-        "are scaled to unit variance; 'as good' are the numbers that the result names as such."
+        f"The data are {n_sets} sets of points from a public collection (skstab, k_selection.npz) "
+        f"with 2 to 18 clusters and up to 3,100 samples. Candidates are 1 to 20, with {n_seeds} "
+        "seeds. Rules with a score choose the number with its best value on k-means, the best of "
+        f"{rules.STARTS} starts: silhouette, Davies-Bouldin, Calinski-Harabasz, and the gap "
+        f"statistic with {rules.REFERENCES} uniform data sets. 'prediction strength' chooses the "
+        "largest number with a strength of 0.8. 'BIC of mixtures' uses Gaussian components with "
+        "full covariances. If a method cannot choose 1, its candidates start at 2. Samples "
+        "without clusters are 100 to 2,000 samples in 2 to 50 dimensions. Two clusters are "
+        "Gaussians of the same sizes, in which the smaller one has 35 to 50 % of the samples; "
+        "candidates are 1 to 15. Data with classes are used unscaled, except for wine, whose "
+        "features are scaled to unit variance. 'as good' are the numbers that the result lists "
+        "as about as good."
     )
 
 

@@ -109,19 +109,20 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
 
 def _caption(n_tables: int, n_runs: int) -> str:
     return (
-        f"Planted numbers from 5 to 15, {n_tables} tables of `make_programs` and as many of "
-        "`make_signatures`; samples, features, depth or burden, the share of housekeeping genes, "
-        "dispersion or noise are drawn for each. Candidates are all numbers within "
-        f"{AROUND} of the truth. Runs are by loss='kullback-leibler', {n_runs} of them for each "
-        "candidate, with their defaults otherwise; 'resampled' ones by resample='poisson'. "
-        f"Held-out losses are of {N_FOLDS} parts of the counts, each by a single run on the "
-        "others. 'As Poisson numbers': shared out as if the counts were, dispersion=0. SigProfiler "
-        "asks for a mean stability of .8 and a smallest one of .2 of all clusters and takes the "
-        "largest number; its stability is the silhouette of the runs' clusters, here it is the "
-        "recurrence. 'off by' is the mean of the number that is chosen over the truth. 'found at "
-        f"the truth' is how many planted programs have a cosine of {SIMILAR:g} or more with one of "
-        "the resampled fit at the true number: where some are not, the table may not hold them. "
-        f"{without_counts.CAPTION}"
+        f"Planted numbers are 5 to 15, in {n_tables} matrices of `make_programs` and as many of "
+        "`make_signatures`. Samples, features, depth or burden, the share of housekeeping genes, "
+        "and dispersion or noise are drawn for each matrix. Candidates are all numbers within "
+        f"{AROUND} of the truth. There are {n_runs} runs for each candidate, with "
+        "loss='kullback-leibler' and otherwise with their defaults; 'resampled' runs have "
+        f"resample='poisson'. Held-out losses use {N_FOLDS} parts of the counts, each with a "
+        "single run on the others. 'As Poisson numbers' splits the counts as if they were "
+        "Poisson numbers (dispersion=0). SigProfiler requires a mean stability of 0.8 and a "
+        "smallest one of 0.2 over all clusters, and chooses the largest such number. It measures "
+        "stability by the silhouette of the runs' clusters; here it is the recurrence. 'off by' "
+        "is the mean difference of the chosen number and the truth. 'found at the truth' is the "
+        f"number of planted programs that have a cosine of {SIMILAR:g} or more with one of the "
+        "resampled fit at the true number. If some have not, the matrix may not contain enough "
+        f"information about them. {without_counts.CAPTION}"
     )
 
 

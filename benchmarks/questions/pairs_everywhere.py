@@ -75,17 +75,17 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
 
 def _caption(n_sets: int, n_draws: int) -> str:
     return (
-        f"Adjusted Rand index (ARI) by number of pairs, on {n_sets} sets of features: means over "
-        f"{n_draws} draw(s) of the pairs and starts, of other packages {PEER_DRAWS}; at most "
-        f"{every.MOST:,} rows of a set. Nothing is tuned to a set. {OURS} is SSNMFClusterer with "
-        "its defaults; 'not spread' has propagation=None and beta=1. SS-SNC is spectral clustering "
-        "of the same graph with its entries replaced, E2CP that of Lu and Ip (2010) on the same "
-        "graph, as printed and with the largest propagated constraint scaled to 1; "
-        f"{' and '.join(TOLD)} are told the classes of all samples in pairs, "
-        f"{CEILING} as the ceiling. A mean is over the sets that all methods of its row have; a "
-        f"method with fewer than {_pairs_runs.SHARE:.0%} of them is left out of it. Samples in "
-        f"no pair are scored where there are {_pairs_runs.FEWEST} or more. Other packages are "
-        f"stopped after {LONGEST:g} s a call."
+        f"Adjusted Rand index (ARI) by number of pairs, on {n_sets} sets of features with at most "
+        f"{every.MOST:,} rows each. Values are means over {n_draws} draw(s) of the pairs and "
+        f"starts, and over {PEER_DRAWS} for other packages. No parameter is tuned to a set. "
+        f"{OURS} is SSNMFClusterer with its defaults; 'not spread' has propagation=None and "
+        "beta=1. SS-SNC is spectral clustering of the same graph with some entries replaced. "
+        "E2CP is that of Lu and Ip (2010) on the same graph, as printed, and with the largest "
+        f"propagated constraint scaled to 1. {' and '.join(TOLD)} get the classes of all samples "
+        f"in pairs; {CEILING} is the upper limit. Each mean is over the sets for which all "
+        f"methods of its row have a result. A method with fewer than {_pairs_runs.SHARE:.0%} of "
+        "the sets is left out. Samples in no pair are scored if there are at least "
+        f"{_pairs_runs.FEWEST}. Other packages are stopped after {LONGEST:g} s per call."
     )
 
 

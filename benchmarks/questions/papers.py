@@ -80,13 +80,13 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
             progress.step(name)
         rows.append(_row(data, scores))
     caption = (
-        "Mean clustering accuracy beside Table 1 of Li, Ding and Jordan (2007). "
-        f"Base partitions: {N_PARTITIONS} runs of k-means from random samples with k = the "
-        "number of classes, on raw features; documents as tf-idf rows of unit length on the 1,000 "
-        f"commonest words. Means (± standard deviations) over {trials} trials; k-means: over "
-        f"{SINGLE_RUNS} single runs in each; KC: k-means on the rows of the consensus "
-        "matrix. NMFC is NMFConsensus with its defaults; 'printed' is the paper's form, "
-        "normalize=False, and 'tri' adds factorization='tri' to it."
+        "Mean clustering accuracy, compared with Table 1 of Li, Ding and Jordan (2007). Base "
+        f"partitions are {N_PARTITIONS} runs of k-means from random samples, with k = the number "
+        "of classes, on raw features. Documents are tf-idf rows of unit length on the 1,000 most "
+        f"common words. Values are means (± standard deviations) over {trials} trials. 'k-means' "
+        f"is the mean over {SINGLE_RUNS} single runs in each trial. 'KC' is k-means on the rows "
+        "of the consensus matrix. NMFC is NMFConsensus with its defaults; 'printed' is the "
+        "paper's form, normalize=False, and 'tri' adds factorization='tri' to it."
     )
     draw = partial(_draw, rows)
     return report.write(

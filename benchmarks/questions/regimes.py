@@ -107,17 +107,19 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
 def _caption(effort: Effort) -> str:
     return (
         f"Mean adjusted Rand index of the consensus of {effort.n_partitions} runs of "
-        f"KMeans(n_init=1), over {effort.seeds} ensembles, which all methods get. The number of "
-        "clusters of a run is the number of classes k, or is drawn from k to 2k+4, or from k to "
-        "the root of the number of samples. A method's rank on a set is that of its mean over the "
-        "ensembles, 1 for the best; ties share the mean of their ranks. At most "
-        f"{every.MOST:,} rows of a set, always the same; features are standardised, counts of "
-        "words weighted as tf-idf with rows of length 1. Nothing is tuned to a set; a mean counts "
-        "each once, though some are classes of others. 'printed' is NMFConsensus(normalize=False); "
-        "'degrees' divides the co-association by the roots of its row sums. Made sets: Gaussian "
-        "clusters in 10 features with shares of 60, 20, 10, 6 and 4 %, and k-means of 5 to 14 "
-        f"clusters; and copies of one partition into {', '.join(map(str, effort.sizes))} with a "
-        "share of their labels redrawn (noise), or lost: only the default takes these."
+        f"KMeans(n_init=1), over {effort.seeds} ensembles. All methods get the same ensembles. "
+        "The number of clusters of a run is the number of classes k, or is drawn from k to 2k+4, "
+        "or from k to the root of the number of samples. Methods are ranked on each set by their "
+        "mean over the ensembles; 1 is the best, and ties share the mean of their ranks. Each "
+        f"set has at most {every.MOST:,} rows, always the same. Features are standardised; counts "
+        "of words are weighted as tf-idf with rows of length 1. No parameter is tuned to a set. "
+        "Each set counts once in a mean, although some sets are subsets of the classes of "
+        "others. 'printed' is NMFConsensus(normalize=False); 'degrees' divides the "
+        "co-association by the roots of its row sums. The made sets are of two kinds. The first "
+        "are Gaussian clusters in 10 features with shares of 60, 20, 10, 6 and 4 %, and k-means "
+        "with 5 to 14 clusters. The second are copies of one partition into "
+        f"{', '.join(map(str, effort.sizes))}, with a share of the labels redrawn (noise) or "
+        "missing; only the default accepts missing labels."
     )
 
 

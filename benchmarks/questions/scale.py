@@ -55,14 +55,15 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     growth = _scale_features.slopes(fits)
     caption = (
         f"NMFConsensus(n_clusters=10) with its defaults on {N_PARTITIONS} given partitions, and "
-        "KMeans(n_clusters=10, n_init=10) on the 10 features of the same samples. Time of the "
-        "whole fit and the memory it takes on top of the data, each run in a fresh process; "
-        f"medians of {repeats} interleaved repeats; CPU time counts all cores. Base partitions are "
-        "k-means fitted on 5,000 rows: of 10 clusters for separated, of 10 to 24 for overlapping "
-        "Gaussian clusters; random labels have nothing to find and no two equal rows. "
-        "SSNMFClusterer(n_clusters=10) with its defaults, and with a single start, in one job and "
-        f"in two, on {_scale_features.N_FEATURES} features in float32 of ten overlapping clusters "
-        "(make_blobs, cluster_std=6); beyond a million samples each fit is run once. 'same bits' "
+        "KMeans(n_clusters=10, n_init=10) on the 10 features of the same samples. The tables "
+        "have the time of the whole fit, and its memory on top of the data. Each run has a fresh "
+        f"process; values are medians of {repeats} interleaved repeats; CPU time counts all "
+        "cores. Base partitions are k-means fitted to 5,000 rows: with 10 clusters for separated "
+        "Gaussian clusters, and with 10 to 24 for overlapping ones. Random labels have no "
+        "clusters and no two equal rows. SSNMFClusterer(n_clusters=10) runs with its defaults, "
+        "and with a single start, in one job and in two. Its data are "
+        f"{_scale_features.N_FEATURES} features in float32 of ten overlapping clusters "
+        "(make_blobs, cluster_std=6). Above a million samples each fit is run once. 'same bits' "
         "compares labels and loss of the two. Target times are for two cores."
     )
     tables = {

@@ -54,11 +54,11 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         _worse(runs, list(sets), share, count) for share in SHARES for count in COUNTS
     ]
     caption = (
-        f"Mean adjusted Rand index on {len(sets)} sets of features, at most {every.MOST:,} rows of "
-        f"each, over {n_draws} draw(s) of the pairs, of which a share was turned into its "
-        "opposite. 'soft' is SSNMFClusterer with contradictions='ignore', 'hard' with "
-        "hard_must_link=True, too, 'not spread' with propagation=None and beta=1. "
-        "Nothing was chosen on these draws."
+        f"Mean adjusted Rand index on {len(sets)} sets of features with at most {every.MOST:,} "
+        f"rows each, over {n_draws} draw(s) of the pairs. A share of the pairs is turned into its "
+        "opposite. 'soft' is SSNMFClusterer with contradictions='ignore'. 'hard' adds "
+        "hard_must_link=True, and 'not spread' has propagation=None and beta=1. Nothing was "
+        "chosen on these draws."
     )
     found = [
         _found(runs, list(sets), share, count)
