@@ -189,8 +189,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         How surely a cluster comes back: the mean over the runs of its cosine with the cluster of
         the run that is its counterpart, 0 without one. Counterparts are each other's most similar
         biclusters. With `resample=None` it says how far runs agree, and nothing of other data. It
-        does not show that programs are identified: all runs can agree on a mixture. With groups it
-        is the mean of `presence_`.
+        does not show that programs are identified: all runs can agree on a mixture, above all if
+        the usage of a program is never 0. With groups it is the mean of `presence_`.
     groups_ : ndarray of shape (n_groups,)
         Names of the groups, sorted; this and the next three only where `fit` was given groups.
     presence_ : ndarray of shape (n_groups, n_clusters), float

@@ -319,6 +319,7 @@ def fit_groups(model, X, groups, weights, fixed, seed):
             _recurrent(one.recurrence_[n_fixed:], k - n_fixed) + n_fixed
             for one in models
         ]
+    _check_total(model, n_fixed + sum(map(len, kept)))
     # fixed components are the same everywhere, the others are metaclustered
     components = fixed
     labels = np.full((len(models), high), -1)
@@ -362,6 +363,11 @@ def _fit_each(own_model, X, names, group, weights, fixed):
         if len(fixed):
             model.set_params(fixed_components=fixed[:, has])
         try:
+            if own.sum() < model.n_clusters - len(fixed):
+                raise ValueError(
+                    f"base_n_clusters={model.n_clusters} must be at most its number of samples: "
+                    "lower it, or leave the group out."
+                )
             model.fit(rows[:, has], None, own_weights)
         except ValueError as error:
             raise ValueError(
@@ -397,6 +403,16 @@ def _recurrent(recurrence, most):
     order = np.argsort(-recurrence, kind="stable")
     n_recurrent = int((recurrence >= _PRESENT).sum())
     return np.sort(order[: min(max(n_recurrent, 1), most)])
+
+
+def _check_total(model, n_programs):
+    """Raise a ValueError if all groups together have fewer programs than there are clusters."""
+    if model.n_clusters > n_programs:
+        raise ValueError(
+            f"n_clusters={model.n_clusters} must be at most {n_programs}, the programs that the "
+            f"groups have with base_n_clusters={model.base_n_clusters}: lower n_clusters, or "
+            "raise base_n_clusters."
+        )
 
 
 def _warn_of_total(n_clusters, n_sets):

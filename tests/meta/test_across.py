@@ -297,7 +297,11 @@ X0, groups0, _ = planted(0, sizes=(12, 12, 12, 12))
         (lambda: metacluster([H2, 0 * H2], 2), ValueError, ("zeros", "components[1]")),
         (lambda: metacluster([H2.T, H2.T], 2), ValueError, ("n_clusters", "T")),
         (lambda: metacluster([H2.T, H2[:1].T], 3), ValueError, ("components[1]", "T")),
-        (lambda: fitted(X0, [7, *[8] * 47]), ValueError, "Group 7"),
+        (
+            lambda: fitted(X0, [7, *[8] * 47], base_n_clusters=(2, 3)),
+            ValueError,
+            ("Group 7", "base_n_clusters=3"),
+        ),
         (
             lambda: metacluster([H2, H2[:, :2]], 2),
             ValueError,
@@ -340,7 +344,7 @@ X0, groups0, _ = planted(0, sizes=(12, 12, 12, 12))
         (
             lambda: fitted(X0, groups0, base_n_clusters=1),
             ValueError,
-            ("n_clusters", "from"),
+            ("n_clusters=7", "at most 4", "base_n_clusters=1"),
         ),
         (
             lambda: fitted(X0, groups0, "frobenius", sparsity=1),
