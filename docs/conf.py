@@ -54,8 +54,8 @@ myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 nb_custom_formats = {".md": "code_cells.read_page"}
-nb_code_prompt_show = "Show the {type}"
-nb_code_prompt_hide = "Hide the {type}"
+nb_code_prompt_show = "Show the code"
+nb_code_prompt_hide = "Hide the code"
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_execution_timeout = 600  # seconds a cell: some take ten, more on a busy machine

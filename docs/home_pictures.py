@@ -36,7 +36,7 @@ def seeds() -> plt.Figure:
     """Stretched groups: two seeds of k-means, and the consensus of 50 runs."""
     X, y = make_blobs(500, centers=5, cluster_std=1.2, random_state=20)
     X = X @ [[0.6, -0.6], [-0.4, 0.8]]
-    figure, axes = plt.subplots(1, 3, figsize=(9.6, 2.4), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(9.6, 1.9), layout="constrained")
     clusterers = {
         "k-means, seed 0": KMeans(5, n_init=1, random_state=0),
         "k-means, seed 1": KMeans(5, n_init=1, random_state=1),
