@@ -168,7 +168,9 @@ def _lead_to_shortest_path(app, env, node, text):
         places = [
             place
             for place, found in domain.objects.items()
-            if place.endswith(f".{name}") and found.objtype in ("class", "function")
+            if place.endswith(f".{name}")
+            and found.objtype in ("class", "function")
+            and not found.aliased
         ]
     else:
         places = []
