@@ -372,14 +372,13 @@ class StabilityDisplay(Display):
         if all(isinstance(value, Real) for value in values):
             best.sort(key=lambda i: results["params"][i][param])
             values.sort()
-        index = getattr(estimator, "best_index_", None)
         display = cls(
             param_name=param,
             values=values,
             metric=metric,
             scores=scores[best],
             errors=None if errors is None else np.asarray(errors, dtype=float)[best],
-            chosen=None if index is None else results["params"][index].get(param),
+            chosen=getattr(estimator, "best_params_", {}).get(param),
         )
         return display.plot(ax)
 

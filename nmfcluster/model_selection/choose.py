@@ -250,7 +250,6 @@ def _sweep(estimator, X, candidates, method, fit_params, n_jobs, rng):
             "fit_params may hold groups alone for NMFMetaCluster, whose runs are decided by "
             "sweep_n_clusters; method='stability' takes others."
         )
-    _say("fitting runs with every number of clusters")
     return sweep_n_clusters(
         estimator,
         X,
@@ -344,7 +343,7 @@ def measure_gaps(estimator, X, numbers, seed):
     A = problem.objective.A
     n_values = int(numbers[-1]) + 1
     values, _ = leading_eigenpairs(A, min(n_values, A.shape[0]))
-    values = np.pad(values, (0, max(n_values - len(values), 0)))
+    values = np.pad(values, (0, n_values - len(values)))
     mixed = 1 + _UNMIXED - values
     ratios = mixed[numbers - 1] / mixed[numbers]
     if values[1] < _NOISY:

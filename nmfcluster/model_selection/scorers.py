@@ -684,12 +684,12 @@ class HeldOutPairsScorer(RefitScorer):
         for kind, weights in enumerate(kinds):
             is_held_out = np.stack([held_out[kind] for _, held_out in folds])
             is_satisfied = np.stack([by_fold[kind] for by_fold in satisfied])
-            times = is_held_out.sum(axis=0)
-            is_known = times > 0  # other pairs may imply a pair in every fold
+            # other pairs may imply a pair in every fold
+            is_known = is_held_out.any(axis=0)
             if is_known.any():
-                rate = (is_held_out & is_satisfied).sum(axis=0)[is_known] / times[
-                    is_known
-                ]
+                rate = np.average(
+                    is_satisfied[:, is_known], axis=0, weights=is_held_out[:, is_known]
+                )
                 weights = weights[is_known]
                 share = np.average(rate, weights=weights)
                 shares[kind] = share

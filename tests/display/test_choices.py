@@ -256,7 +256,7 @@ def test_of_several_parameters_the_best_candidates_are_shown():
     ]
     scores = np.array([0.1, 0.3, 0.5, 0.4, np.nan, 0.2])
     model = searched(params, mean_test_score=scores)
-    model.best_index_ = 2
+    model.best_params_ = params[2]
     display = StabilityDisplay.from_estimator(model)
     assert display.param_name == "eta"  # the one with the most values
     assert display.scores.tolist() == [0.3, 0.5, 0.2]
