@@ -47,7 +47,6 @@ _OTHER_NAMES = {
     "--n-jobs": "--jobs",
     "--threads": "--jobs",
     "--seed": "--random-state",
-    "--out": "--output",
     "--pairs": "--constraints",
     "--index": "--names",
     "--no-header": "--no-titles",
