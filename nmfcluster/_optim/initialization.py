@@ -92,8 +92,7 @@ def leading_eigenpairs(A, n_components):
     threshold = np.sort(padded)[-n_components]
     rounding = _EQUAL * float(max(abs(largest).max(), np.finfo(float).tiny))
     for c in np.flatnonzero(largest > threshold + rounding):
-        n_wanted = min(n_components, int(sizes[c]))
-        pairs[c] = _eigenpairs(blocks[c], n_wanted)
+        pairs[c] = _eigenpairs(blocks[c], n_components)
     # List all eigenvalues, their vectors and their components.
     owners = np.repeat(np.arange(len(pairs)), [len(values) for values, _ in pairs])
     all_values = np.concatenate([values for values, _ in pairs])
@@ -146,10 +145,9 @@ def _eigenpairs(A, n_components):
 
 def _eigenpairs_of_gram(V, n_components):
     """Return the leading eigenpairs of VV' from those of the smaller V'V, which has the same."""
-    n_small = min(n_components, V.shape[1])
     gram = storage.as_float64(storage.choose_storage(V.T @ V))
-    values, vectors = _eigenpairs(Explicit(gram), n_small)
-    n_missing = n_components - n_small
+    values, vectors = _eigenpairs(Explicit(gram), n_components)
+    n_missing = n_components - len(values)
     values = np.pad(values, (0, n_missing))
     vectors = np.pad(vectors, ((0, 0), (0, n_missing)))
     is_positive = values > _RANK_TOL * values[0]

@@ -173,8 +173,7 @@ class Pruning:
         list of bool, one for each
         """
         if self.rank is None:
-            for solution in running:
-                self.best = min(self.best, solution.loss)
+            self.best = min(self.best, min(map(loss_of, running)))
             return list(map(self._can_win, running))
         is_first_batch = self.best == np.inf
         is_due = running[0].n_iter == self.begins
@@ -463,15 +462,12 @@ def best_first(solutions, rank=loss_of):
     -------
     list of Solution
     """
-    figures = [np.inf if one.pruned else rank(one) for one in solutions]
-    order = np.argsort(figures, kind="stable").tolist()
-    lowest = figures[order[0]]
-    resolution = float(np.finfo(solutions[0].factors[0].dtype).eps)
-    first = 0
-    while figures[first] - lowest > max(_TIE, resolution) * abs(lowest):
-        first += 1
-    order.remove(first)
-    return [solutions[i] for i in (first, *order)]
+    figures = np.array([np.inf if one.pruned else rank(one) for one in solutions])
+    lowest = figures.min()
+    resolution = np.finfo(solutions[0].factors[0].dtype).eps
+    highest_tie = lowest + max(_TIE, resolution) * abs(lowest)
+    figures[figures <= highest_tie] = lowest
+    return [solutions[i] for i in np.argsort(figures, kind="stable")]
 
 
 def memory_of(memory):

@@ -9,9 +9,7 @@ import numpy as np
 from nmfcluster._optim.initialization import draw_seeds, random_start, spectral_start
 from nmfcluster._optim.run import (
     Solution,
-    SolverConfig,
     Steps,
-    iterate,
     keep_starts,
     loss_of,
     per_start,
@@ -284,24 +282,20 @@ class Factorization:
     @property
     def parts(self):
         """F (n, k) and M (k, k) of what was fitted, ``FMF'``."""
-        if len(self.best.factors) == 2:
-            return self.best.factors
-        return self.H, np.eye(self.H.shape[1], dtype=self.H.dtype)
+        F, *core = self.best.factors
+        return F, core[0] if core else np.eye(F.shape[1], dtype=F.dtype)
 
     @property
     def core(self):
         """S of ``QSQ'`` with unit columns in Q, (k, k)."""
-        if len(self.best.factors) == 2:
-            return self.best.factors[1]
-        return np.diag((self.H**2).sum(axis=0))
+        F, *core = self.best.factors
+        return core[0] if core else np.diag((F**2).sum(axis=0))
 
 
 def symmetric_factor(solution):
     """Return H of ``HH'``, (n, k): of ``QSQ'`` it is ``Q S^1/2`` with the diagonal of S."""
-    if len(solution.factors) == 1:
-        return solution.factors[0]
-    Q, S = solution.factors
-    return Q * np.sqrt(np.diagonal(S))
+    F, *core = solution.factors
+    return F * np.sqrt(np.diagonal(core[0])) if core else F
 
 
 class Problem:
@@ -438,17 +432,11 @@ def _polishing(config, problem):
 
 def updated_factor(objective, H, n_updates):
     """Return a factor (n, k) after some updates of `bregman_nmf`."""
-    config = SolverConfig(
-        n_clusters=H.shape[1],
-        solver=bregman_nmf,
-        n_init=1,
-        max_iter=n_updates,
-        tol=-1.0,
-        n_jobs=None,
-    )
     steps = bregman_nmf(objective, H[None])
-    [solution] = iterate(steps, config, objective.constant)
-    return solution.factors[0]
+    for _ in range(n_updates):
+        next(steps)
+    [factor], _ = next(steps)
+    return factor[0]
 
 
 def fitted_factor(B, G):

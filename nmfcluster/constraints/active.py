@@ -148,7 +148,7 @@ def next_pairs(
     C = condition_covariance(C, np.flatnonzero(groups.known[group]))
     weights = np.where(best > 0, _LEAST_WEIGHT + entropy, 0)[group]
     candidates = (best > 0) & ~unassigned
-    n_more = int(n_pairs) - len(chosen)
+    n_more = n_pairs - len(chosen)
     chosen += choose_most_informative(C, weights, group, candidates, n_more)
     chosen = chosen[:n_pairs]
     # the first sample of each group with that of its most probable anchor

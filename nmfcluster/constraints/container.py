@@ -6,7 +6,7 @@ read and checked below it.
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from numbers import Real
 from typing import Any, NoReturn, Self
 
@@ -396,8 +396,7 @@ class PairwiseConstraints:
 
     def __getitem__(self, key: Any) -> Self:
         samples = axis_positions(key, len(self), "sample", "PairwiseConstraints")
-        must, cannot = self._links
-        links = copy_links(must, samples), copy_links(cannot, samples)
+        links = [copy_links(links, samples) for links in self._links]
         names = None if self.index is None else self.index[samples]
         return self._of_links(len(samples), links, names)
 
@@ -434,8 +433,8 @@ class PairwiseConstraints:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PairwiseConstraints):
             return NotImplemented
-        own = self._links[0] + self._links[1]
-        others = other._links[0] + other._links[1]
+        own = chain.from_iterable(self._links)
+        others = chain.from_iterable(other._links)
         return len(self) == len(other) and all(map(np.array_equal, own, others))
 
     __hash__ = None  # type: ignore[assignment]  # as for arrays
@@ -530,8 +529,6 @@ class PairwiseConstraints:
         """
         if n_clusters is not None:
             n_clusters = check_count(n_clusters, "n_clusters", 1)
-        if not self.cannot_link_hard.any():
-            return "feasible"
         return check_pairs(self, n_clusters)
 
     def satisfied(self, labels: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -734,6 +731,8 @@ def _split_columns(value, name):
     lengths = (3, 4) if of_both_kinds else (2, 3)
     kind = ", kind" if of_both_kinds else ""
     form = f"{name} must hold pairs (a, b{kind}), or (a, b{kind}, weight), or be a sparse matrix"
+    if hasattr(value, "columns"):  # a data frame, of pandas or polars
+        value = np.array(value, dtype=object)
     if isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[1] in lengths:
         return list(value.T)
     if isinstance(value, np.ndarray) and value.ndim > 2:
@@ -741,14 +740,9 @@ def _split_columns(value, name):
             f"{form}, got shape {value.shape}. Pairs of vectors of features are not read: give the "
             "positions of their samples."
         )
-    if hasattr(value, "itertuples"):  # a data frame of pandas
-        rows = list(value.itertuples(index=False, name=None))
-    elif hasattr(value, "iter_rows"):  # of polars
-        rows = list(value.iter_rows())
-    elif isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise TypeError(f"{form}, got {format_value(value)}.")
-    else:
-        rows = list(value)
+    rows = list(value)
     for row in rows:
         # a set has no order: which of three is the weight?
         is_sequence = hasattr(row, "__len__") and not isinstance(row, _NO_ROWS)

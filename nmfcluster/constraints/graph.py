@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spanning_tree
 
-from nmfcluster._utils.storage import index_dtype
 from nmfcluster._utils.validation import check_count, make_rng
 
 _MOST_NAMED = 20  # samples that a message names; more would make it unreadable
@@ -56,9 +55,7 @@ def make_links(pairs, weights=1.0, hard=True):
     hard = np.broadcast_to(hard, len(pairs))
     # the last of equal pairs is kept: a hard one, or else that of the largest weight
     order = np.lexsort((weights, hard, pairs[:, 1], pairs[:, 0]))
-    in_order = pairs[order]
-    is_last = np.ones(len(pairs), dtype=bool)
-    is_last[:-1] = (in_order[1:] != in_order[:-1]).any(axis=1)
+    is_last = np.diff(pairs[order], axis=0, append=-1).any(axis=1)
     return Links(pairs, weights, hard).where(order[is_last])
 
 
@@ -402,8 +399,7 @@ def split_pairs(pairs, n_splits, rng):
     n_samples = len(pairs)
     # some must-links that join what all of them join, with no cycle among them
     order = rng.permutation(len(must.pairs)) + 1.0
-    ends = must.pairs.T.astype(index_dtype(n_samples))  # as SciPy 1.13 wants them
-    graph = sp.csr_array((order, tuple(ends)), shape=(n_samples, n_samples))
+    graph = make_adjacency(n_samples, must.pairs, order)
     forest = np.column_stack(sp.coo_array(minimum_spanning_tree(graph)).coords)
     # every fold gets as many links as any other, or one more
     fold_of_forest = rng.permutation(len(forest)) % n_splits

@@ -182,11 +182,12 @@ def _find_cuts(P, labels, neighbors):
         members = np.flatnonzero(labels == cluster)
         part = connected_components(neighbors[members][:, members])[1]
         main = np.bincount(part, P[members, cluster], minlength=1).argmax()
+        core = members[part == main]
         for other in np.setdiff1d(part, main):
             piece = members[part == other]
             around = np.setdiff1d(neighbors[piece].indices, piece)
             # a sample of the piece, and one of the main part, need one that borders on the piece
-            center = members[part == main][P[members[part == main], cluster].argmax()]
+            center = core[P[core, cluster].argmax()]
             for sample in piece:
                 cut = np.zeros((n, k))
                 cut[[sample, center], cluster] = 1

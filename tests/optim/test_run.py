@@ -186,8 +186,8 @@ def test_rounding_does_not_choose_among_solutions():
     for losses, order in [
         ([3, 2, 1], [2, 1, 0]),
         ([1 + 2e-15, 1, 1 - 2e-15, 0.9999], [3, 2, 1, 0]),
-        # the earliest of those that are alike
-        ([2, 1 + 4e-15, 1, 1 - 2e-15], [1, 3, 2, 0]),
+        # the earliest of those that are alike comes first
+        ([2, 1 + 4e-15, 1, 1 - 2e-15], [1, 2, 3, 0]),
         ([np.inf, 5, np.inf], [1, 0, 2]),
         ([np.inf, np.inf], [0, 1]),
         ([0, 0], [0, 1]),
