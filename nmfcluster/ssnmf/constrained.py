@@ -195,11 +195,11 @@ class ConstrainedProblem(Problem):
                 f"large to be squared in {W.dtype}; scale X or the weights."
             )
         # hard must-links make one row of the samples that they join
+        self.is_constrained = reward is not None or penalty is not None
         if groups.max() + 1 < len(groups):
+            self.is_constrained = True
             init_similarity = init_similarity.collapse(groups)
             penalty = None if penalty is None else penalty.collapse(groups)
-        self.is_constrained = reward is not None or penalty is not None
-        self.is_constrained |= bool(groups.max() + 1 < len(groups))
         self.A = init_similarity if penalty is None else init_similarity + penalty
         self.groups = groups
         self.unit = unit
@@ -238,11 +238,9 @@ def _scale_links(links, amount, groups):
     Pairs inside a group are left out, as they change nothing.
     """
     rows, columns, weights = stored_entries(links)
-    weights = np.where(groups[rows] == groups[columns], 0, weights)
-    links = with_nonzero_data(links, weights)
-    if not amount or not links.nnz:
-        return None
-    return Explicit((links * amount).astype(links.dtype))
+    amounts = np.where(groups[rows] == groups[columns], 0, amount * weights)
+    added = with_nonzero_data(links, amounts.astype(links.dtype))
+    return Explicit(added) if added.nnz else None
 
 
 def large_entry(A, share=0.999):
@@ -496,6 +494,6 @@ def warn_of_uniform(F, P):
     n_uniform = int(is_uniform.sum())
     if n_uniform:
         warn(
-            f"Nothing tells the cluster of {format_count(n_uniform, 'sample')}, or as many groups "
-            "that must be linked: memberships there are uniform, labels mean nothing."
+            f"Nothing tells the cluster of {format_count(n_uniform, 'sample')}: memberships there "
+            "are uniform, labels mean nothing."
         )

@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 
 from nmfcluster._base import (
     NMFClusterer,
@@ -123,10 +124,12 @@ class SSNMFClusterer(NMFClusterer):
         normalised unless `normalize` is False. "auto" is 0.7 for the "nearest_neighbors" and
         "landmarks" affinities if must-links cover the clusters: they form at least as many groups
         as there are clusters, and the clusters of a fit with None that hold some have at least 80 %
-        of the samples of those that as many random must-links would meet. "auto" is None otherwise,
-        and where hard pairs that spread would violate more pairs, by more than 2 % of all. No entry
-        of W may be negative. Above 3,000 samples, W has to be a sparse graph or made by landmarks.
-        Cannot-links alone never spread: without must-links, this parameter changes nothing.
+        of the samples of those that as many random must-links would meet. "auto" is None otherwise.
+        It is also None where hard pairs that do not spread change fewer labels of a fit without
+        pairs than they contradict, and where hard pairs that spread would violate more pairs, by
+        more than 2 % of all. No entry of W may be negative. Above 3,000 samples, W has to be a
+        sparse graph or made by landmarks. Cannot-links alone never spread: without must-links, this
+        parameter changes nothing.
     contradictions : {"raise", "warn", "ignore"}, default="raise"
         What to do if the constraints cannot all be satisfied, because a cannot-link is between
         samples that must-links join, or cannot-links need more clusters. "warn" and "ignore" allow
@@ -457,31 +460,42 @@ class SSNMFClusterer(NMFClusterer):
                 f"nothing connects, more than n_clusters={self.n_clusters}: which of them share "
                 "a cluster is arbitrary. Connect them."
             )
-        warn_of_uniform(factors.H, P)
-        return problem, factors, P[problem.groups], width
+        warn_of_uniform(factors.H[problem.groups], P)
+        return problem, factors, P, width
 
     def _choose_spreading(self, affinity: Affinity, pairs: PairwiseConstraints, rng):
         """Return what `_fit_pairs` returns, and how far pairs spread; None: they do not."""
-        # both fits draw the same numbers, as with the parameter that they stand for
+        # all fits draw the same numbers, as with the parameter that they stand for
         rng_of_spread = deepcopy(rng)
+        rng_without_pairs = deepcopy(rng)
         found = self._fit_pairs(affinity, pairs, rng)
-        labels = _labels_of(found)
+        labels = found[2].argmax(axis=1)
         if affinity.name not in _NONNEGATIVE:
             return found, None
         if not covers_clusters(pairs, labels, self.n_clusters):
             return found, None
-        found_by_spread = self._fit_pairs(affinity, pairs, rng_of_spread, _WIDTH)
         # a fit satisfies soft must-links at the cost of others, wrong ones too
-        if pairs.must_link_hard.all():
-            most = measure_violated(pairs, labels) + _MORE_VIOLATED
-            if measure_violated(pairs, _labels_of(found_by_spread)) > most:
+        is_certain = pairs.must_link_hard.all()
+        if is_certain:
+            # pairs are of little use to other samples where they change fewer labels than they
+            # contradict
+            no_pairs = PairwiseConstraints(len(pairs))
+            _, _, P = self._fit_pairs(affinity, no_pairs, rng_without_pairs)
+            labels_without = P.argmax(axis=1)
+            changed = 1 - adjusted_rand_score(labels_without, labels)
+            if changed <= measure_violated(pairs, labels_without):
+                return found, None
+        found_by_spread = self._fit_pairs(affinity, pairs, rng_of_spread, _WIDTH)
+        if is_certain:
+            violated = measure_violated(pairs, found_by_spread[2].argmax(axis=1))
+            if violated > measure_violated(pairs, labels) + _MORE_VIOLATED:
                 return found, None
         return found_by_spread, _WIDTH
 
     def _fit_pairs(
         self, affinity: Affinity, pairs: PairwiseConstraints, rng, width=None
     ):
-        """Return the problem of a similarity and pairs, its factors, and memberships of rows.
+        """Return the problem of a similarity and pairs, its factors, and memberships of samples.
 
         Pairs spread by `width`; None: they do not.
         """
@@ -514,7 +528,7 @@ class SSNMFClusterer(NMFClusterer):
 
         found = factorize(problem, config, rng, coarse_size)
         found, P = assign_unplaced(problem, pairs, found, refit)
-        return problem, found, P
+        return problem, found, P[problem.groups]
 
     def _propagate(
         self, affinity: Affinity, pairs: PairwiseConstraints, width: Any, rng
@@ -585,9 +599,3 @@ class SSNMFClusterer(NMFClusterer):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.affinity == "precomputed"
         return tags
-
-
-def _labels_of(fitted):
-    """Return the labels of the samples by what `_fit_pairs` returns."""
-    problem, _, P = fitted
-    return P.argmax(axis=1)[problem.groups]

@@ -268,8 +268,8 @@ def test_pairs_of_some_classes_leave_the_others_alone(n_known, n_pairs):
     without = adjusted_rand_score(classes, model.fit(points).labels_)
     model.fit(points, constraints=pairs)
     assert adjusted_rand_score(classes, model.labels_) > max(without, 0.97) - 0.02
-    if n_known != 5:  # of six, as many as random pairs may be in
-        assert model.propagation_ == (None if n_known < 6 else 0.7)
+    if n_known < 5:  # of six, as many as random pairs may be in
+        assert model.propagation_ is None
     assert model.satisfaction_ == 1
 
 
@@ -283,28 +283,47 @@ def test_one_group_of_samples_leaves_the_other_clusters_alone():
         assert adjusted_rand_score(classes, model.labels_) > 0.98
 
 
-def test_pairs_that_spread_are_kept_only_if_they_satisfy_about_as_many_pairs():
-    """Clusters on a ring overlap: the fit without spreading satisfies what one with it does not."""
-    rng = np.random.default_rng(10)
+def draw_ring(seed):
+    """Draw five clusters on a ring, which overlap."""
+    rng = np.random.default_rng(seed)
     classes = rng.integers(5, size=600)
     angles = 2 * np.pi * classes / 5
-    ring = 2.4 * np.c_[np.cos(angles), np.sin(angles)] + rng.normal(size=(600, 2))
+    centers = 2.4 * np.c_[np.cos(angles), np.sin(angles)]
+    return centers + rng.normal(size=(600, 2)), classes
+
+
+def test_pairs_that_spread_are_kept_only_if_they_satisfy_about_as_many_pairs():
+    """The fit without spreading satisfies what one with it does not."""
+    points, classes = draw_ring(seed=10)
     pairs = PairwiseConstraints.from_labels(classes, 200, random_state=2)
     violated = {}
     for width in (None, "auto", 0.7):
         model = SSNMFClusterer(5, propagation=width, n_init=1, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            model.fit(ring, constraints=pairs)
+            model.fit(points, constraints=pairs)
         violated[width] = 1 - model.satisfaction_
     most = violated[None] + 0.02
     assert violated["auto"] <= most < violated[0.7]
 
 
+@pytest.mark.parametrize(("seed", "n_pairs", "draw"), [(11, 20, 2), (10, 50, 2)])
+def test_pairs_that_change_less_than_they_contradict_do_not_spread(seed, n_pairs, draw):
+    """Right pairs that spread make clusters that overlap worse."""
+    points, classes = draw_ring(seed)
+    pairs = PairwiseConstraints.from_labels(classes, n_pairs, random_state=draw)
+    score = {}
+    for width in (None, "auto", 0.7):
+        model = SSNMFClusterer(5, propagation=width, random_state=0)
+        model.fit(points, constraints=pairs)
+        score[width] = adjusted_rand_score(classes, model.labels_)
+    assert score[None] == score["auto"] > score[0.7] + 0.03
+
+
 def test_auto_spreads_along_similarities_made_of_nearness():
     for affinity in ("nearest_neighbors", "landmarks", "rbf", "linear", "cosine"):
         expected = 0.7 if affinity in ("nearest_neighbors", "landmarks") else None
-        assert propagation(PAIRS, affinity=affinity) == expected
+        assert propagation(MANY, affinity=affinity) == expected
 
 
 def test_auto_leaves_similarities_alone():
