@@ -150,10 +150,9 @@ def _eigenpairs_of_gram(V, n_components):
     n_missing = n_components - len(values)
     values = np.pad(values, (0, n_missing))
     vectors = np.pad(vectors, ((0, 0), (0, n_missing)))
-    is_positive = values > _RANK_TOL * values[0]
-    lengths = np.sqrt(np.where(is_positive, values, np.inf))  # else the vector is 0
-    of_rows = np.asarray(V @ (vectors / lengths).astype(V.dtype))
-    return np.where(is_positive, values, 0), of_rows
+    values = np.where(values > _RANK_TOL * values[0], values, 0)
+    scaled = storage.safe_ratio(vectors, np.sqrt(values))  # 0 where the value is
+    return values, np.asarray(V @ scaled.astype(V.dtype))
 
 
 def cluster_eigenvectors(vectors, mass):

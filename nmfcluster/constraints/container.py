@@ -851,11 +851,10 @@ def _normalize_links(links, name, samples):
             f"{_names_at(pairs[bad][0], samples)}."
         )
     infinite = np.isinf(weights)
-    if infinite.any():
-        largest = max(1.0, weights[~infinite].max(initial=1))
-        if name == "cannot_link":
-            largest *= _INFINITE_CANNOT_LINK
-        weights = np.where(infinite, largest, weights)
+    largest = weights[~infinite].max(initial=1)
+    if name == "cannot_link":
+        largest = largest * _INFINITE_CANNOT_LINK
+    weights = np.where(infinite, largest, weights)
     used = weights > 0
     is_loop = pairs[:, 0] == pairs[:, 1]
     if name == "must_link":

@@ -472,19 +472,20 @@ def _with_own_clusters(problem, found, rows, n_clusters):
 
     Its loss is that of all; the losses before it change by as much.
     """
-    first, *core = found.best.factors
-    n_new = n_clusters - first.shape[1]
-    H = np.zeros((len(rows), n_clusters), dtype=first.dtype)
-    H[rows] = np.pad(first, ((0, 0), (0, n_new)))
-    factors = (H, *[np.pad(S, (0, n_new)) for S in core])
-    best = replace(found.best, factors=factors)
-    F, M = replace(found, best=best).parts
+    best = found.best
+    F, M = found.parts
+    H = np.zeros((len(rows), F.shape[1]), dtype=F.dtype)
+    H[rows] = F
     gram = M @ (F.T @ F)
     constant = problem.objective.constant
-    loss = constant - 2 * inner_product(F @ M, problem.A @ F)
+    loss = constant - 2 * inner_product(H @ M, problem.A @ H)
     loss += inner_product(gram, gram.T)
     change = loss - best.loss
-    best = replace(best, loss=loss, history=best.history + change)
+    # clusters of the other rows, of zeros
+    n_new = n_clusters - F.shape[1]
+    core = [np.pad(S, (0, n_new)) for S in best.factors[1:]]
+    factors = (np.pad(H, ((0, 0), (0, n_new))), *core)
+    best = replace(best, factors=factors, loss=loss, history=best.history + change)
     return replace(found, best=best, curves=[curve + change for curve in found.curves])
 
 

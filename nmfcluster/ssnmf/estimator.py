@@ -558,15 +558,12 @@ class SSNMFClusterer(NMFClusterer):
         """
         F, M = found.parts
         FM = problem.expand(F)[:, order] @ M[np.ix_(order, order)]
-        FM = np.pad(FM, ((0, 0), (0, self.n_clusters - len(order))))
         summed = FM if affinity.counts is None else FM * affinity.counts[:, None]
         # a function that returns the similarities of new samples to the clusters, those of the
         # clusters to each other, and what a row of the factor is multiplied by
         self._products_ = affinity.onto(summed)
         self._gram_ = FM.T @ summed
-        self._roots_ = np.pad(
-            np.sqrt(np.diagonal(M)[order]), (0, FM.shape[1] - len(order))
-        )
+        self._roots_ = np.sqrt(np.diagonal(M)[order])
 
     def _place_fitted(self, X, P, row):
         """Return memberships of samples like those of new ones, labels, and numbers by size.
@@ -591,7 +588,7 @@ class SSNMFClusterer(NMFClusterer):
         unplaced = ~H.any(axis=1)
         lowest = similarities.min(axis=1, keepdims=True)
         H[unplaced] = (similarities - lowest)[unplaced]
-        return H
+        return np.pad(H, ((0, 0), (0, self.n_clusters - H.shape[1])))
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags, which depend on `affinity`."""

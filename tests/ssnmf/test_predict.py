@@ -161,3 +161,13 @@ def test_a_fitted_model_does_not_keep_the_similarity():
     X, _ = make_blobs(400, centers=3, random_state=0)
     model = clusterer(affinity="rbf").fit(X)
     assert len(pickle.dumps(model)) < 400 * 400 * 8 / 4
+
+
+def test_no_sample_is_predicted_into_an_empty_cluster():
+    """Two directions make two clusters of three; their opposites are dissimilar to one each."""
+    X = np.repeat([[1.0, 0.0, 0.1], [0.0, 1.0, 0.1]], 20, axis=0)
+    model = SSNMFClusterer(3, affinity="linear", normalize=False, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # only two clusters are found
+        model.fit(X)
+    assert_array_equal(model.predict(-X), 1 - model.labels_)
