@@ -169,8 +169,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Strongest cluster of every sample, -1 if all are 0; numbered by decreasing size, after the
         fixed ones.
     membership_ : ndarray of shape (n_samples, n_clusters), float
-        Rows of `factor_`, scaled to sum to 1; a row of zeros is uniform. The shares that clusters
-        add to the rows of X are those of ``factor_ * components_.sum(axis=1)``.
+        Rows of `factor_`, scaled to sum to 1; a row of zeros is uniform. With the loss of counts
+        they are the shares that clusters add to the rows of X, such as compositions; with squares
+        these are the shares of ``factor_ * components_.sum(axis=1)``.
     factor_ : ndarray of shape (n_samples, n_clusters), float
         W: the best fit to X with `components_` fixed, what `transform` returns.
     components_ : ndarray of shape (n_clusters, n_features), float

@@ -9,6 +9,7 @@ from sklearn.decomposition import NMF
 
 from nmfcluster import NMFMetaCluster
 from nmfcluster.datasets import make_programs, make_signatures
+from nmfcluster.metrics import match_components
 
 X, W, H = make_programs(60, 80, 4, depth=400, random_state=0)
 X[7] = 0  # a cell without a count, and a gene
@@ -109,3 +110,15 @@ def test_scales_of_the_table_do_not_matter():
     fit, small = model().fit(X), model().fit(X / 2**20)
     assert_allclose(small.components_, fit.components_, atol=1e-3)
     assert_allclose(small.loss_ * 2**20, fit.loss_, rtol=1e-4)
+
+
+def test_memberships_are_the_shares_of_a_composition():
+    rng = np.random.default_rng(0)
+    profiles = rng.dirichlet(np.full(20, 0.3), 3)
+    shares = rng.dirichlet(np.full(3, 0.5), 100)
+    found = NMFMetaCluster(
+        3, loss="kullback-leibler", n_estimators=3, random_state=0
+    ).fit(shares @ profiles)
+    counterparts, _ = match_components(profiles, found.components_)
+    assert_allclose(found.membership_[:, counterparts], shares, atol=0.03)
+    assert_array_equal(found.labels_, found.membership_.argmax(axis=1))
