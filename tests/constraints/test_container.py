@@ -295,8 +295,8 @@ BAD_CALLS = {
         ValueError,
         ("sample -5", "4 samples"),
     ),
-    "a short mask": (lambda: KNOWN[[True] * 3], ValueError, ("mask", "4", "3")),
-    "a slice of words": (lambda: KNOWN["a":], TypeError, ("slice", "'a'")),
+    "a short mask": (lambda: KNOWN[[True] * 3], ValueError, ("mask", "4")),
+    "a slice of words": (lambda: KNOWN["a":], ValueError, ("slice", "'a'")),
     "a slice without steps": (lambda: KNOWN[::0], ValueError, ("slice", "0")),
     "one sample taken": (lambda: KNOWN.take(3), TypeError, "[3]"),
     "half a cluster": (
