@@ -259,6 +259,25 @@ def pytest_collection():
         gc.enable()
 
 
+def pytest_itemcollected(item):
+    """Mark most cases as slow of a test with the mark `sampled(n)`: one in n stays.
+
+    Of two parameters with at least n values each, every value stays with some of the other.
+    """
+    mark = item.get_closest_marker("sampled")
+    if mark is None:
+        return
+    joined = set()  # names whose values go with those of another
+    for parametrized in item.iter_markers("parametrize"):
+        names = parametrized.args[0]
+        if isinstance(names, str):
+            names = [name.strip() for name in names.split(",")]
+        joined.update(names[1:])
+    numbers = [n for name, n in item.callspec.indices.items() if name not in joined]
+    if sum(numbers) % mark.args[0]:
+        item.add_marker("slow")
+
+
 @pytest.hookimpl(trylast=True)  # of the cases that -m and -k leave
 def pytest_collection_modifyitems(config, items):
     every, tests = config.getoption("every"), defaultdict(list)

@@ -64,6 +64,7 @@ LAID_OUT = {  # the files of features and of cells, the columns of the former, a
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("quote", ["", '"'])
 @pytest.mark.parametrize("titles", [False, True])
 @pytest.mark.parametrize("wide", [True, False])

@@ -43,6 +43,7 @@ READ = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", READ)
 def test_tables_are_read_as_they_are_meant(name, tmp_path):
     text, rows, columns = READ[name]
@@ -75,6 +76,7 @@ SEPARATED = {  # by what, and how this is written beside titles of columns alone
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("named", ["blank", "titled", "as R writes", "not"])
 @pytest.mark.parametrize("ending", [".txt", ".csv", ".tsv", ".txt.gz", ".TXT"])
 @pytest.mark.parametrize("how", SEPARATED)

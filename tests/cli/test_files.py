@@ -113,6 +113,7 @@ def test_names_of_annotated_data(kind, here):
     check_annotated("cells.h5ad", kind(COUNTS))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [sp.csr_matrix, np.asarray])
 def test_annotated_data_as_its_library_hands_them_over(kind, here, monkeypatch):
     table = pd.DataFrame(COUNTS).rename(index="cell{}".format, columns="gene{}".format)

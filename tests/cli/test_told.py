@@ -78,6 +78,7 @@ READ = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", READ)
 def test_what_was_read_is_said_and_the_title_of_names_kept(name, here, capsys):
     table, how, options, said = READ[name]
@@ -295,6 +296,7 @@ TWICE = ["SAME", "a", "SAME", "SAME.1", "SAME", "b", *(f"g{j}" for j in range(34
 APART = ["SAME", "a", "SAME.1", "SAME.1.1", "SAME.2", "b", *TWICE[6:]]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wide", [True, False])
 def test_names_of_features_that_are_there_twice_are_told_apart(wide, here):
     table = pd.DataFrame(COUNTS, columns=TWICE, index=[f"cell{i}" for i in range(30)])

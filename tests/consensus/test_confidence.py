@@ -130,6 +130,7 @@ def assert_noise(model, noise):
     assert_array_equal(model.confidence_ == 0, noise)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:.* in no cluster")
 @pytest.mark.parametrize("form", ["table", "floats", "soft", "weighted"])
 def test_what_most_runs_call_noise_is_noise(form):

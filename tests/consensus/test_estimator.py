@@ -65,6 +65,7 @@ ROUTES = [
 ]
 
 
+@pytest.mark.sampled(3)
 @in_both_forms
 @pytest.mark.parametrize("route", ROUTES)
 def test_unanimous_partitions_come_back(route, normalize):
@@ -81,6 +82,7 @@ def test_unanimous_partitions_come_back(route, normalize):
         assert model.loss_ < 1e-4 * (len(sizes) if normalize else len(y) ** 2)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -198,8 +200,7 @@ def test_base_partitions_have_the_numbers_of_clusters_asked_for():
     assert numbers() == {3, 4}
     assert numbers(1) == {2, 3}
     kmeans = {"estimator": KMeans(n_init=1)}
-    assert {3, 12} <= numbers(**kmeans) <= set(range(3, 13))  # 12 is the root of 150
-    assert {2, 12} <= numbers(1, **kmeans) <= set(range(2, 13))
+    assert {2, 12} <= numbers(1, **kmeans) <= set(range(2, 13))  # the root of 150
     assert numbers(20, **kmeans) == {20}
 
 
@@ -220,7 +221,7 @@ def test_base_partitions_see_the_share_of_samples_asked_for():
     X = np.unique(load_iris().data, axis=0)  # without the one copy that there is
     for max_samples, n_drawn in ((0.5, 74), (60, 60), (1.0, 149)):
         model = NMFConsensus(
-            3, n_estimators=20, n_init=1, max_samples=max_samples, random_state=0
+            3, n_estimators=12, n_init=1, max_samples=max_samples, random_state=0
         ).fit(X)
         np.testing.assert_array_equal((model.partitions_ >= 0).sum(axis=0), n_drawn)
 
@@ -238,7 +239,7 @@ def test_base_partitions_see_the_features_asked_for():
     X, _ = load_iris(return_X_y=True)
     for max_features, n_drawn in ((0.5, 2), (3, 3), (1.0, 4), (1, 1)):
         model = NMFConsensus(
-            3, n_estimators=8, max_features=max_features, random_state=0
+            3, n_estimators=3, max_features=max_features, random_state=0
         ).fit(X)
         assert {base.n_features_in_ for base in model.estimators_} == {n_drawn}
         assert (model.predict(X) == model.labels_).mean() > 0.9

@@ -18,6 +18,7 @@ from nmfcluster.partitions.ensemble import Ensemble
 from nmfcluster.similarity import Explicit
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("coarse_size", [30, 10_000])
 @in_all_forms
 def test_order_of_samples_does_not_matter(
@@ -137,6 +138,7 @@ def plain():
     return table, of_partitions(3, table)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", FORMS)
 def test_all_forms_of_a_label_table_agree(form, plain):
     holey, plain = plain
@@ -252,6 +254,7 @@ def test_sparse_and_dense_features_agree():
         assert adjusted_rand_score(y, model.predict(data)) == 1
 
 
+@pytest.mark.sampled(2)
 @in_both_forms
 @pytest.mark.parametrize("affinity", ["coassociation", "precomputed"])
 def test_results_keep_the_floating_type_of_the_data(affinity, normalize):

@@ -15,6 +15,7 @@ from nmfcluster.datasets import make_partitions
 from nmfcluster.partitions.ensemble import Ensemble
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("parameters", "stages"),
     [
@@ -43,6 +44,7 @@ def test_the_log_has_a_line_before_and_after_a_stage(parameters, stages, noisy, 
         assert re.search(stage, line)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("affinity", ["coassociation", "partitions", "precomputed"])
 def test_running_out_of_updates_is_warned_of_once_with_the_figures(affinity):
     table, _ = make_partitions((40, 30, 20), n_partitions=10, noise=0.5, random_state=0)
@@ -85,6 +87,7 @@ def state_of(model):
     return {name: id(value) for name, value in vars(model).items()}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("stage", ["base clusterer", "solver", "attributes"])
 def test_an_interrupted_fit_leaves_the_estimator_as_it_was(stage, monkeypatch):
     X = load_iris().data
@@ -110,6 +113,7 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(stage, monkeypatch):
 MODES = ["coassociation", "given", "partitions", "precomputed"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("second", MODES)
 def test_fitting_again_in_another_way_leaves_nothing_behind(second):
     y = np.repeat([0, 1], 10)

@@ -93,6 +93,7 @@ tables = pytest.mark.parametrize(
 # --- the definition ----------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @tables
 @pytest.mark.parametrize("weights", [None, np.arange(1, 13)], ids=["equal", "unequal"])
 @pytest.mark.parametrize("factorization", ["bi", "tri"])
@@ -115,6 +116,7 @@ def test_loss_of_partitions_that_saw_a_part_of_the_samples(kept):
     assert_allclose(model.loss_, expected, rtol=1e-9)
 
 
+@pytest.mark.sampled(2)
 @tables
 @pytest.mark.parametrize("weights", [None, np.arange(1, 13)], ids=["equal", "unequal"])
 def test_memberships_are_mean_coassociations_with_the_clusters(table, weights, kept):
@@ -141,6 +143,7 @@ def test_memberships_are_mean_coassociations_with_the_clusters(table, weights, k
     assert_allclose(model.membership_, expected[:, order], rtol=1e-9)
 
 
+@pytest.mark.sampled(2)
 @tables
 @pytest.mark.parametrize("weights", [None, np.arange(1, 13)], ids=["equal", "unequal"])
 def test_training_samples_are_predicted_as_they_were_clustered(table, weights):
@@ -405,6 +408,7 @@ def test_wrong_labels_of_unbalanced_clusters_are_seen_through(noise, missing, le
     assert np.mean(found) >= least
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize(
     "sizes", [(4000, 1), (5000, 20, 2), (3000, 30, 30, 3, 3, 1)], ids=str

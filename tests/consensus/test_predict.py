@@ -18,6 +18,7 @@ BASES = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("base", "max_samples"), [(None, 1.0), *((base, 0.7) for base in BASES)], ids=str
 )
@@ -39,6 +40,7 @@ def test_training_samples_are_predicted_as_they_were_clustered(base, max_samples
     np.testing.assert_array_equal(model.predict(X + 1e-9), model.predict(X))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("affinity", ["partitions", "precomputed", "given"])
 @pytest.mark.parametrize("name", ["noisy", "holey"])
 def test_training_rows_are_predicted_as_they_were_clustered(affinity, name, request):
@@ -104,6 +106,7 @@ def test_one_known_label_is_enough():
     np.testing.assert_allclose(model.transform(row), [[0, 1, 0]], atol=0.02)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("affinity", ["coassociation", "partitions", "precomputed"])
 def test_prediction_is_the_largest_column_of_the_transform(affinity, noisy):
     X = np.asarray(of_partitions(3, noisy).consensus_matrix())

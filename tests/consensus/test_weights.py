@@ -47,10 +47,12 @@ def assert_equal_models(found, expected, rows=slice(None)):
         assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
 
 
+@pytest.mark.sampled(2)
 def test_weights_of_one_are_none(case, fit):
     assert_equal_models(fit(np.ones(len(case[0]))), fit())
 
 
+@pytest.mark.sampled(2)
 def test_weights_count_as_copies_and_none_as_no_sample(case, fit):
     """To the last bit: the same distinct rows, as often."""
     weights = np.random.default_rng(0).integers(0, 4, len(case[0]))
@@ -96,6 +98,7 @@ def test_a_sample_without_labels_and_weight_is_in_no_cluster(noisy):
     assert_array_equal(model.confidence_[100:], 0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("scale", [1e-300, 1e-4, 1e300])
 def test_weights_have_no_unit(case, fit, scale):
     """But for the pairs that a sample makes with copies of itself."""
@@ -182,6 +185,7 @@ def test_base_clusterers_that_take_weights_are_given_them():
     assert made(None, estimator=Seen(n_init=1)).estimators_[0].given_[1] is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "parameters",
     [

@@ -48,6 +48,7 @@ def assert_none_is_implied(pairs, known):
     assert all(len(pair) == 2 for pair in asked)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:SSNMFClusterer found")
 @pytest.mark.parametrize(
     ("kind", "n_known"),

@@ -115,6 +115,7 @@ def is_connected(neighbors, labels, cluster):
     return connected_components(neighbors[members][:, members])[0] <= 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_connected_labels_within_the_bounds_are_better(seed):
     """Areas on a ring, some of which must stay together, with populations."""

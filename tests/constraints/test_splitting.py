@@ -115,6 +115,7 @@ SEARCHES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 @pytest.mark.filterwarnings("ignore:The number of unique")

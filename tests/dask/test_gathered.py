@@ -35,6 +35,7 @@ NAMED = (
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name", ["partitions", "constraints", "fusion", "metaclusters"]
 )

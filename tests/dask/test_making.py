@@ -59,6 +59,7 @@ def labels_of_new(made, t):
     return made.labels[samples, t][distances.argmin(axis=1)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", WAYS)
 def test_labels_are_those_in_memory(way):
     wanted = in_memory(X, **WAYS[way])

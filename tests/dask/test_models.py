@@ -58,6 +58,7 @@ MODELS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_labels_and_memberships_are_those_in_memory(name):
     model, old, every = MODELS[name]

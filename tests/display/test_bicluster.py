@@ -247,6 +247,7 @@ def cells_of(order, sizes):
     return [order[end - size : end] for end, size in zip(ends, sizes, strict=True)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("form", "max_cells"), [(np.asarray, 5), (sp.csr_array, 16), (np.float32, 40)]
 )

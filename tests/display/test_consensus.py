@@ -30,6 +30,7 @@ def dense_mean(values, order, cells):
     return matrix
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("max_cells", [4, 11, 1000])
 def test_cells_hold_the_mean_over_pairs(consensus, max_cells):
     display = ConsensusMatrixDisplay.from_estimator(consensus, max_cells=max_cells)

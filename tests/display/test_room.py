@@ -175,6 +175,7 @@ def figure_parts():
     }
 
 
+@pytest.mark.slow
 def test_the_room_is_that_of_any_axes(biclusters, table):
     parts, others = figure_parts(), figure_parts()
     figures = [part["placed"].figure.figure for part in (parts, others)]

@@ -145,6 +145,7 @@ def test_no_batch_goes_on_after_an_interrupt(
     assert watch.n_updates() == after
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interrupt_is_no_score(n_jobs, watch):
     """A scorer makes NaN of the errors of its copies."""

@@ -31,6 +31,7 @@ def literal_losses(sources, M, criterion):
     return np.array(losses)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("criterion", "symmetric", "eta"), MODES)
 @pytest.mark.usefixtures("as_given")
 def test_a_fit_is_what_the_formulas_make_of_its_factor(

@@ -19,6 +19,7 @@ import nmfcluster.stack.readers
 from nmfcluster import KernelStack
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("max_samples", "size", "affinity"),
     [

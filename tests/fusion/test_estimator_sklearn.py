@@ -63,6 +63,7 @@ def test_names_and_index_of_a_data_frame_are_kept():
         fitted.predict(frame.iloc[:, ::-1])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["views", "container", "similarities", "arrays"])
 def test_frames_of_several_sources_keep_the_names_of_objects(kind):
     sources, _ = problem()
@@ -173,6 +174,7 @@ def test_a_pipeline_is_split_as_by_hand():
         )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:No two sources agree")
 def test_parameters_by_stability():
     X, y = features(45)

@@ -68,6 +68,7 @@ def test_what_is_fitted_is_the_graph_of_the_residuals():
         assert_allclose(loss, literal_left(own, W, H), atol=1e-3)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("criterion", ["agreement", "kl", "cross_entropy"])
 def test_clusters_and_new_objects(criterion):
     fitted = fusion(criterion=criterion).fit(OBLONG)
@@ -124,6 +125,7 @@ def test_that_objects_are_like_themselves_is_no_agreement():
     assert adjusted_rand_score(Y, fitted.labels_) > 0.95
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("affinity", ["rbf", "precomputed", ["linear", "rbf"]], ids=str)
 def test_features_and_views(affinity):
     views = ViewStack({"one": VIEWS[0], "two": VIEWS[1]})

@@ -53,6 +53,7 @@ def test_the_order_of_sources_does_not_matter_to_the_bit(criterion, storage):
             assert_array_equal(turned.source_contributions(), shares[:, order])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", [{}, {"symmetric": False}, {"criterion": "kl"}])
 def test_the_number_of_jobs_does_not_matter(options):
     views = blobs([40, 40, 40], 3, sep=3)[0]
@@ -132,6 +133,7 @@ FORMS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_the_sources_has_the_same_answer(form):
     sources, _ = four_sources()
@@ -208,6 +210,7 @@ def two_of_three(symmetric):
     return (sources if symmetric else [S[:, ::2] for S in sources]), y
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("eta", "symmetric"),
     [

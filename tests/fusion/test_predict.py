@@ -66,6 +66,7 @@ def new_objects(n=6):
     return new
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("as_given")
 @pytest.mark.parametrize("options", [{}, {"eta": 0.3}, {"weights": [1, 0, 3]}])
 def test_new_objects_are_placed_by_their_rows_of_the_fused_graph(options):
@@ -80,6 +81,7 @@ def test_new_objects_are_placed_by_their_rows_of_the_fused_graph(options):
     assert_allclose(fitted.transform(stored), expected, atol=1e-4)  # of a fit to arrays
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("as_given")
 @pytest.mark.parametrize(
     ("max_samples", "options"),
@@ -145,6 +147,7 @@ def test_new_rows_of_another_storage_than_that_of_the_fit(fit_as):
     assert adjusted_rand_score(y[70:], fitted.predict(whole)) > 0.8
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("made", [model, default_model])
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_new_objects_that_a_source_has_not_seen(storage, made):
@@ -199,6 +202,7 @@ def test_similarities_whose_sums_overflow_are_refused():
 # --- objects that nothing is known of ------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_objects_similar_to_none_are_in_no_cluster_and_change_nothing(
@@ -253,6 +257,7 @@ def test_objects_that_only_sources_without_weight_saw_are_in_no_cluster():
     assert adjusted_rand_score(y[5:], fitted.labels_[5:]) == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_other_sources_tell_what_one_has_not_seen(storage, symmetric):

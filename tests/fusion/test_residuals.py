@@ -43,6 +43,7 @@ def explicit(R):
     )
 
 
+@pytest.mark.sampled(2)
 @each_storage
 @pytest.mark.parametrize("p", [None, 7])
 @settings(max_examples=10)

@@ -29,6 +29,7 @@ def frames():
     return {name: pd.DataFrame(table, index=NAMES) for name, table in TABLES.items()}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("affinity", "few", "kernel"),
     [

@@ -104,6 +104,7 @@ def test_sources_that_agree_count_alike_and_others_not_at_all():
     assert fitted.loss_ == alone.loss_
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sizes", [(300, 50, 20), (150, 20, 20)], ids=str)
 @pytest.mark.parametrize("width", [1, 4])
 def test_of_one_real_source_and_noise_the_real_one_is_taken_with_a_warning(
@@ -208,6 +209,7 @@ def test_near_copies_have_one_vote_together_and_are_named():
     assert len(told) == 1  # nobody else could agree
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("affinity", ["rbf", "cosine", "nearest_neighbors"])
 @pytest.mark.parametrize("sizes", [(50, 50), (40, 40, 30)], ids=str)
 def test_views_of_the_same_clear_clusters_are_no_copies(affinity, sizes):
@@ -255,6 +257,7 @@ def test_where_no_source_says_anything_there_is_one_cluster(S, symmetric):
 # --- the user's own weights ----------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("eta", [np.inf, 0.3, 0])
 @pytest.mark.parametrize("criterion", ["agreement", "kl"])
 def test_weights_of_the_user(criterion, eta):
@@ -330,6 +333,7 @@ def test_groups_of_objects_that_no_source_joins():
     check_connected(seen, ("a", "b", "c"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", [60, 3], ids=["halves", "a tiny group"])
 @pytest.mark.parametrize(
     "form", ["arrays", "similarities", "sparse", "frames", "landmarks"]

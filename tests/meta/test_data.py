@@ -61,6 +61,7 @@ def of_easy(number=None):
         return model(**{} if number is None else COMBINATIONS[number]).fit(EASY)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("options", "storages"),
     [
@@ -89,6 +90,7 @@ def test_sparse_is_never_made_dense_and_gives_the_same(options, storages, monkey
         )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("number", "storage"),
     [*((number, np.asarray) for number in (0, 1, 3, 5)), (0, sp.csr_array)],
@@ -106,6 +108,7 @@ def test_float32_stays_float32(number, storage):
     assert_allclose(fitted.components_, expected.components_, atol=0.02)
 
 
+@pytest.mark.sampled(2)
 @each_combination
 def test_scale_does_not_matter(number):
     expected, options = of_easy(number), COMBINATIONS[number]
@@ -168,6 +171,7 @@ def test_duplicates_are_treated_alike():
     assert adjusted_rand_score(fitted.labels_[::3], of_easy().labels_) == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "options",
     [

@@ -111,6 +111,7 @@ def noisy(request):
     return fit, returned["run_many"], returned["refine"][0]
 
 
+@pytest.mark.sampled(2)
 def test_factor_is_the_least_squares_fit_to_components_of_length_1(noisy):
     fitted, *_ = noisy
     H = fitted.components_
@@ -271,6 +272,7 @@ def test_clusters_of_the_runs_are_those_of_the_metaclusters_on_easy_data():
 # --- scikit-learn --------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_new_samples_are_treated_like_those_of_fit(noisy):
     fitted, *_ = noisy

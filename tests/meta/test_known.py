@@ -44,6 +44,7 @@ def divergence(x, means):
     return sum(m - (a * np.log(m) if a else 0) for a, m in zip(x, means, strict=True))
 
 
+@pytest.mark.sampled(2)
 @losses
 @kinds
 def test_each_sample_is_a_problem_of_its_own_where_all_components_are_known(loss, kind):
@@ -105,6 +106,7 @@ def test_known_components_that_no_sample_has_are_the_answer():
     assert_array_equal(model.factor_[:, 2:4], 0)
 
 
+@pytest.mark.sampled(2)
 @kinds
 def test_counts_in_columns_that_no_component_has_are_left_out_and_told(kind):
     lacking, answers = H.copy(), []
@@ -186,6 +188,7 @@ def test_a_rule_that_changes_for_want_of_whole_numbers_is_told(kind):
     assert len(rule(logs, "kullback-leibler")[1]) == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("library", "other"), [("pandas", "polars"), ("polars", "pandas")]
 )
@@ -239,6 +242,7 @@ def test_tables_of_other_features_say_which_these_are(library):
         match_components(fewer, catalogue)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])

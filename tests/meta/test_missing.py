@@ -41,6 +41,7 @@ def half_of_squares(X, Y):
     return np.nansum((X - Y) ** 2) / 2
 
 
+@pytest.mark.sampled(2)
 @stored
 @pytest.mark.parametrize(
     ("objective", "solver", "formula"),
@@ -113,6 +114,7 @@ def test_rows_meet_the_conditions_of_a_minimum_over_what_is_observed(kind, seed)
     assert_allclose(np.minimum(W / scale, slope / (seen @ H.T)), 0, atol=1e-6)
 
 
+@pytest.mark.sampled(2)
 @stored
 @losses
 def test_a_fit_does_not_depend_on_what_is_not_observed(kind, loss):

@@ -151,6 +151,7 @@ def test_rows_that_a_run_did_not_see_are_fitted():
     assert (model.partitions_ >= 0).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loss", [MatrixObjective, Divergence])
 @pytest.mark.parametrize(
     ("resample", "kind"),  # the last two take rows
@@ -174,7 +175,7 @@ def test_runs_side_by_side_are_those_of_each_alone_to_the_bit(loss, resample, ki
             3,
             from_standardised,
             n_init=1,
-            max_iter=60,
+            max_iter=40,
             tol=1e-3,
             n_jobs=1,
             relative_to_loss=True,

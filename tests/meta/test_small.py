@@ -36,6 +36,7 @@ KINDS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("loss", "kind"),
     [*(("frobenius", kind) for kind in KINDS), ("kullback-leibler", "five")],

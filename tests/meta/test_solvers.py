@@ -65,6 +65,7 @@ def of_start(factors, s):
 # --- what all of them do -----------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=7)
 @given(seeds, sizes)
@@ -284,6 +285,7 @@ def kkt_residual(kind, X, factors, sparsity):
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_long_runs_end_at_stationary_points(kind):
     # an update of tensors: a third of the sweeps

@@ -135,6 +135,7 @@ def test_planted_clusters_are_recovered(k):
     assert_same_clusters(best.factors[0].T, W.T, 1e-6)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", ["noise", "planted", "counts", "wide"])
 def test_losses_are_not_above_those_of_scikit_learn(case):
     """From the same starts, after 200 updates of either."""

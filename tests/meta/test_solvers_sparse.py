@@ -64,6 +64,7 @@ def share_of_zeros(X, sparsity, penalty, F):
     return np.mean(end.factors[1] == 0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_penalties_make_zeros_but_the_squared_norm_does_not(penalty):
     """Badea (2005) says that eq. 12 leads to sparser factors; it leads to smaller ones."""

@@ -127,6 +127,7 @@ def of_resolutions(n_six, n_coarse, n_fine=12, seed=0):
     return np.column_stack([COARSE] * n_coarse + [*six] + pieces)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:The partitions support")
 @pytest.mark.parametrize(("n_six", "n_coarse"), [(12, 4), (12, 10), (20, 10)])
 def test_the_clustering_that_most_partitions_repeat_is_found(n_six, n_coarse):
@@ -150,7 +151,8 @@ def test_a_finer_clustering_is_chosen_if_enough_partitions_repeat_it(
     assert_array_equal(found.candidates[found.as_good], [3, 6])
 
 
-@pytest.mark.parametrize("noise", [0.3, 0.5])
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("noise", [0.5, 0.3])
 @pytest.mark.parametrize(
     "sizes", [(500, 250, 150, 70, 30), (200,) * 5, (90, 80, 70) * 5]
 )

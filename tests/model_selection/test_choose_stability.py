@@ -192,6 +192,7 @@ FEW = np.array([[0.0, 0], [9, 0], [0, 9]])[np.arange(90) % 3]  # distinct rows
 BLOCKS = np.where(TRUE[:, None] == TRUE, 1.0, 0.1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("estimator", "samples", "expected"),
     [

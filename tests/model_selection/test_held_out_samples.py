@@ -207,6 +207,7 @@ FEWER = pytest.mark.filterwarnings(
 )
 
 
+@pytest.mark.sampled(2)
 @FEWER
 @pytest.mark.parametrize(
     ("search", "routing"),

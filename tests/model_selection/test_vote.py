@@ -204,6 +204,7 @@ def test_clusters_too_small_for_the_others_are_far_apart_or_none():
     assert FAR_APART not in collect_votes(small, 5, np.random.default_rng(0))[0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "table",
     [

@@ -125,6 +125,7 @@ def test_a_bar_shows_progress(capsys):
     assert "NMFMetaCluster" in capsys.readouterr().out
 
 
+@pytest.mark.sampled(2)
 @each_estimator
 def test_every_stage_is_announced_before_it_begins(estimator, caplog):
     caplog.set_level("INFO", "nmfcluster")

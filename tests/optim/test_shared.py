@@ -74,6 +74,7 @@ def test_jobs_change_no_bit_of_a_start(solver, storage, dtype, monkeypatch):
     np.testing.assert_allclose(alone[0].history[:5], whole[0].history[:5], rtol=rtol)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("affinity", ["landmarks", "nearest_neighbors", "linear"])
 def test_jobs_change_no_bit_of_a_fit(affinity, monkeypatch):
     X, _ = make_nested_rings(120, random_state=0)

@@ -37,6 +37,7 @@ def inverse_of(objective, H, H_new):
     return None if lost else x / y
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_update_is_the_longest_bregman_step_tried_that_decreases_enough(kind):
     """H+ = r [a ||Y||^2 Y - g / l]_+, a r^3 ||V||^2 = 1, and f+ <= f + <g, D> + l D_h(H+, Y).

@@ -79,6 +79,7 @@ READABLE = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", READABLE)
 def test_clusterers_that_are_given_are_asked_what_they_can_read(name):
     (base, data), draws = READABLE[name], {"max_samples": 0.7, "predict_unseen": True}
@@ -119,6 +120,7 @@ def test_frames_of_polars_are_handed_on():
     assert_array_equal(model.predict(frame[:20]), same.predict(MIXED[:20]))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("base", [NEAR, DBSCAN(eps=2), [NEAR, KMEANS]])
 def test_new_samples_in_frames_have_the_labels_of_the_nearest(base):
     model, same = (consensus(base).fit(table) for table in (FRAME, X))
@@ -177,6 +179,7 @@ class Writing(ClusterMixin, BaseEstimator):
         return labels
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "base",
     [
@@ -231,6 +234,7 @@ def labels_by_pair(made, pairs, farthest):
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PAIRS)
 def test_pairs_are_cut_on_both_axes_and_new_samples_go_where_the_nearest_are(name):
     base, pairs = PAIRS[name]

@@ -107,6 +107,7 @@ def test_a_partition_is_what_the_clusterer_finds_with_its_seed():
     assert [type(fitted) for fitted in found.estimators] == 2 * kinds
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("max_samples", [1.0, 40])
 @pytest.mark.parametrize("most", [10_000, 50])
 def test_default_runs_label_samples_as_they_predict_them(

@@ -50,6 +50,7 @@ def consensus(base, k=4, **parameters):
     return NMFConsensus(k, estimator=base, **options | parameters)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("X", [VALUES, VALUES.round()], ids=["measured", "rounded"])
 @pytest.mark.parametrize("name", OF_PLACES)
 def test_what_a_clusterer_knows_of_places_is_of_the_rows_that_it_gets(name, X):
@@ -129,6 +130,7 @@ GRAPH[:, 0] = GRAPH[:, 1]
 CLUSTERERS = [Graph(), Tagged(), make_pipeline(FunctionTransformer(np.sqrt), Graph())]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("base", CLUSTERERS, ids=["plain", "tagged", "pipeline"])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_a_graph_has_its_columns_in_the_order_of_its_rows(base, form):

@@ -31,6 +31,7 @@ def fits(X, n_clusters, n_estimators=20, seeds=(0, 1), **parameters):
     return labels, [text for text in messages if "random_state" in text]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("base", [None, KMeans(n_init=1)])
 def test_the_warning_comes_where_seeds_differ(base):
     labels, messages = fits(NOISE, 3, estimator=base)

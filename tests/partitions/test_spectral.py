@@ -35,6 +35,7 @@ def literal_labels(X, n_clusters, n_landmarks, n_neighbors, seed):
     return KMeans(n_clusters, n_init=1, random_state=rng).fit_predict(E)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("n_samples", "n_landmarks", "n_neighbors"),
     [(300, 40, 5), (300, 75, 9), (700, 90, 5)],

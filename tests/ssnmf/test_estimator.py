@@ -52,6 +52,7 @@ def constrained(W, known, model):
 # --- the objective -----------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @all_of_all
 def test_the_loss_is_that_of_all_samples_and_never_rises(affinity, way, solver, kept):
     """||A~ - GSG'||^2 of the matrix written out entry by entry."""
@@ -120,6 +121,7 @@ def test_a_full_core_holds_similarity_between_clusters():
 # --- symmetries and right answers --------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @way_by_affinity
 def test_the_order_of_the_samples_does_not_matter(affinity, way):
     clean, y = make_blobs(60, centers=8 * np.eye(3), random_state=0)
@@ -221,6 +223,7 @@ def test_digits_with_two_hundred_pairs(load_data):
 # --- many samples --------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("affinity", "solver"), [("cosine", "bpg"), ("rbf", "bpg"), ("cosine", "tri")]
 )

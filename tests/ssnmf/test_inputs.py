@@ -42,6 +42,7 @@ pytestmark = unconverged
 # --- storage -----------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @way_by_affinity
 def test_sparse_and_dense_features_are_the_same(affinity, way):
     dense = fitted(affinity=affinity, **CONSTRAINED[way])
@@ -52,6 +53,7 @@ def test_sparse_and_dense_features_are_the_same(affinity, way):
         assert_array_equal(dense.predict(new), dense.predict(X))
 
 
+@pytest.mark.sampled(3)
 @way_by_affinity
 def test_named_affinities_are_precomputed_ones(affinity, way):
     W = make_affinity(X, affinity, normalize="auto", n_clusters=3).similarity.toarray()
@@ -74,6 +76,7 @@ def test_a_callable_is_the_affinity_that_it_computes():
     assert_allclose(model.transform(X[:7]), named.transform(X[:7]), atol=1e-6)
 
 
+@pytest.mark.sampled(3)
 @solver_by_affinity
 def test_float32_stays_float32(affinity, solver):
     # a larger one makes near ties
@@ -88,6 +91,7 @@ def test_float32_stays_float32(affinity, solver):
     assert model.loss_ == pytest.approx(full.loss_, rel=1e-2)
 
 
+@pytest.mark.sampled(2)
 @every_affinity
 def test_the_unit_of_the_features_does_not_matter(affinity):
     one = fitted(affinity=affinity)
@@ -97,6 +101,7 @@ def test_the_unit_of_the_features_does_not_matter(affinity):
         assert_array_equal(one.predict(X), other.predict(scale * X))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("affinity", ["linear", "cosine"])
 def test_a_normalized_kernel_is_the_same_however_it_is_given(affinity, storage):
@@ -129,6 +134,7 @@ def test_one_cluster(affinity, solver):
     assert_array_equal(model.predict(X), np.zeros(60))
 
 
+@pytest.mark.sampled(2)
 @every_affinity
 def test_samples_that_are_all_the_same(affinity):
     for solver, n in [("bpg", 20), ("bpg", 400), ("tri", 20)]:
@@ -167,6 +173,7 @@ def test_one_feature_integers_and_constant_features(affinity):
     assert adjusted_rand_score(np.arange(36) % 3, model.labels_) > 0.8
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("normalize", [False, True])
 def test_an_isolated_sample_is_said_to_be_one(storage, normalize):
@@ -312,6 +319,7 @@ def test_what_overflows_is_said(affinity):
         clusterer(beta=1e200).fit(X, cannot_link=[(0, 1)])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16])
 def test_counts_are_integers_of_any_kind(kind):
     """14 rows for each of 20 clusters are more than a small integer holds."""

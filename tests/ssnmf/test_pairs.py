@@ -59,6 +59,7 @@ def test_integers_in_an_index_that_are_no_positions_are_told_beside_pairs():
 # --- constraints -------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @solver_by_affinity
 def test_hard_must_links_are_always_satisfied(affinity, solver):
     rng = np.random.RandomState(1)
@@ -74,6 +75,7 @@ def test_hard_must_links_are_always_satisfied(affinity, solver):
         assert_array_equal(model.membership_[i], model.membership_[j])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("affinity", ["nearest_neighbors", "rbf"])
 @pytest.mark.parametrize("way", ["hard", "soft"])
 def test_when_all_pairs_are_known_all_samples_are_right(affinity, way):
@@ -183,6 +185,7 @@ def test_constraints_are_the_same_in_any_form(way):
         assert_same_fit(model, plain)
 
 
+@pytest.mark.sampled(2)
 @solver_by_affinity
 def test_weights_of_pairs_and_alpha_and_beta_are_one_thing(affinity, solver):
     heavy = PairwiseConstraints(

@@ -57,6 +57,7 @@ def test_new_samples_are_least_squares_fits_to_the_factor(affinity, way, kept):
     assert_array_equal(model.predict(new)[clear], expected.argmax(axis=1)[clear])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("affinity", [*AFFINITIES, "landmarks", "precomputed"])
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(
@@ -144,6 +145,7 @@ def test_new_samples_of_clusters_that_are_linked_to_each_other():
     assert_allclose(model.transform(W), expected, atol=1e-4)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("affinity", ["linear", "cosine", "landmarks"])
 def test_a_fitted_model_keeps_what_new_samples_need(affinity, few_landmarks):
     """Memberships and labels of the samples of the fit, and nothing else that grows with them."""
