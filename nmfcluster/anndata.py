@@ -300,12 +300,14 @@ def _read_matrix(adata, layer, genes):
 
 def _choose_loss(adata, X, layer, loss):
     """Return the loss to fit X with, and say if X is not what it seems to be meant for."""
+    name = "adata.X" if layer is None else f"adata.layers[{layer!r}]"
     values = stored_values(X)
+    if values.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold numbers, got dtype {values.dtype}.")
     n_negative = np.count_nonzero(values < 0)
     positive = values[values > 0]
     n_positive = len(positive)
     n_fractions = count_non_integers(positive)
-    name = "adata.X" if layer is None else f"adata.layers[{layer!r}]"
     found = f"{n_fractions:,} of {n_positive:,} entries above 0 in {name} are no whole numbers"
     cures = [f"layer={key!r}" for key in adata.layers if _are_counts(adata.layers[key])]
     if adata.raw is not None and _are_counts(adata.raw.X):

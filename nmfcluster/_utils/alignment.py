@@ -1,5 +1,7 @@
 """Several tables of the same samples, matched by the names in their index."""
 
+import numpy as np
+
 from nmfcluster._utils.validation import (
     columns_in_row_order,
     cure_of_types,
@@ -16,7 +18,7 @@ def align_similarities(tables, names):
     """Return similarities with rows and columns in the order of the first named data frame.
 
     The columns of one that is square by its names come in the order of its rows. If all are, and
-    differ in their names, they are of some of the samples each.
+    differ in their names, they are of some of the samples each, and NaN is put in for the others.
 
     Parameters
     ----------
@@ -28,31 +30,25 @@ def align_similarities(tables, names):
     Returns
     -------
     tables : list of object
-    masks : list of {ndarray of bool, None}
-        Which of all samples a table is of; None: it has a row for each.
     index, columns : pandas Index or None
         The names of rows and of columns, if any of them has some.
     """
     own = [sample_names(table) for table in tables]
     ordered = list(tables)
-    masks = [None] * len(tables)
     # tables of some of the samples each
     are_square = all(map(_is_square, own, tables))
     if are_square and any(set(index) != set(own[0]) for index in own):
         union = union_of_names(own, names)
         for i, name in enumerate(names):
-            masks[i] = union.isin(own[i])
-            table = columns_in_row_order(tables[i], name)
-            order = own[i].get_indexer(union[masks[i]])
-            if (order[1:] < order[:-1]).any():
-                table = table.iloc[order, order]
-            ordered[i] = table
-        return ordered, masks, union, union
+            table = columns_in_row_order(tables[i], name).set_axis(own[i], axis=1)
+            whole = table.reindex(index=union, columns=union)
+            ordered[i] = whole.to_numpy(na_value=np.nan)  # NA is no number
+        return ordered, union, union
     # tables of all samples: those without names are taken by position
     rows = [row_names(T) if hasattr(T, "columns") else None for T in tables]
     frames = [i for i, index in enumerate(rows) if index is not None]
     if not frames:
-        return ordered, masks, None, None
+        return ordered, None, None
     frames.sort(key=lambda i: own[i] is None)
     leading = frames[0]
     owner = names[leading]
@@ -69,7 +65,7 @@ def align_similarities(tables, names):
     if own[leading] is not None:
         if all(getattr(table, "shape", first.shape) == first.shape for table in tables):
             _warn_of_positions(unnamed, owner)
-    return ordered, masks, own[leading], first.columns
+    return ordered, own[leading], first.columns
 
 
 def _warn_of_positions(unnamed, owner):

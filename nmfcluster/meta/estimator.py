@@ -627,7 +627,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         check_is_fitted(self)
         n_features = check_count(n_features, "n_features", 1)
         shape = self.components_.shape
-        values = self.components_ if values is None else np.asarray(values)
+        if values is None:
+            values = self.components_
+        values = read_matrix(values, "values", accept_sparse=False)
         if values.shape != shape:
             raise ValueError(f"values must be of shape {shape}, got {values.shape}.")
         order = np.argsort(-values, axis=1, kind="stable")[:, :n_features]
@@ -712,7 +714,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             If groups are not sequences of numbers.
         """
         check_is_fitted(self)
-        if np.ndim(groups) == 0 or any(np.ndim(group) != 1 for group in groups):
+        is_list = isinstance(groups, list | tuple) or np.ndim(groups) == 2
+        if not (is_list and all(hasattr(group, "__len__") for group in groups)):
             raise TypeError(
                 f"groups must be a list of groups, as [(1, 4)], got {format_value(groups)}."
             )

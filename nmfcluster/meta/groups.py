@@ -319,6 +319,9 @@ def fit_groups(model, X, groups, weights, fixed, seed):
             _recurrent(one.recurrence_[n_fixed:], k - n_fixed) + n_fixed
             for one in models
         ]
+    # a group that has fewer programs has others of zeros, which are none
+    for g, H in enumerate(components_of):
+        kept[g] = kept[g][(H[kept[g]] > 0).any(axis=1)]
     _check_total(model, n_fixed + sum(map(len, kept)))
     # fixed components are the same everywhere, the others are metaclustered
     components = fixed
@@ -326,13 +329,14 @@ def fit_groups(model, X, groups, weights, fixed, seed):
     labels[:, :n_fixed] = np.arange(n_fixed)
     similarities = np.zeros(0)
     if k > n_fixed:
-        tables = [H[own] for H, own in zip(components_of, kept, strict=True)]
+        some = [g for g, own in enumerate(kept) if len(own)]
+        tables = [components_of[g][kept[g]] for g in some]
         found = metacluster(tables, k - n_fixed)
         _warn_of_total(k, n_fixed + n_alike(found.similarities))
         components = np.concatenate([components, unit_rows(found.components)[0]])
         similarities = found.similarities
-        for g, own in enumerate(kept):
-            labels[g, own] = np.where(found.is_alike[g], n_fixed + found.labels[g], -1)
+        for g, is_alike, own in zip(some, found.is_alike, found.labels, strict=True):
+            labels[g, kept[g]] = np.where(is_alike, n_fixed + own, -1)
     components = components.astype(X.dtype)
     n_free = np.array([len(own) for own in kept])
     limits = _limit_presence(names, np.bincount(group), X.shape[1], n_free)

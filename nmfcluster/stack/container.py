@@ -393,27 +393,20 @@ def read_sources(sources, names):
         )
     names = read_names(names, len(sources), "source")
     labels = [f"source {name!r} of sources" for name in names]
-    tables, masks, index, columns = alignment.align_similarities(list(sources), labels)
+    tables, index, columns = alignment.align_similarities(list(sources), labels)
     read: list[Source] = []
-    for table, mask, label in zip(tables, masks, labels, strict=True):
+    for table, label in zip(tables, labels, strict=True):
         validation.check_container(table, label, "a matrix of numbers")
         with named_in_errors(label):
             array = storage.as_matrix(table)
-        if read and mask is None and array.shape != read[0].values.shape:
+        if read and array.shape != read[0].values.shape:
             raise ValueError(
                 f"sources must be of one shape: {label} has shape {array.shape}, {labels[0]} has "
                 f"{read[0].values.shape}. Some samples can be left out where all sources are data "
                 "frames whose index and columns name their samples, not by 0, 1, 2, ...; features "
                 "of several views are given to fit as views=."
             )
-        source = _read_nan(array, label)
-        if mask is not None:  # it has not seen the samples outside the mask
-            rows = mask.copy()
-            rows[mask] = source.rows
-            seen_columns = mask.copy()
-            seen_columns[mask] = source.columns
-            source = Source(embed(source.values, mask, mask), rows, seen_columns)
-        read.append(source)
+        read.append(_read_nan(array, label))
     return read, names, index, columns
 
 

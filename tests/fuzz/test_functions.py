@@ -172,10 +172,10 @@ def test_labels_of_sizes(table, least, most):
 
 
 @fuzz(
-    FEATURES,
-    FEATURES,
-    mostly(8, 0, 1e6, *NUMBERS, weight=6),
-    mostly(0, 2, *NUMBERS, weight=6),
+    usually(stored(("integers", "uniform", "blobs", "repeated")), FEATURES),
+    usually(stored(("uniform",), forms=st.just("C"), flaws=st.none()), FEATURES),
+    mostly(8, 0, 1e6, *NUMBERS, weight=24),
+    mostly(0, 2, *NUMBERS, weight=24),
 )
 def test_assign(table, catalogue, min_gain, n_bootstraps):
     catalogue = catalogue.but(n=catalogue.n % 6 + 1, p=table.p)
@@ -223,25 +223,25 @@ ODD_SEEDS = mostly(
 
 @fuzz(st.sampled_from([make_biclusters, make_nested_rings, make_partitions]), st.data())
 def test_made_data(make, data):
-    counts = mostly(4, *SIZES, 2, 3, weight=4)
-    shares = mostly(0.2, *SHARES, weight=4)
+    counts = mostly(4, *SIZES, 2, 3, weight=12)
+    shares = mostly(0.2, *SHARES, weight=12)
     options = {
         make_biclusters: {
-            "shape": mostly((21, 35), (8, 9), [9, 8], (3, 3), *SIZES, weight=4),
+            "shape": mostly((21, 35), (8, 9), [9, 8], (3, 3), *SIZES, weight=12),
             "n_clusters": counts,
             "overlap": shares,
             "twins": mostly(True, False, None, "x", 1),
             "noise": shares,
         },
         make_nested_rings: {
-            "n_samples": mostly(20, *SIZES, weight=4),
+            "n_samples": mostly(20, *SIZES, weight=12),
             "radii": mostly(
                 (2.0, 3.5), (1,), [], (0,), (-1, 2), ("a",), 3, (1e300, 1), (np.nan,)
             ),
             "noise": shares,
         },
         make_partitions: {
-            "n_samples": mostly(20, *SIZES, weight=4),
+            "n_samples": mostly(20, *SIZES, weight=12),
             "n_clusters": counts,
             "n_partitions": counts,
             "noise": shares,

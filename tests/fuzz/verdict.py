@@ -5,6 +5,7 @@ import inspect
 import pickle
 import re
 import warnings
+from collections import Counter, defaultdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +21,8 @@ from sklearn.base import clone
 import nmfcluster
 
 REFUSED = object()
+#: how often calls returned, and how often they refused, by the functions that were called
+OUTCOMES = defaultdict(Counter)
 MARKS = [pytest.mark.fuzz, pytest.mark.slow]
 
 _PACKAGE = str(Path(nmfcluster.__file__).parent)
@@ -121,6 +124,8 @@ def judged(function, *args, also=(), foreign=False, **kwargs):
         except (ValueError, TypeError) as error:
             judge_refusal(error, names_of(function) | set(also), foreign)
             result = REFUSED
+    called = getattr(function, "__qualname__", type(function).__name__)
+    OUTCOMES[called][result is not REFUSED] += 1
     judge_warnings(said)
     same = snapshot([args, kwargs]) == before
     assert same, (

@@ -372,3 +372,16 @@ def test_the_number_of_one_group_is_chosen_where_none_is_given():
     chosen = sweep_n_clusters(model, X, groups=groups, n_folds=3, random_state=0)
     assert chosen.best_estimator_.base_n_clusters == SHARED + 1
     assert chosen.n_clusters_ == SHARED + G
+
+
+def test_a_group_that_has_fewer_programs_has_no_others():
+    """Bootstraps of few samples, most of them of zeros, may have none."""
+    X = np.array([[3.0, 0], [2, 0], [3, 1], [0, 2], [0, 3], [1, 3], [0, 1], [0, 0]])
+    groups = [0, 0, 0, 0, 0, 0, 1, 1]
+    model = NMFMetaCluster(2, n_estimators=2, resample="bootstrap")
+    n_present = []
+    for seed in range(6):
+        model.set_params(random_state=seed).fit(X, groups=groups)
+        assert np.isfinite(model.components_).all()
+        n_present.append((model.presence_[1] > 0).sum())
+    assert min(n_present) == 0

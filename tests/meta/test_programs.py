@@ -114,3 +114,18 @@ def test_tables_in_any_form_say_the_same(model, kind, dtype):
 def test_tables_of_other_samples_can_be_asked(model):
     assert model.feature_profiles(X[:20]).shape == (3, 30)
     assert np.isfinite(model.feature_scores(X[:20])).all()
+
+
+def test_groups_of_different_sizes_are_merged():
+    rng = np.random.default_rng(0)
+    X = rng.poisson(4.0, size=(30, 6)).astype(float)
+    model = NMFMetaCluster(4, n_estimators=4, random_state=0).fit(X)
+    merged = model.merged([[0], (1, 3)], X)
+    assert merged.n_clusters == 3
+    assert_allclose(merged.factor_, model.merged([[3, 1]], X).factor_)
+    # the second is the sum of what both are in the table
+    sums = model.factor_.sum(axis=0)
+    both = sums[1] * model.components_[1] + sums[3] * model.components_[3]
+    assert_allclose(
+        merged.components_[1] / merged.components_[1].sum(), both / both.sum()
+    )
