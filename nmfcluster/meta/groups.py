@@ -313,15 +313,8 @@ def fit_groups(model, X, groups, weights, fixed, seed):
     )
     models, components_of = _fit_each(own_model, X, names, group, weights, fixed)
     # a range of numbers, or more than the total, leaves the programs that come back
-    kept = [np.arange(n_fixed, high)] * len(models)
-    if low < high or high > k:
-        kept = [
-            _recurrent(one.recurrence_[n_fixed:], k - n_fixed) + n_fixed
-            for one in models
-        ]
-    # a group that has fewer programs has others of zeros, which are none
-    for g, H in enumerate(components_of):
-        kept[g] = kept[g][(H[kept[g]] > 0).any(axis=1)]
+    most = k - n_fixed if low < high or high > k else None
+    kept = _programs_of_each(models, components_of, n_fixed, most)
     _check_total(model, n_fixed + sum(map(len, kept)))
     # fixed components are the same everywhere, the others are metaclustered
     components = fixed
@@ -407,6 +400,21 @@ def _recurrent(recurrence, most):
     order = np.argsort(-recurrence, kind="stable")
     n_recurrent = int((recurrence >= _PRESENT).sum())
     return np.sort(order[: min(max(n_recurrent, 1), most)])
+
+
+def _programs_of_each(models, components_of, n_fixed, most):
+    """Return the numbers of the programs of every group that are not fixed.
+
+    If there is a largest number of them, they are those that recur. A group that has fewer programs
+    than its fit has others of zeros, which are none.
+    """
+    kept = []
+    for model, H in zip(models, components_of, strict=True):
+        own = np.arange(n_fixed, len(H))
+        if most is not None:
+            own = _recurrent(model.recurrence_[n_fixed:], most) + n_fixed
+        kept.append(own[(H[own] > 0).any(axis=1)])
+    return kept
 
 
 def _check_total(model, n_programs):
