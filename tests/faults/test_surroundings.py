@@ -134,6 +134,7 @@ def test_every_module_can_be_imported_without_docstrings():
 
 # scikit-learn sets warnings aside in each thread, which Python does for all of them at once
 @pytest.mark.filterwarnings("ignore:.*delayed. should be used with:UserWarning")
+@pytest.mark.slow
 def test_eight_fits_at_once_find_what_each_finds_alone(expected):
     names = [*MODELS] * 2
     together = threading.Barrier(len(names))

@@ -38,6 +38,7 @@ def model(folder, **parameters):
         "n_estimators": 6,
         "loss": "kullback-leibler",
         "resample": "poisson",
+        "tol": 1e-2,
     } | parameters
     return NMFMetaCluster(3, memory=folder, random_state=0, **chosen)
 

@@ -221,7 +221,7 @@ def test_planted_factors_are_recovered():
     planted = rng.uniform(0.5, 1, size=(30, 3)) * np.eye(3)[np.arange(30) % 3]
     A = Explicit(planted @ planted.T)
     start = 0.9 * planted + 0.1 * rng.uniform(size=planted.shape)
-    H = solved(bregman_nmf(of(A), start[None]), max_iter=3000, tol=-1, scale=1)[
+    H = solved(bregman_nmf(of(A), start[None]), max_iter=1500, tol=-1, scale=1)[
         0
     ].factors[0]
     assert_allclose(H, planted, atol=2e-3)

@@ -146,7 +146,7 @@ def test_gsg_finds_clusters_that_are_linked_to_each_other():
     A = G @ S @ G.T
     start = np.random.default_rng(2).uniform(0.1, 1, size=(1, 12, 2)) + 2 * G
     solution = solved(
-        multiplicative_gsg(of(Explicit(A)), start), max_iter=4000, tol=-1, scale=1
+        multiplicative_gsg(of(Explicit(A)), start), max_iter=2000, tol=-1, scale=1
     )[0]
     assert solution.loss < 1e-4
     assert_allclose(solution.factors[1], S, atol=0.05)

@@ -242,6 +242,7 @@ def test_neither_threads_nor_jobs_change_a_similarity(kernel):
         assert_array_equal(one, two)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kernel", ["rbf", "cosine", "nearest_neighbors", rbf_kernel])
 def test_cells_that_are_missing_have_the_mean_of_the_samples_of_fit(kernel, dtype):

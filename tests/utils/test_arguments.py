@@ -164,6 +164,7 @@ def test_long_values_are_shown_in_part():
     assert len(format_value(list(range(10**4)))) < 60
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", ["fit", "fit_predict", "fit_transform"])
 @pytest.mark.parametrize("wrapped", [False, True], ids=["alone", "in a pipeline"])
 def test_a_warning_points_at_the_line_of_the_user(method, wrapped):
