@@ -10,6 +10,7 @@ import ast
 import io
 import pprint
 import tokenize
+from types import ModuleType
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,9 +20,12 @@ WIDTH = 90  # columns
 OPTIONS = {"threshold": 60, "linewidth": WIDTH - 4, "precision": 3, "suppress": True}
 
 
-def show_value(source, value):
-    """Print an expression and its value, in one line if there is room."""
-    if not is_shown(value):
+def show_value(source, value, owner=None):
+    """Print an expression and its value, in one line if there is room.
+
+    The owner is the object whose method was called, if there is one.
+    """
+    if not is_shown(value) or is_of_matplotlib(owner):
         return
     with np.printoptions(**OPTIONS):
         text = pprint.pformat(value, width=WIDTH - 4, compact=True, sort_dicts=False)
@@ -36,10 +40,15 @@ def is_shown(value):
     """Return whether a value helps a reader."""
     parts = value if isinstance(value, list | tuple) and value else [value]
     return value is not None and not any(
-        isinstance(part, BaseEstimator)
-        or type(part).__module__.startswith("matplotlib")
-        for part in parts
+        isinstance(part, BaseEstimator) or is_of_matplotlib(part) for part in parts
     )
+
+
+def is_of_matplotlib(thing):
+    """Return whether something is an object or a module of matplotlib."""
+    is_module = isinstance(thing, ModuleType)
+    name = thing.__name__ if is_module else type(thing).__module__
+    return name.split(".")[0] == "matplotlib"
 
 
 def lines_with_values(code):
@@ -66,8 +75,17 @@ def wrap_expressions(tree, code):
                 continue
             source = ast.Constant(ast.get_source_segment(code, node.value))
             name = ast.Name(FUNCTION, ast.Load())
-            node.value = ast.Call(name, [source, node.value], [])
+            owner = owner_of(node.value)
+            node.value = ast.Call(name, [source, node.value, owner], [])
     return ast.fix_missing_locations(tree)
+
+
+def owner_of(expression):
+    """Return the expression `x` or `x[i]` of a call `x.method()`, otherwise None."""
+    called = getattr(expression, "func", None)
+    owner = getattr(called, "value", None)
+    inner = owner.value if isinstance(owner, ast.Subscript) else owner
+    return owner if isinstance(inner, ast.Name) else ast.Constant(None)
 
 
 def is_print(expression):
