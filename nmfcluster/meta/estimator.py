@@ -380,32 +380,28 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
                 W, H, order = order_by_size(whole, end.best, n_known, weights)
             # Set the attributes, samples in the order of the user.
             weighted = whole.weighted_rows(W, weights)
-            labels = hard_labels(W)
             self.components_ = H
             self.factor_ = W[ranks]
-            self.labels_ = labels[ranks]
+            self.labels_ = hard_labels(self.factor_)
             self.membership_ = membership(self.factor_)
             self.rows_ = find_members(self.factor_.T, self.threshold)
             self.columns_ = find_members(H, self.threshold)
+            found = group_fits or runs
+            self.partitions_ = found.partitions
             if group_fits is None:
-                found = runs
-                correspondence = metaclusters.correspondence
-                partitions = runs.partitions[samples.first]
+                self.partitions_ = self.partitions_[samples.first_ranks]
                 self.recurrence_ = runs.recurrence(weighted.T, H)
             else:
-                found = group_fits
-                correspondence = group_fits.correspondence
-                partitions = group_fits.partitions[samples.samples]
                 self.groups_ = group_fits.names
                 self.presence_ = group_fits.presence[:, order]
                 self.merge_similarities_ = group_fits.similarities
                 self.shared_ = is_shared(self.presence_, self.min_groups)
                 self.recurrence_ = self.presence_.mean(axis=0)
+            correspondence = (group_fits or metaclusters).correspondence
             self.correspondence_ = correspondence[:, order]
             self.base_runs_ = found.base_runs
             self.run_losses_ = found.losses
-            self.partitions_ = partitions[ranks]
-            self.confidence_ = confidence(partitions, labels)[ranks]
+            self.confidence_ = confidence(self.partitions_, self.labels_)
             self.reconstruction_err_ = whole.weighted(weights).error(weighted, H)
             self.loss_ = end.loss
             self.loss_curves_ = end.loss_curves
