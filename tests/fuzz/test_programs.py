@@ -51,6 +51,8 @@ PROGRAMS = stored(
     dtypes=usually(st.just("float64"), DTYPES),
     flaws=FLAWLESS,
 )
+#: what AnnData raises where it cannot hold a table
+ERRORS_OF_ANNDATA = (AttributeError, IndexError, TypeError, ValueError)
 ODD = (None, 0, -1, 2.5, "x", True, [], [[0]], np.nan, 10**30, {0: 1}, object)
 
 
@@ -256,7 +258,7 @@ def test_programs_of_annotated_data(table, data, key, mask, layer, batch):
     table = table.but(n=table.n + 8, form=table.form if "csr" in table.form else "C")
     try:
         adata = anndata.AnnData(table.build())
-    except (TypeError, ValueError, AttributeError):
+    except ERRORS_OF_ANNDATA:
         return  # of what it cannot hold
     adata.var["used"] = np.arange(adata.n_vars) % 2 == 0
     adata.var["counts"] = np.arange(adata.n_vars)
@@ -286,7 +288,7 @@ def test_consensus_of_annotated_data(table, data, key):
         adata.obsm["X_pca"] = table.build()
         for name in ("one", "two"):
             adata.obs[name] = labels(data.draw, adata.n_obs)
-    except (TypeError, ValueError, AttributeError):
+    except ERRORS_OF_ANNDATA:
         return  # of what it cannot hold
     given = data.draw(parameters(NMFConsensus, QUICK, at_most=1, fixed=("affinity",)))
     names = [*names_of(NMFConsensus), "adata", "key"]
