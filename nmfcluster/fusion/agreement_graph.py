@@ -101,9 +101,11 @@ class AgreementGraph(FittedSources):
         has_few = len(self._residuals[0].rows) <= _MAX_STARTED
         are_graphs = all(self._residuals[i].is_graph for i in counting)
         if has_few and are_graphs and len(counting) > 1:
-            blocks = list(self._blocks())
-            alone = np.eye(len(prior))[counting]
-            single = [self.mix(weights, blocks).A for weights in alone]
+            single = [self.own[i] for i in counting]
+            if self._read_again is not None:  # those hold landmarks alone
+                blocks = list(self._blocks())
+                alone = np.eye(len(prior))[counting]
+                single = [self.mix(weights, blocks).A for weights in alone]
         return prior, single
 
     def release(self):
@@ -112,14 +114,18 @@ class AgreementGraph(FittedSources):
         self._read_again = None
 
     def mix(self, weights, blocks=None):
-        """Return the graph that weighted sources make; `blocks` of residuals are all by default."""
-        if blocks is None:
+        """Return the graph that weighted sources make.
+
+        It may be kept unless `blocks` of residuals are passed, and then says what sources add.
+        """
+        is_kept = blocks is None
+        if is_kept:
             blocks = self._blocks()
         distinct = self._distinct
         n_neighbors = n_neighbors_to_keep(
             self._residuals, weights, self._n_clusters, distinct
         )
-        return fused_graph(blocks, weights, n_neighbors, distinct)
+        return fused_graph(blocks, weights, n_neighbors, distinct, is_kept)
 
     def losses_of(self, W):
         rows, H = self.row_column_factors(W)
@@ -267,7 +273,8 @@ class AgreementGraph(FittedSources):
         n_neighbors = n_neighbors_to_keep(
             residuals, weights, self._n_clusters, distinct
         )
-        return fused_graph([residuals], weights, n_neighbors, distinct).A, residuals
+        graph = fused_graph([residuals], weights, n_neighbors, distinct, False)
+        return graph.A, residuals
 
     def _blocks(self):
         """Yield the residuals of all fitted objects, or to landmarks of some at a time."""

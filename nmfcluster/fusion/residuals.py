@@ -330,12 +330,17 @@ def agrees_with_clusters(R, vectors):
         vectors = vectors[seen]
         R = R.restrict_to(seen)
     n = len(vectors)
-    if not R.size or n <= vectors.shape[1]:
+    if n <= vectors.shape[1]:
         return False
     # an orthonormal basis of the vectors minus their means; the diagonal does not count
     Q = np.linalg.qr(vectors - vectors.mean(axis=0))[0]
     lengths = (Q**2).sum(axis=1)
-    size = np.sqrt(Q.shape[1] - lengths @ lengths) * R.size
+    squares = Q.shape[1] - lengths @ lengths
+    if (
+        not R.size or squares < _ROUNDED
+    ):  # one cluster, or single objects, join no pairs
+        return False
+    size = np.sqrt(squares) * R.size
 
     def score(order):
         basis = Q[order]
@@ -441,6 +446,7 @@ def fused_graph(
     weights,
     n_neighbors,
     distinct=slice(None),
+    with_contributions=True,
 ):
     """Return the graph that weighted sources make.
 
@@ -453,6 +459,8 @@ def fused_graph(
         How many neighbours are kept, see `fused_rows`.
     distinct : ndarray of int or slice, default=slice(None)
         See `n_neighbors_to_keep`.
+    with_contributions : bool, default=True
+        Whether to compute what every source adds, which takes as long as a sparse graph.
 
     Returns
     -------
@@ -464,14 +472,17 @@ def fused_graph(
         G = fused_rows(residuals, weights, n_neighbors, distinct)
         if residuals[0].square:
             G = sp.csr_array(G.maximum(G.T))
-        i, j, _ = storage.stored_entries(G)
         rows.append(G)
-        contributions.append(_contributions(_counting(residuals, weights), i, j))
+        if with_contributions:
+            i, j, _ = storage.stored_entries(G)
+            contributions.append(_contributions(_counting(residuals, weights), i, j))
     G = storage.vstack(rows)
     degrees = sums_of(G, axis=0)
     A = divide_by_degrees(G, degrees)
-    parts = np.concatenate(contributions, axis=1)
-    return FusedGraph(A, degrees, parts * (A.data / G.data), n_neighbors)
+    parts = None
+    if with_contributions:
+        parts = np.concatenate(contributions, axis=1) * (A.data / G.data)
+    return FusedGraph(A, degrees, parts, n_neighbors)
 
 
 def fused_rows(

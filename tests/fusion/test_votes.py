@@ -137,6 +137,12 @@ def test_outliers_that_stand_out_do_not_make_a_source_count():
     assert "may be outliers" in told[0]
 
 
+def test_one_cluster_has_no_vectors_to_agree_with(recwarn):
+    fitted = SimilarityFusionNMF(1).fit(views=[noise(30, 2, seed) for seed in range(3)])
+    assert not fitted.labels_.any()
+    assert not [told for told in recwarn if told.category is RuntimeWarning]
+
+
 def test_two_independent_views_whose_product_are_the_clusters():
     y = np.random.default_rng(0).permutation(np.arange(200) % 4)
     rng = np.random.default_rng(1)
