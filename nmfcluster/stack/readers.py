@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import StandardScaler
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nmfcluster._base import fitting, read_features, require_nonnegative
@@ -63,7 +63,7 @@ class _FittedView(NamedTuple):
     name: str
     columns: np.ndarray | None
     seen: np.ndarray  # bool: the training samples that the view has
-    imputer: SimpleImputer  # puts the means of features into cells that are missing
+    means: np.ndarray  # of features, (1, n_features), put into cells that are missing
     between: Any  # makes similarities to these of features of new samples
     empty: Any  # similarities of 0 samples to these, stored as those of others
 
@@ -226,12 +226,12 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                     raise ValueError(
                         f"{label} needs at least 2 samples that it has seen."
                     )
-                imputer = SimpleImputer(keep_empty_features=True)
                 if has_nan(features):
-                    features = imputer.fit_transform(features)
-                else:  # for new samples; of means alone it is found sooner
-                    means = np.asarray(features.mean(axis=0))
-                    imputer.fit(means.reshape(1, -1))
+                    features = SimpleImputer(keep_empty_features=True).fit_transform(
+                        features
+                    )
+                # means do not change by cells that hold them
+                means = np.asarray(features.mean(axis=0)).reshape(1, -1)
                 # their similarities, and the way to make those of others to them
                 normalize = self.normalize
                 if normalize == "auto":  # of graphs alone
@@ -252,7 +252,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                 sources.append(Source(embed(block, seen, seen), seen, seen))
                 empty = block[:0].copy()
                 views.append(
-                    _FittedView(name, numbers, seen, imputer, affinity.between, empty)
+                    _FittedView(name, numbers, seen, means, affinity.between, empty)
                 )
             self._views_ = views
             self.names_ = tuple(name for name, _, _ in triples)
@@ -288,7 +288,8 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
                 block = view.empty
                 if seen.any():
                     if has_nan(features):
-                        features = view.imputer.transform(features)
+                        imputer = SimpleImputer(keep_empty_features=True)
+                        features = imputer.fit(view.means).transform(features)
                     with named_in_errors(label):
                         block = _clear_rounding(view.between(features))
                 whole = embed(block, seen, view.seen)
@@ -325,11 +326,15 @@ def _warn_of_scales(features, columns, label):
     """
     with np.errstate(over="ignore", invalid="ignore"):
         some = features[:: -(-features.shape[0] // _N_SCALED)]
-        scaler = StandardScaler(with_mean=False).fit(some)
-        varies = scaler.var_ > (_CONSTANT * scaler.mean_) ** 2
+        if storage.is_sparse(some):
+            means, variances = mean_variance_axis(some, axis=0)
+        else:  # not by StandardScaler, whose checks take longer than small kernels
+            means = some.mean(axis=0, dtype=np.float64)
+            variances = some.var(axis=0, dtype=np.float64)
+        varies = variances > (_CONSTANT * means) ** 2
         if not varies.any():
             return
-        variances = np.where(varies, scaler.var_, 0)
+        variances = np.where(varies, variances, 0)
         median = np.quantile(variances[varies], 0.5, method="lower")
         is_large = variances > _LARGE_SCALE**2 * median
         if not variances[is_large].sum() > _NEARLY_ALL * variances.sum():
