@@ -23,7 +23,7 @@ _RAW = re.compile(
     "unexpected keyword|mismatch in its core dimension|cannot reshape|'<' not supported|"
     r"(?<!got )(?<!\()NoneType|Traceback|at least one array|integer scalar array|the loss is|"
     r"an integer is required|sequence of integers|ARPACK|array must not contain|kd_tree|updates\.|"
-    "is not there: a SimilarityStack"
+    "is out of range: a SimilarityStack"
 )
 
 

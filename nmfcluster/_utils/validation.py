@@ -310,21 +310,34 @@ def axis_positions(key, n, noun, owner):
         if named.shape == (0,):
             named = slice(0)
         elif named.ndim != 1 or named.dtype.kind not in "iub":
-            hint = f" For one {noun} say [{key}]." if isinstance(key, Integral) else ""
+            hint = ""
+            if isinstance(key, Integral):
+                hint = f" For a single {noun}, pass [{key}]."
             raise TypeError(
-                f"{noun}s of {owner} must be named by a list or an array of integers, a mask or a "
-                f"slice, got {format_value(key)}.{hint}"
+                f"{noun}s of {owner} must be selected by a list or an array of integers, a mask or "
+                f"a slice, got {format_value(key)}.{hint}"
             )
     try:
         return everything[named]
     except (IndexError, TypeError, ValueError):
         got = reprlib.repr(key)
-        if not isinstance(named, slice) and named.dtype.kind != "b":
-            got = np.setdiff1d(named, np.arange(-n, n))[0]
-        raise ValueError(
-            f"{noun} {got} is not there: {owner} has {format_count(n, noun)}; a mask has an entry "
-            "for each, and a slice is of integers."
-        ) from None
+        if isinstance(named, slice):
+            message = (
+                f"{got} cannot select {noun}s of {owner}: start, stop and step must be integers "
+                "or None, and the step must not be 0."
+            )
+        elif named.dtype.kind == "b":
+            message = (
+                f"a mask of {noun}s of {owner} must have {format_count(n, 'entry')}, one for each "
+                f"{noun}, but {got} has {len(named)}."
+            )
+        else:
+            outside = np.setdiff1d(named, np.arange(-n, n))[0]
+            message = (
+                f"{noun} {outside} is out of range: {owner} has {format_count(n, noun)}, and "
+                f"positions must be at least {-n} and below {n}."
+            )
+        raise ValueError(message) from None
 
 
 def normalize_weights(weights, n_partitions):

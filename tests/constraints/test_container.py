@@ -295,7 +295,7 @@ BAD_CALLS = {
         ValueError,
         ("sample -5", "4 samples"),
     ),
-    "a short mask": (lambda: KNOWN[[True] * 3], ValueError, ("mask", "4")),
+    "a short mask": (lambda: KNOWN[[True] * 3], ValueError, ("mask", "4", "3", "True")),
     "a slice of words": (lambda: KNOWN["a":], ValueError, ("slice", "'a'")),
     "a slice without steps": (lambda: KNOWN[::0], ValueError, ("slice", "0")),
     "one sample taken": (lambda: KNOWN.take(3), TypeError, "[3]"),

@@ -147,7 +147,7 @@ def judge_refusal(error, names, foreign=False):
     assert named or _STANDARD.search(message), f"no parameter is named: {message}"
     if not modules[-1].startswith("sklearn."):
         # to name a SimilarityStack is right where it is what was asked
-        message = message.replace("is not there: a SimilarityStack", "")
+        message = message.replace("is out of range: a SimilarityStack", "")
         assert_in_our_words(SimpleNamespace(value=message))
 
 
