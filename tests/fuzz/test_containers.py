@@ -125,7 +125,7 @@ def test_pairwise_constraints(n, data, off, keys):
 
 @fuzz(
     LABEL_TABLES,
-    mostly(None, 0, 1, 3, 10, *ODD_NUMBERS),
+    mostly(None, 0, 1, 3, 10, *ODD_NUMBERS, weight=20),
     mostly(
         0,
         None,
@@ -136,8 +136,9 @@ def test_pairwise_constraints(n, data, off, keys):
         2**40,
         np.timedelta64(1, "s"),
         True,
+        weight=20,
     ),
-    st.booleans(),
+    mostly(True, False, weight=6),
     st.lists(KEYS, max_size=2),
 )
 def test_constraints_from_labels(table, n_pairs, seed, column, keys):

@@ -258,11 +258,11 @@ def test_programs_of_annotated_data(table, data, key, mask, layer, batch):
     table = table.but(n=table.n + 8, form=table.form if "csr" in table.form else "C")
     try:
         adata = anndata.AnnData(table.build())
+        adata.obs["batch"] = labels(data.draw, adata.n_obs)
     except ERRORS_OF_ANNDATA:
         return  # of what it cannot hold
     adata.var["used"] = np.arange(adata.n_vars) % 2 == 0
     adata.var["counts"] = np.arange(adata.n_vars)
-    adata.obs["batch"] = labels(data.draw, adata.n_obs)
     adata.obs["scores"] = np.linspace(0, 1, adata.n_obs)
     adata.layers["log"] = adata.X
     given = data.draw(parameters(NMFMetaCluster, QUICK, at_most=1, fixed=("memory",)))
