@@ -20,6 +20,7 @@ from nmfcluster.affinity import make_affinity
 from nmfcluster.similarity import Explicit, Factored
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("affinity", AFFINITIES)
 def test_similarities_products_and_blocks_are_their_definitions(affinity, form):
@@ -194,6 +195,7 @@ def test_rounding_of_a_row_sum_is_no_sign(plus, minus):
 # --- types and what is refused -----------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("affinity", NAMED)
 def test_float32_stays_float32(affinity, form):

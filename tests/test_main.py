@@ -28,6 +28,7 @@ def few_digits(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_a_picture_is_saved_where_nothing_is(few_digits, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     picture, other = tmp_path / "picture.png", tmp_path / "other.png"

@@ -186,6 +186,7 @@ CASES |= {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("seed", "name"), [(i % 5, name) for i, name in enumerate(CASES)]
 )
@@ -205,6 +206,7 @@ def test_order_of_rows_does_not_matter(seed, name):
         assert_array_equal(others[:, None] == others, groups[:, None] == groups)
 
 
+@pytest.mark.sampled(4)
 def test_a_new_estimator_heeds_no_order_either(public_estimator, make_input):
     X, _ = make_input(public_estimator)
     moved = np.random.default_rng(0).permutation(len(X))

@@ -151,6 +151,7 @@ SCALES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("cls", "dtype", "storage"),
     [

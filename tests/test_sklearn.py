@@ -109,6 +109,7 @@ def test_is_a_clusterer_with_a_documented_page(default_clusterer):
         assert f"{name} : " in type(default_clusterer).__doc__
 
 
+@pytest.mark.sampled(4)
 def test_stored_estimators_predict_as_before(public_estimator, make_input, tmp_path):
     X, _ = make_input(public_estimator)
     model = clone(public_estimator).fit(X)
@@ -125,6 +126,7 @@ def test_defaults_find_well_separated_clusters(default_clusterer, make_input):
     assert adjusted_rand_score(y, model.predict(X)) == 1
 
 
+@pytest.mark.sampled(3)
 def test_finds_well_separated_clusters_by_attributes_that_agree(
     public_estimator, make_input
 ):
@@ -144,6 +146,7 @@ def test_finds_well_separated_clusters_by_attributes_that_agree(
     np.testing.assert_array_equal(model.loss_curves_[0], model.loss_curve_)
 
 
+@pytest.mark.sampled(5)
 def test_a_clone_is_unfitted_and_fits_to_the_same_by_any_method(
     public_estimator, make_input
 ):
@@ -163,6 +166,7 @@ def test_without_samples_an_estimator_says_what_it_wants(public_estimator):
         assert_in_our_words(caught)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.filterwarnings(
     "ignore:The graph of similarities and must-links falls into 3 parts"
 )
@@ -180,6 +184,7 @@ def test_grid_search_over_the_number_of_clusters(public_estimator, make_input):
     assert adjusted_rand_score(y, search.best_estimator_.labels_) == 1
 
 
+@pytest.mark.sampled(5)
 def test_cross_validation_cuts_both_axes_of_a_pairwise_input_and_one_of_others(
     public_estimator, make_input
 ):

@@ -63,6 +63,7 @@ TIED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("seed", "name"), [(i % 2, name) for i, name in enumerate(TIED)]
 )
@@ -77,6 +78,7 @@ def test_tables_of_ties_and_copies_are_clustered_as_k_means_does(name, seed):
     assert adjusted_rand_score(y, known.labels_) > least
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("affinity", ["nearest_neighbors", "landmarks", "rbf"])
 def test_every_row_many_times_is_one_result_to_the_bit(affinity, form):
@@ -140,6 +142,7 @@ def clumps(sizes, width, seed):
     return centres[y] + np.random.default_rng(seed).normal(size=(len(y), width)), y
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("width", [1, 5])
 @pytest.mark.parametrize("n", [4, 5, 7, 12, 20, 40])
 def test_few_rows_in_clumps(n, width):
@@ -166,6 +169,7 @@ def test_as_many_clusters_as_rows(n):
     assert_array_equal(np.sort(labels_of(X, n)), np.arange(n))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("options", [{}, {"n_neighbors": 2}])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_records_of_whom_most_occur_once_or_twice(seed, options):
@@ -200,6 +204,7 @@ def test_rows_of_zeros_and_of_one_number():
             assert len(set(labels[~told])) == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "change",
     [
@@ -223,6 +228,7 @@ def test_one_row_alone_in_many_copies():
         assert set(labels_of(np.ones((20, 3)), 2)) == {0}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", [{"affinity": "rbf"}, {"affinity": "precomputed"}])
 @pytest.mark.parametrize("pairs", [0, 50])
 def test_unequal_sizes_under_dense_kernels(options, pairs):

@@ -76,7 +76,7 @@ SEPARATED = {  # by what, and how this is written beside titles of columns alone
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("named", ["blank", "titled", "as R writes", "not"])
 @pytest.mark.parametrize("ending", [".txt", ".csv", ".tsv", ".txt.gz", ".TXT"])
 @pytest.mark.parametrize("how", SEPARATED)

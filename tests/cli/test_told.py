@@ -413,6 +413,7 @@ def test_programs_of_a_table_that_lacks_values_have_markers(here):
         assert 5 * len(some & those) >= 4 * len(some | those)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2])
 def test_a_table_that_does_not_vary_has_programs_and_a_picture(k, here):
     np.save("same.npy", np.ones((10, 3)))

@@ -65,7 +65,7 @@ ROUTES = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @in_both_forms
 @pytest.mark.parametrize("route", ROUTES)
 def test_unanimous_partitions_come_back(route, normalize):
@@ -82,7 +82,7 @@ def test_unanimous_partitions_come_back(route, normalize):
         assert model.loss_ < 1e-4 * (len(sizes) if normalize else len(y) ** 2)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "parameters",
     [

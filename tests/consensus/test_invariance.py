@@ -138,7 +138,7 @@ def plain():
     return table, of_partitions(3, table)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", FORMS)
 def test_all_forms_of_a_label_table_agree(form, plain):
     holey, plain = plain

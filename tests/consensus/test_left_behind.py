@@ -113,7 +113,7 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(stage, monkeypatch):
 MODES = ["coassociation", "given", "partitions", "precomputed"]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("second", MODES)
 def test_fitting_again_in_another_way_leaves_nothing_behind(second):
     y = np.repeat([0, 1], 10)

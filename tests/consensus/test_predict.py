@@ -18,7 +18,7 @@ BASES = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("base", "max_samples"), [(None, 1.0), *((base, 0.7) for base in BASES)], ids=str
 )

@@ -98,7 +98,7 @@ def test_a_sample_without_labels_and_weight_is_in_no_cluster(noisy):
     assert_array_equal(model.confidence_[100:], 0)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("scale", [1e-300, 1e-4, 1e300])
 def test_weights_have_no_unit(case, fit, scale):
     """But for the pairs that a sample makes with copies of itself."""
@@ -185,7 +185,7 @@ def test_base_clusterers_that_take_weights_are_given_them():
     assert made(None, estimator=Seen(n_init=1)).estimators_[0].given_[1] is None
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "parameters",
     [

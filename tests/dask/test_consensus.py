@@ -101,7 +101,7 @@ KINDS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fit_is_that_in_memory_to_the_last_bit(kind):
     change, parameters = KINDS[kind]

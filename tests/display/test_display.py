@@ -69,7 +69,7 @@ def data(consensus, biclusters, sweep, table):
     }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @each_method
 def test_a_picture_is_drawn_where_it_is_told(method, data):
     ax = matplotlib.figure.Figure().subplots()  # which pyplot does not know

@@ -34,7 +34,7 @@ def expected():
 # --- settings ----------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 def test_numpy_that_raises_does_not_matter(public_estimator, make_input):
     X, _ = make_input(public_estimator)
     if public_estimator.get_params().get("affinity") in ("rbf", None):

@@ -104,7 +104,7 @@ def test_sources_that_agree_count_alike_and_others_not_at_all():
     assert fitted.loss_ == alone.loss_
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sizes", [(300, 50, 20), (150, 20, 20)], ids=str)
 @pytest.mark.parametrize("width", [1, 4])
 def test_of_one_real_source_and_noise_the_real_one_is_taken_with_a_warning(

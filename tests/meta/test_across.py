@@ -155,7 +155,7 @@ def test_a_group_that_is_too_small_has_no_program():
     assert (model.presence_[1:] >= 0.5).any(axis=1).all()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @losses
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_a_group_is_fitted_to_the_features_that_it_has(loss, storage):

@@ -171,7 +171,7 @@ def test_duplicates_are_treated_alike():
     assert adjusted_rand_score(fitted.labels_[::3], of_easy().labels_) == 1
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "options",
     [

@@ -114,7 +114,7 @@ def test_rows_meet_the_conditions_of_a_minimum_over_what_is_observed(kind, seed)
     assert_allclose(np.minimum(W / scale, slope / (seen @ H.T)), 0, atol=1e-6)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @stored
 @losses
 def test_a_fit_does_not_depend_on_what_is_not_observed(kind, loss):

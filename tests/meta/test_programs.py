@@ -99,7 +99,7 @@ def test_scores_are_the_least_coefficients_of_a_regression(model):
     assert_array_equal(scores[:, X.std(axis=0) == 0], 0)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_tables_in_any_form_say_the_same(model, kind, dtype):

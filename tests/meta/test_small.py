@@ -36,7 +36,7 @@ KINDS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("loss", "kind"),
     [*(("frobenius", kind) for kind in KINDS), ("kullback-leibler", "five")],

@@ -285,7 +285,7 @@ def kkt_residual(kind, X, factors, sparsity):
     )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_long_runs_end_at_stationary_points(kind):
     # an update of tensors: a third of the sweeps

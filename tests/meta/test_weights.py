@@ -63,7 +63,7 @@ def test_weights_count_as_equal_rows_do(objective, solver, seed):
         assert_allclose(loss, loss_of_repeated, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("loss", "resample", "kind"),
     [

@@ -111,7 +111,7 @@ def test_there_may_be_no_clusters():
     assert_array_equal(found.best_estimator_.labels_, 0)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -55,7 +55,7 @@ SPECTRAL = SpectralClustering(affinity="precomputed")
 NEAREST = SpectralClustering(affinity="precomputed_nearest_neighbors", n_neighbors=25)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("estimator", "pairs"),
     [

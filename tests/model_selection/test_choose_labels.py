@@ -151,7 +151,7 @@ def test_a_finer_clustering_is_chosen_if_enough_partitions_repeat_it(
     assert_array_equal(found.candidates[found.as_good], [3, 6])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("noise", [0.5, 0.3])
 @pytest.mark.parametrize(
     "sizes", [(500, 250, 150, 70, 30), (200,) * 5, (90, 80, 70) * 5]

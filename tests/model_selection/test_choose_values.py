@@ -38,7 +38,7 @@ def chosen(estimator, values, name, samples=X, **options):
     return choose_n_clusters(estimator, samples, values, **options)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("estimator", "name", "values"),
     [

@@ -139,6 +139,7 @@ def test_gsg_approaches_a_stationary_point(kind):
     assert found[-1] < found[300] < found[10]
 
 
+@pytest.mark.slow
 def test_gsg_finds_clusters_that_are_linked_to_each_other():
     """A full S holds what HH' cannot: similarity between clusters, here none within."""
     S = np.array([[0.0, 3.0], [3.0, 0.0]])

@@ -79,7 +79,7 @@ READABLE = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", READABLE)
 def test_clusterers_that_are_given_are_asked_what_they_can_read(name):
     (base, data), draws = READABLE[name], {"max_samples": 0.7, "predict_unseen": True}

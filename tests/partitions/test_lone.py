@@ -28,7 +28,7 @@ def far_from_blobs(n_far, seed):
     return np.vstack([20 * np.eye(4)[Y] + rng.normal(size=(len(Y), 4)), far])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "model",
     [

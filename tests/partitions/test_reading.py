@@ -191,7 +191,7 @@ def test_runs_as_rows_are_asked_about_whatever_the_number_of_clusters():
         NMFConsensus(4, affinity="partitions").fit(runs)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("n_clusters", [2, 3, (2, 5), 6])
 def test_more_runs_than_samples_are_not_asked_about_but_runs_as_rows_are(n_clusters):

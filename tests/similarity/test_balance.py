@@ -45,7 +45,7 @@ def test_row_sums_that_are_not_positive_are_not_compared():
     )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sizes", [(300, 30, 30), (200, 15)])
 @pytest.mark.parametrize("model", [SSNMFClusterer(2), NMFConsensus(2)])
 def test_a_large_cluster_that_is_split_is_warned_of(model, sizes):

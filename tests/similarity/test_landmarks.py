@@ -277,7 +277,7 @@ def test_one_start_on_all_samples_is_as_good_as_many(n_pairs, monkeypatch):
     assert len(part.loss_curves_) == 6
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n_landmarks", [1000, 12])
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_parts_are_linked(n_landmarks, storage):

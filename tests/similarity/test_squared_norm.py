@@ -41,6 +41,7 @@ def documents(seed, n=2100, width=3000, dtype=np.float64):
     return sp.csr_array((X + topics).astype(dtype))
 
 
+@pytest.mark.slow
 def test_the_norm_of_many_documents_is_estimated():
     errors = []
     for seed in (2, 3, 4):

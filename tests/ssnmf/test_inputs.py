@@ -42,7 +42,7 @@ pytestmark = unconverged
 # --- storage -----------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @way_by_affinity
 def test_sparse_and_dense_features_are_the_same(affinity, way):
     dense = fitted(affinity=affinity, **CONSTRAINED[way])
@@ -53,7 +53,7 @@ def test_sparse_and_dense_features_are_the_same(affinity, way):
         assert_array_equal(dense.predict(new), dense.predict(X))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @way_by_affinity
 def test_named_affinities_are_precomputed_ones(affinity, way):
     W = make_affinity(X, affinity, normalize="auto", n_clusters=3).similarity.toarray()
@@ -76,7 +76,7 @@ def test_a_callable_is_the_affinity_that_it_computes():
     assert_allclose(model.transform(X[:7]), named.transform(X[:7]), atol=1e-6)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @solver_by_affinity
 def test_float32_stays_float32(affinity, solver):
     # a larger one makes near ties

@@ -26,7 +26,7 @@ def fitted(samples, n_clusters=3, pairs=None, **options):
     return model.fit(samples, **(pairs or {}))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("samples", "n_landmarks", "options"),
     [

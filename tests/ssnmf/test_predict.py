@@ -57,7 +57,7 @@ def test_new_samples_are_least_squares_fits_to_the_factor(affinity, way, kept):
     assert_array_equal(model.predict(new)[clear], expected.argmax(axis=1)[clear])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("affinity", [*AFFINITIES, "landmarks", "precomputed"])
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(

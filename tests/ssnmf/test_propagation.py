@@ -257,7 +257,7 @@ def blobs(n_classes, size, seed):
     return centers[classes] + rng.normal(size=(size, n_classes)), classes
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("n_known", [1, 3, 5, 6])
 @pytest.mark.parametrize("n_pairs", [None, 60])
 def test_pairs_of_some_classes_leave_the_others_alone(n_known, n_pairs):

@@ -27,7 +27,7 @@ def apart_from_all(n, *groups):
     return PairwiseConstraints(n, must, cannot)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("options", "sizes"),
     [
@@ -79,7 +79,7 @@ def least_cost(pairs, n_clusters):
     return min(costs)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(5))
 def test_no_labels_violate_fewer_pairs_where_lone_samples_are_apart_from_all(seed):
     rng = np.random.default_rng(seed)

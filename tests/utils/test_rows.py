@@ -78,7 +78,7 @@ FITS = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fit", FITS)
 def test_another_order_of_rows_is_undone_and_said(fit):
     with warnings.catch_warnings():
@@ -96,7 +96,7 @@ def test_other_names_are_refused(fit):
         fit(other, lambda table: table)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fit", FITS)
 def test_without_an_index_rows_are_taken_by_position(fit):
     with warnings.catch_warnings():

@@ -163,7 +163,7 @@ def draw(method, *given):
     return method(*given, ax=Figure().subplots())
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", READERS)
 def test_all_that_reads_a_table_reads_it_in_every_form(name):
     _, read = READERS[name]
@@ -284,7 +284,7 @@ def test_entries_in_parts_are_read_and_not_changed():
         assert matrix.nnz == 2 * X.size
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "KernelStack"])
 def test_entries_in_parts_and_wide_indices_change_nothing(name):
     whole, parts = (

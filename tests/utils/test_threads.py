@@ -61,6 +61,7 @@ def test_contexts_that_overlap_end_in_any_order():
     assert threads() == {3}
 
 
+@pytest.mark.slow
 def test_fits_at_once_leave_the_threads_as_they_were():
     X, _ = make_blobs(60, random_state=0)
     models = [SSNMFClusterer(3, random_state=0, n_jobs=2) for _ in range(8)]
