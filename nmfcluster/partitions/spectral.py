@@ -173,7 +173,8 @@ class LandmarkSpectral(_Spectral):
     >>> from nmfcluster.partitions import LandmarkSpectral
     >>> X, y = make_moons(500, noise=0.05, random_state=0)
     >>> base = LandmarkSpectral(n_landmarks=100)
-    >>> model = NMFConsensus(2, estimator=base, base_n_clusters=(4, 12), random_state=0).fit(X)
+    >>> options = {"base_n_clusters": (4, 12), "n_estimators": 20, "random_state": 0}
+    >>> model = NMFConsensus(2, estimator=base, **options).fit(X)
     >>> adjusted_rand_score(y, model.labels_)
     1.0
     """
