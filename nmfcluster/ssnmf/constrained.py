@@ -1,7 +1,7 @@
-"""The similarity under constraints that is factorized, and the rows that no cluster holds.
+"""The similarity under constraints that is factorized, and the rows that no cluster attracts.
 
-It is made of the similarities of rows and of pairs of samples. Penalties can outweigh all
-similarities of a row: such unplaced rows are assigned afterwards.
+Weights of pairs are added to the similarities of the rows. Penalties can outweigh all similarities
+of a row. Such a row is unplaced, and is assigned after the factorization.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from nmfcluster.constraints.graph import components, make_adjacency
 from nmfcluster.similarity import Explicit, inner
 from nmfcluster.similarity.operators import N_SAMPLED_ENTRIES
 
-# largest weight of violated pairs, over that of the best assignment so far, at which clusters are
-# taken from the other rows: a few pairs fewer are not worth a cluster of theirs
+# Largest weight of violated pairs, relative to that of the best assignment so far, at which
+# unplaced rows keep clusters of their own: a few pairs are not worth a cluster of the other rows.
 _WORTH = 2 / 3
 
-# must-links per linked sample below which a group of them is nearly a tree: random pairs are, and
-# labels of a class are not
+# Number of must-links per linked sample below which a group is nearly a tree: random pairs form
+# such groups, all pairs of a class do not.
 _NEARLY_TREE = 1.5
 
-# samples in clusters with must-links, over those that random must-links would meet, from which on
-# pairs spread: at 0.85 the means of 31 data sets with 50 and 200 pairs fall by 0.01, and at 0.7
-# clusters without pairs are merged
+# Smallest number of samples in clusters with must-links at which pairs spread, relative to the
+# number expected for random must-links: at 0.85 the means of 31 data sets with 50 and 200 pairs
+# fall by 0.01, and at 0.7 clusters without pairs are merged.
 _MIN_COVERED = 0.8
 
 
@@ -48,57 +48,57 @@ def read_constraints(
     must_link,
     cannot_link,
 ) -> PairwiseConstraints:
-    """Return the constraints of the samples of a fit, checked and in the order of its samples.
+    """Return the constraints of a fit, checked and in the order of its samples.
 
     `names` is the index of the samples, or None.
     """
     has_lists = must_link is not None or cannot_link is not None
     if constraints is None:
-        # labels of which some are -1, not known, as scikit-learn marks them
+        # warn of labels if some are -1, by which scikit-learn marks unknown ones
         labels = np.asarray(y) if hasattr(y, "dtype") else np.empty(0)
         is_ignored = isinstance(y, PairwiseConstraints)
         if labels.ndim == 1 and labels.dtype.kind in "if":
             is_ignored |= -1 in labels and labels.max() >= 0
         if is_ignored and not has_lists:
             warn(
-                "fit ignores y, which says what is known of some samples: give it as fit(X, "
-                "constraints=...), labels as constraints=PairwiseConstraints.from_labels(y)."
+                "fit ignores y, which holds labels or pairs of some samples. Pass pairs as fit(X, "
+                "constraints=...) and labels as constraints=PairwiseConstraints.from_labels(y)."
             )
         pairs = PairwiseConstraints(n_samples, must_link, cannot_link)
         index = sample_names(names)
         if pairs.n_pairs and index is not None and index.dtype.kind in "iu":
             warn(
-                "must_link and cannot_link count the rows of X from 0, and its index holds other "
-                "integers. PairwiseConstraints.from_ids(X.index, must_link, cannot_link), given "
-                "as constraints=, takes pairs of these."
+                "must_link and cannot_link were read as positions of rows of X, from 0, but its "
+                "index holds other integers. For pairs of index values, pass constraints="
+                "PairwiseConstraints.from_ids(X.index, must_link, cannot_link)."
             )
         return pairs
     if has_lists:
         raise ValueError(
-            "give either constraints, or must_link and cannot_link, not both."
+            "constraints cannot be combined with must_link or cannot_link: pass only one form."
         )
     if not isinstance(constraints, PairwiseConstraints):
         raise TypeError(
             f"constraints must be a PairwiseConstraints, got {type(constraints).__name__}; "
-            "plain pairs are given as must_link and cannot_link."
+            "pass plain pairs as must_link and cannot_link."
         )
     if len(constraints) != n_samples:
         raise ValueError(
-            "constraints must be about the samples of X: they are about "
-            f"{len(constraints)} samples, X has {n_samples}."
+            "constraints must have as many samples as X, but they have "
+            f"{len(constraints)} and X has {n_samples}: make them with n_samples={n_samples}."
         )
     return reorder_samples(names, constraints, "constraints")
 
 
 def check_constraints(pairs, n_clusters, contradictions):
-    """Raise, or warn, if no clustering satisfies all pairs; return whether one is known to."""
+    """Return whether some clustering is known to satisfy all pairs; raise or warn if none does."""
     if contradictions == "ignore":
         return False
     try:
         return pairs.check(n_clusters) == "feasible"
     except ValueError as error:
         if contradictions == "raise":
-            cure = "Correct the pairs, or give contradictions='ignore': must-links are then soft."
+            cure = "Correct the pairs, or pass contradictions='ignore' to make must-links soft."
             raise ValueError(f"{error} {cure}") from error
         warn(f"Not all constraints can be satisfied: {error}")
         return False
@@ -107,17 +107,17 @@ def check_constraints(pairs, n_clusters, contradictions):
 def find_rows(X, pairs, is_similarity):
     """Return the rows that are fitted, in canonical order; one may stand for several equal samples.
 
-    A sample in a pair has a row of its own. So has every sample of a precomputed similarity: how
-    similar copies are to themselves and to each other is up to the user.
+    A sample in a pair has a row of its own. So has every sample of a precomputed similarity, as the
+    user decides how similar copies are to themselves and to each other.
 
     Returns
     -------
     samples : ndarray of shape (n_rows,), int
-        A sample of every row.
+        One sample of every row.
     row : ndarray of shape (n_samples,), int
         Row of every sample.
     counts : ndarray of shape (n_rows,), int, or None
-        How many samples a row stands for; None: one.
+        Number of samples that each row stands for; None if it is 1 for all.
     """
     links = pairs.as_matrices()
     if is_similarity:
@@ -131,27 +131,28 @@ def find_rows(X, pairs, is_similarity):
 class ConstrainedProblem(Problem):
     r"""The factorization of a similarity with rewards of must-links and penalties of cannot-links.
 
-    :math:`\tilde A = W + \alpha u A - \beta u B` with W the similarity of the affinity, and the
-    weights of the pairs in A and B: eq. 24 of Li et al. (2007), and eq. 3 of Chen et al. (2007)
-    with the signs of a similarity. u is the 0.999-quantile of the entries of W off its diagonal, so
-    that the same weights mean the same for all data. Samples that must-links join share their row
-    of the factor where these are hard: eq. 34 of Li et al.
+    The problem factorizes :math:`\tilde A = W + \alpha u A - \beta u B`, with W the similarity of
+    the affinity and A and B the weights of must-links and cannot-links. This is eq. 24 of Li et al.
+    (2007), and eq. 3 of Chen et al. (2007) with the signs of a similarity. The unit u is the
+    0.999-quantile of the nonzero entries of W off its diagonal, so that the same weights have the
+    same effect on all data. Samples that hard must-links join share a row of the factor (eq. 34 of
+    Li et al.).
 
     Parameters
     ----------
     affinity : Affinity
-        Its `counts` say how many equal samples, all of them in no pair, each row stands for. By
-        landmarks one start, from eigenvectors, will do for many samples.
+        Its `counts` are the numbers of equal samples without pairs that each row stands for. With
+        landmarks and many samples, one start from eigenvectors is enough.
     pairs : PairwiseConstraints
     alpha, beta : float
-        Weights of must-links and of cannot-links, in u.
+        Weights of must-links and of cannot-links, in the unit u.
     may_be_empty : bool, default=False
-        Whether all similarities may be 0, which is an error otherwise.
+        Whether all similarities may be 0; otherwise this raises an error.
 
     Attributes
     ----------
     A : Similarity of shape (n_groups, n_groups)
-        What is to be factorized; groups are single samples unless must-links are hard.
+        The similarity to factorize. Groups are single samples unless hard must-links join them.
     groups : ndarray of shape (n_samples,), int
         Group of every sample.
     unit : float
@@ -173,28 +174,29 @@ class ConstrainedProblem(Problem):
         groups = pairs.components()
         must_link, cannot_link = pairs.as_matrices(W.dtype)
         unit = large_entry(W)
-        # equal samples share a row, which is longer by the root of their number
+        # the row of n equal samples is longer by the root of n
         if counts is not None:
             W = W.scaled(np.sqrt(counts))
-        # the first start comes from the similarity without the penalties: these are spikes that
-        # would draw eigenvectors to single samples
+        # the first start uses the similarity without penalties, which are so large that
+        # eigenvectors would concentrate on single samples
         reward = _scale_links(must_link, alpha * unit, groups)
         penalty = _scale_links(cannot_link, -beta * unit, groups)
         init_similarity = W if reward is None else W + reward
-        # the loss of zero factors is that of all samples, as that of the groups is smaller
+        # the loss of zero factors of all samples; that of groups would be smaller
         constant = init_similarity.squared_norm()
         if constant == 0 and not may_be_empty:
             raise ValueError(
-                "the similarities are all 0: samples of X must be similar to each other."
+                "the similarities are all 0, but some samples of X must be similar: use another "
+                "affinity or other features."
             )
         if penalty is not None:
             constant += 2 * inner(init_similarity, penalty) + inner(penalty, penalty)
         if not np.isfinite(constant):
             raise ValueError(
-                "the similarities, or the weights of the constraints times alpha or beta, are too "
-                f"large to be squared in {W.dtype}; scale X or the weights."
+                "the similarities, or the weights of the constraints times alpha or beta, must be "
+                f"small enough to be squared in {W.dtype}: scale down X or the weights."
             )
-        # hard must-links make one row of the samples that they join
+        # merge samples that hard must-links join into one row
         self.is_constrained = reward is not None or penalty is not None
         if groups.max() + 1 < len(groups):
             self.is_constrained = True
@@ -221,8 +223,8 @@ class ConstrainedProblem(Problem):
     def memberships(self, F, M):
         """Return the rows of ``F M^1/2``, scaled to sum to 1.
 
-        Penalties can outweigh all similarities of a row, so that no cluster holds it. Such a
-        row of zeros is replaced by ``A F M``: it goes where the penalties are smallest.
+        If penalties outweigh all similarities of a row, its entries are 0. It then gets the row of
+        ``A F M``, minus its minimum, which assigns it where the penalties are smallest.
         """
         P = membership(F * np.sqrt(np.diagonal(M)))
         unplaced = ~F.any(axis=1)
@@ -233,7 +235,7 @@ class ConstrainedProblem(Problem):
 
 
 def _scale_links(links, amount, groups):
-    """Return `amount` times the weights of pairs; None where that adds nothing.
+    """Return `amount` times the weights of pairs; None if all of these are 0.
 
     Pairs inside a group are left out, as they change nothing.
     """
@@ -244,13 +246,13 @@ def _scale_links(links, amount, groups):
 
 
 def large_entry(A, share=0.999):
-    """Return a quantile of the absolute values of the entries that are not 0, off the diagonal.
+    """Return a quantile of the absolute nonzero entries off the diagonal.
 
     Parameters
     ----------
     A : Similarity of shape (n, n)
     share : float, default=0.999
-        Which quantile.
+        The quantile, in [0, 1].
 
     Returns
     -------
@@ -262,7 +264,7 @@ def large_entry(A, share=0.999):
     if values is None:
         if n * (n - 1) // 2 <= N_SAMPLED_ENTRIES:
             rows, columns = np.triu_indices(n, 1)
-        else:  # a random sample of them
+        else:  # a random sample of the entries
             rng = np.random.default_rng(0)
             rows = rng.integers(n, size=N_SAMPLED_ENTRIES)
             columns = (rows + rng.integers(1, n, size=N_SAMPLED_ENTRIES)) % n
@@ -272,7 +274,7 @@ def large_entry(A, share=0.999):
 
 
 def warn_of_sizes(affinity, labels, n_clusters):
-    """Warn if a fit is likely to have split a large cluster for want of normalisation."""
+    """Warn if a fit without normalisation is likely to have split a large cluster."""
     if affinity.is_normalized:
         return
     W = affinity.similarity
@@ -282,7 +284,7 @@ def warn_of_sizes(affinity, labels, n_clusters):
 
 
 def warn_of_violations(pairs, must_ok, cannot_ok, beta):
-    """Warn where hard pairs are violated, all of which could be satisfied."""
+    """Warn if labels violate hard pairs although all of these can be satisfied."""
     n_must = int((pairs.must_link_hard & ~must_ok).sum())
     n_cannot = int((pairs.cannot_link_hard & ~cannot_ok).sum())
     cures = ["hard_must_link=True"] if n_must else []
@@ -292,24 +294,27 @@ def warn_of_violations(pairs, must_ok, cannot_ok, beta):
         warn(
             f"Labels violate {n_must + n_cannot} of {format_count(pairs.n_pairs, 'pair')}, though "
             "all can be satisfied: see violated_must_link_, violated_cannot_link_. Give "
-            f"{' and '.join(cures)}, by which pairs count for more, or contradictions='ignore' if "
-            "some may be wrong."
+            f"{' and '.join(cures)} to make pairs count for more, or contradictions='ignore' if "
+            "some pairs may be wrong."
         )
 
 
 def covers_clusters(pairs, labels, n_clusters):
     """Return whether must-links are in nearly all clusters, so that they can spread.
 
-    Pairs that spread draw samples together, and other clusters are then merged where some are
-    not known. So there must be as many groups of must-links as clusters, or one that wrong
-    must-links have made of several, nearly a tree; and the clusters that hold some must have
-    nearly as many samples as those that as many must-links would meet at random.
+    Pairs that spread draw samples together, which merges clusters that hold no pairs. Two
+    conditions guard against this:
+
+    1. There are as many groups of must-links as clusters, or one large group that is nearly a
+       tree, which wrong must-links have made of several.
+    2. The clusters with must-links have nearly as many samples as is expected if as many
+       must-links are drawn at random.
 
     Parameters
     ----------
     pairs : PairwiseConstraints
     labels : ndarray of shape (n_samples,), int
-        Labels of a fit in which pairs do not spread.
+        Labels of a fit without spreading.
     n_clusters : int
     """
     must_link = pairs.must_link
@@ -321,7 +326,7 @@ def covers_clusters(pairs, labels, n_clusters):
     is_merged = sizes.max() > n_linked / 2 and n_must_link < _NEARLY_TREE * n_linked
     if (sizes > 1).sum() < n_clusters and not is_merged:
         return False
-    # a must-link of random samples is in a cluster by the square of its size
+    # the chance that a random must-link is in a cluster grows with the square of its size
     shares = np.bincount(labels) / len(labels)
     chances = shares**2 / (shares**2).sum()
     expected = 1 - (shares * (1 - chances) ** n_must_link).sum()
@@ -329,7 +334,7 @@ def covers_clusters(pairs, labels, n_clusters):
 
 
 def measure_violated(pairs, labels):
-    """Return the weight of the pairs that labels violate, over that of all."""
+    """Return the share of the pairs, by weight, that labels violate."""
     satisfied = np.concatenate(pairs.satisfied(labels))
     weights = np.concatenate([pairs.must_link_weights, pairs.cannot_link_weights])
     return weights[~satisfied].sum() / weights.sum()
@@ -343,31 +348,31 @@ def assign_unplaced(
 ):
     """Assign unplaced rows that violate pairs to the clusters where they violate the fewest.
 
-    An unplaced row is one that no cluster attracts. Where such rows would be better off in more
-    clusters than there are, they get clusters of their own, of which the factor has columns of
-    zeros: the others are fitted without them, and with as many clusters fewer. What violates the
+    An unplaced row is one that no cluster attracts. If such rows violate fewer pairs in further
+    clusters, they get clusters of their own, with columns of zeros in the factor. The other rows
+    are then fitted without them, with as many clusters fewer. The assignment that violates the
     fewest pairs, by weight, is kept.
 
-    Without that, a group that must be apart from all others could have no cluster to go to,
-    though all pairs can be satisfied: a fit spends all its clusters on the other rows.
+    A fit spends all clusters on the other rows. A group that must be apart from all of these would
+    have no cluster, although all pairs can be satisfied.
 
     Parameters
     ----------
     problem : ConstrainedProblem
     pairs : PairwiseConstraints
-        With the weights that the problem has.
+        The pairs of the problem, with its weights.
     found : Factorization
-        Of the problem.
+        The factorization of the problem.
     refit : callable
-        Factorizes the problem of some samples, a mask, with a number of clusters.
+        Takes a mask of samples and a number of clusters, and factorizes the problem of these.
 
     Returns
     -------
     tuple of Factorization and ndarray of shape (n_rows, n_clusters)
-        What is kept, and the memberships of the rows of the problem.
+        The factorization that is kept, and the memberships of the rows of the problem.
     """
     n_clusters = found.H.shape[1]
-    # the rows of pairs, and the cost of putting both into one cluster, below 0 for must-links
+    # the two rows of each pair, and the cost of one cluster for both, below 0 for must-links
     ends = problem.groups[np.concatenate([pairs.must_link, pairs.cannot_link])]
     costs = np.concatenate([-pairs.must_link_weights, pairs.cannot_link_weights])
     own = np.zeros(len(problem), dtype=bool)  # rows in clusters of their own
@@ -386,12 +391,12 @@ def assign_unplaced(
         free = np.isin(np.arange(len(labels)), ends[violated])
         free &= (attraction <= 0).all(axis=1)
         if n_own:
-            # what is similar to no other row goes where these are
+            # rows that are similar to no other row are assigned together with these
             free |= ~attraction.any(axis=1)
         elif not free.any():
             break
         labels[free] = -1
-        # assign them to the clusters that there are
+        # assign them to the existing clusters
         links = make_adjacency(len(labels), ends, costs)
         assigned = _assign_rows(problem.A, links, labels, attraction, n_clusters)
         cost = np.abs(costs[_find_violated(assigned, ends, costs)]).sum()
@@ -400,7 +405,7 @@ def assign_unplaced(
             best = found
             best_P = P
             best_cost = cost
-        # with new clusters, of which the others give up as many: they keep one at least
+        # assign them with new clusters; the other rows lose as many, but keep at least one
         n_most = 2 * n_clusters - 1 - n_own
         assigned = _assign_rows(problem.A, links, labels, attraction, n_most)
         own |= assigned >= n_clusters
@@ -414,16 +419,16 @@ def assign_unplaced(
 
 
 def _find_violated(labels, ends, costs):
-    """Return which pairs labels of the rows violate: those with a cost below 0 must be together."""
+    """Return which pairs the labels of rows violate; costs are below 0 for must-links."""
     one, other = labels[ends].T
     return (one == other) == (costs > 0)
 
 
 def _assign_rows(A, links, labels, attraction, n_most):
-    """Return labels of all rows: those without a cluster get one, by the pairs they violate.
+    """Return labels of all rows; rows without a cluster get the one where they violate least.
 
-    One after another, those that violate pairs in most clusters first, is assigned to the
-    cluster where it violates the fewest, or else to a new one.
+    Rows that violate pairs in the most clusters come first. If a row violates pairs in every
+    cluster, and `n_most` allows it, it gets a new cluster.
 
     Parameters
     ----------
@@ -431,9 +436,9 @@ def _assign_rows(A, links, labels, attraction, n_most):
     links : csr_array of shape (n, n)
         Costs of putting two rows into one cluster, below 0 for must-links.
     labels : ndarray of shape (n,), int
-        -1 for rows without a cluster.
+        Cluster of every row; -1 for rows without one.
     attraction : ndarray of shape (n, n_clusters)
-        How similar rows are to the clusters: it decides where pairs do not.
+        Similarity of rows to clusters, which breaks ties.
     n_most : int
         Largest number of clusters, new ones included.
 
@@ -450,7 +455,8 @@ def _assign_rows(A, links, labels, attraction, n_most):
     among = links[:, rows]
     waiting = list(range(len(rows)))
     while waiting:
-        # the next row violates pairs in most clusters; weights and attraction break ties
+        # next is the row that violates pairs in the most clusters; weights and attraction break
+        # ties
         own_costs = costs[waiting, :n_open]
         nearest = attraction[waiting, :n_open].max(axis=1)
         n_violated = (own_costs > 0).sum(axis=1)
@@ -460,7 +466,7 @@ def _assign_rows(A, links, labels, attraction, n_most):
         if costs[i, cluster] > 0 and n_open < n_most:
             cluster = n_open
             n_open += 1
-        # it counts for those that are still waiting
+        # update the costs and attractions of the rows that are still waiting
         labels[rows[i]] = cluster
         costs[:, cluster] += among[[i]].toarray()[0]  # symmetric
         attraction[:, cluster] += A.entries(rows, np.full(len(rows), rows[i]))
@@ -468,9 +474,9 @@ def _assign_rows(A, links, labels, attraction, n_most):
 
 
 def _with_own_clusters(problem, found, rows, n_clusters):
-    """Return the factorization of some rows, a mask, as one of all, with rows and columns of 0.
+    """Return a factorization of the rows in a mask as one of all rows, padded with zeros.
 
-    Its loss is that of all; the losses before it change by as much.
+    The loss becomes that of all rows, and the loss curves shift by the same amount.
     """
     best = found.best
     F, M = found.parts
@@ -481,7 +487,7 @@ def _with_own_clusters(problem, found, rows, n_clusters):
     loss = constant - 2 * inner_product(H @ M, problem.A @ H)
     loss += inner_product(gram, gram.T)
     change = loss - best.loss
-    # clusters of the other rows, of zeros
+    # pad with zeros for the clusters of the remaining rows
     n_new = n_clusters - F.shape[1]
     core = [np.pad(S, (0, n_new)) for S in best.factors[1:]]
     factors = (np.pad(H, ((0, 0), (0, n_new))), *core)
@@ -490,11 +496,11 @@ def _with_own_clusters(problem, found, rows, n_clusters):
 
 
 def warn_of_uniform(F, P):
-    """Warn of rows of zeros whose memberships are uniform: nothing determines their cluster."""
+    """Warn of rows of zeros with uniform memberships, whose cluster is arbitrary."""
     is_uniform = ~F.any(axis=1) & (P == P[:, :1]).all(axis=1)
     n_uniform = int(is_uniform.sum())
     if n_uniform:
         warn(
-            f"Nothing tells the cluster of {format_count(n_uniform, 'sample')}: memberships there "
-            "are uniform, labels mean nothing."
+            f"Nothing determines the cluster of {format_count(n_uniform, 'sample')}, whose "
+            "memberships are uniform. Do not use their labels."
         )

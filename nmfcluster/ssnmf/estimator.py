@@ -51,33 +51,34 @@ from nmfcluster.ssnmf.constrained import (
     warn_of_violations,
 )
 
-#: samples up to which all starts are run on all of them, where the similarity is no sparse graph
+#: largest number of samples on which all starts run, unless the similarity is a sparse graph;
+#: above it they run on a subsample of this size
 _COARSE = 3_000
 
-#: number of landmarks, as `make_affinity` makes; more clusters need more
+#: smallest number of landmarks, the default of `make_affinity`; each cluster needs at least one
 _LANDMARKS = 2_000
 
-#: default of `alpha`: who gives another expects it to change something
+#: default of `alpha`; a fit warns if another value has no effect
 _ALPHA = 0.25
 
-#: how far pairs spread by default: best mean of 31 data sets of 600 to 2,500 rows; 0.65 to 0.75
-#: hardly change it
+#: default distance to which pairs spread: it has the best mean on 31 data sets of 600 to 2,500
+#: rows, which hardly changes from 0.65 to 0.75
 _WIDTH = 0.7
 
-#: share of the pairs, by weight, that a fit with pairs that spread may violate beyond one without:
-#: more cost the adjusted Rand index on 31 data sets, and none at all as much
+#: share of the pairs, by weight, that a fit with spreading may violate beyond a fit without: larger
+#: values, and 0, lower the adjusted Rand index on 31 data sets
 _MORE_VIOLATED = 0.02
 
-#: affinities of features that are nowhere negative, along which pairs spread by default
+#: affinities without negative entries, on which pairs spread by default
 _NONNEGATIVE = ("nearest_neighbors", "landmarks")
 
-#: what to do where a similarity leads to fewer clusters than are wanted
+#: what to do if a fit finds fewer than `n_clusters` clusters, by affinity
 _PARALLEL = (
-    " Rows of features that are nowhere negative can be nearly parallel: subtract the mean of each "
-    "feature, as StandardScaler does."
+    " Rows of nonnegative features can be nearly parallel: subtract the mean of each feature, as "
+    "StandardScaler does."
 )
 _CURES = {
-    "nearest_neighbors": " Give fewer n_neighbors, which keep small clusters apart.",
+    "nearest_neighbors": " Reduce n_neighbors, which keeps small clusters apart.",
     "linear": _PARALLEL,
     "cosine": _PARALLEL,
 }
@@ -86,16 +87,17 @@ _CURES = {
 class SSNMFClusterer(NMFClusterer):
     r"""Clustering under must-link and cannot-link constraints by symmetric NMF.
 
-    A similarity W of the samples is raised where a pair must be together and lowered where it
-    must not,
+    A fit raises the similarity W of samples that must be together, and lowers that of samples that
+    must be apart,
 
     .. math:: \tilde A = W + \alpha u A - \beta u B ,
 
-    with the pairs in A and B, and factorized: :math:`\min_{H \ge 0} \|\tilde A - HH'\|_F^2`, eq. 27
-    of [1]_, or :math:`\min_{G, S \ge 0} \|\tilde A - GSG'\|_F^2`, eq. 3 of [2]_ with the signs
-    of a similarity. By default must-links of weight 1 or more are *hard*: samples that they join
-    share one row of the factor (eq. 34 of [1]_), so that they cannot be violated. Must-links of
-    smaller weight, and all cannot-links, are weighed against the similarities.
+    where A and B hold the weights of must-links and cannot-links. It then factorizes this matrix by
+    :math:`\min_{H \ge 0} \|\tilde A - HH'\|_F^2`, eq. 27 of [1]_, or by
+    :math:`\min_{G, S \ge 0} \|\tilde A - GSG'\|_F^2`, eq. 3 of [2]_ with the signs of a similarity.
+    By default must-links of weight 1 or more are *hard*: samples that they join share one row of
+    the factor (eq. 34 of [1]_), so that no fit violates them. Must-links of smaller weight, and
+    all cannot-links, are weighed against the similarities.
 
     Read more in the :ref:`User Guide <ssnmf>`.
 
@@ -104,57 +106,59 @@ class SSNMFClusterer(NMFClusterer):
     n_clusters : int
         Number of clusters.
     alpha : float, default=0.25
-        Weight of soft must-link pairs; hard ones need none. A larger value satisfies more of them.
-        Its unit is u, the 0.999-quantile of the nonzero entries of W off its diagonal (of 100,000
-        drawn entries if W is not sparse and has more).
+        Weight of soft must-link pairs; a larger value satisfies more of them. It has no effect on
+        hard ones. Its unit is u, the 0.999-quantile of the nonzero entries of W off its diagonal
+        (of 100,000 drawn entries if W is not sparse and has more).
     beta : float, default=3.0
-        Weight of cannot-link pairs, in the unit u. A larger value satisfies more of them.
+        Weight of cannot-link pairs, in the unit u; a larger value satisfies more of them.
     hard_must_link : bool or "auto", default="auto"
         Whether samples that must-links join, directly or by a chain, are fitted as one sample.
         True applies this to all must-links, False to none. "auto" applies it to hard ones: those of
         weight 1 or more or, if some weights are infinite, those alone (see `PairwiseConstraints`).
         If `contradictions` is "warn" or "ignore", pairs may be wrong. "auto" then makes must-links
-        soft, and those that the fit violates are suspicious. Only if at least 20 pairs follow from
-        others and nearly none of them is contradicted, hard must-links stay hard where no
-        cannot-link is within the group that they join.
+        soft, and those that the fit violates are suspicious. There is one exception: if at least 20
+        pairs follow from others and at most 3 % of these are contradicted, hard must-links stay
+        hard in groups without a cannot-link between two members.
     propagation : "auto", float or None, default="auto"
-        How far the effect of a pair spreads to samples near its own, in (0, 1); a larger value
-        spreads it further, and None turns this off. The exhaustive constraint propagation of [3]_
-        raises W for samples that are near must-link pairs and not near cannot-link pairs. W is then
-        normalised unless `normalize` is False. "auto" is 0.7 for the "nearest_neighbors" and
-        "landmarks" affinities if must-links cover the clusters: they form at least as many groups
-        as there are clusters, and the clusters of a fit with None that hold some have at least 80 %
-        of the samples of those that as many random must-links would meet. "auto" is None otherwise.
-        It is also None where hard pairs that do not spread change fewer labels of a fit without
-        pairs than they contradict, and where hard pairs that spread would violate more pairs, by
-        more than 2 % of all. No entry of W may be negative. Above 3,000 samples, W has to be a
-        sparse graph or made by landmarks. Cannot-links alone never spread: without must-links, this
-        parameter changes nothing.
+        How far the effect of a pair spreads to nearby samples, in (0, 1). A larger value spreads it
+        further, and None turns this off. The exhaustive constraint propagation of [3]_ raises W for
+        samples that are near must-link pairs and not near cannot-link pairs. W is then normalised
+        unless `normalize` is False. W must be nonnegative and, above 3,000 samples, a sparse graph
+        or made by landmarks. Without must-links, this parameter has no effect. "auto" is 0.7 if all
+        of these hold, and None otherwise:
+
+        - The affinity is "nearest_neighbors" or "landmarks".
+        - Must-links form at least as many groups as there are clusters.
+        - In a fit without spreading, the clusters with must-links have at least 80 % of the samples
+          that as many random must-links would reach.
+        - If all must-links are hard, pairs change more labels of a fit without pairs than they
+          contradict, and spreading violates at most 2 % more of all pairs.
     contradictions : {"raise", "warn", "ignore"}, default="raise"
-        What to do if the constraints cannot all be satisfied, because a cannot-link is between
-        samples that must-links join, or cannot-links need more clusters. "warn" and "ignore" allow
-        for wrong pairs, see `hard_must_link`; if that is True, must-links win.
+        What to do if no clustering satisfies all constraints, because must-links join the samples
+        of a cannot-link, or cannot-links need more clusters. "warn" and "ignore" allow for wrong
+        pairs (see `hard_must_link`). With ``hard_must_link=True``, must-links win.
     affinity : str or callable, default="auto"
         How W is computed from `X`. "nearest_neighbors" is a sparse graph. "landmarks" relates
         samples by up to 2,000 points, in O(n), and never forms W. "auto" chooses the former for up
         to 3,000 dense or 10,000 sparse distinct rows, and the latter for more. "linear" and
         "cosine" never form W. "rbf" is a dense array. With "precomputed", `X` is W: symmetric,
-        dense or sparse, of any sign. A callable is a function of two sets of samples, in any order.
-        See `nmfcluster.affinity.make_affinity`.
+        dense or sparse, of any sign. A callable takes two sets of samples and returns their
+        similarities, whatever the order of the samples. See `nmfcluster.affinity.make_affinity`.
     gamma : float, default=None
-        Parameter of the "rbf" affinity; by default, 1 over the median squared distance of two
-        samples.
+        Parameter of the "rbf" affinity; with a larger value, similarities fall off faster with
+        distance. The default is 1 over the median squared distance of two samples.
     n_neighbors : int, default=None
-        Number of neighbours of the "nearest_neighbors" affinity. The default is 10, or if there are
-        fewer than 14 distinct rows per cluster, three quarters of the rows per cluster, but at
-        least 3. For the "landmarks" affinity, the number of landmarks of each sample, 5 by default.
+        Number of neighbours of each sample with the "nearest_neighbors" affinity; fewer keep small
+        clusters apart. The default is 10. With fewer than 14 distinct rows per cluster, it is three
+        quarters of the rows per cluster, but at least 3. With the "landmarks" affinity, this is the
+        number of landmarks of each sample, 5 by default.
     normalize : bool or "auto", default="auto"
         Whether W is replaced by :math:`D^{-1/2} W D^{-1/2}`, with D the row sums of W. The
         objective is then that of normalised cut instead of that of kernel k-means, which splits
-        large clusters and merges small ones. "auto" normalises "nearest_neighbors", and other W
-        without negative entries if clusters have 14 rows or more on average, "linear" and "cosine"
-        only if the mean cosine of two rows is at most 0.2, as of texts; rows of "landmarks" sum to
-        1 anyway.
+        large clusters and merges small ones. "auto" normalises "nearest_neighbors". It normalises
+        other nonnegative W if clusters have 14 rows or more on average, but "linear" and "cosine"
+        only if the mean cosine of two rows is at most 0.2, which is typical of texts. Rows of
+        "landmarks" sum to 1 anyway.
     factorization : {"bi", "tri"}, default="bi"
         "bi" fits HH' by Bregman proximal gradient steps. "tri" fits GSG' with any S >= 0 by the
         rules of [2]_, corrected, and takes more time. Neither ever raises the loss. A diagonal S
@@ -162,16 +166,16 @@ class SSNMFClusterer(NMFClusterer):
     n_init : int, default=5
         Number of starts; the solution with the smallest loss is kept. The first start is computed
         from leading eigenvectors. The others are random, and abandoned early if they are unlikely
-        to beat the best so far. Above 3,000 samples, "landmarks" runs the first start alone, and
-        other affinities that are not sparse graphs run all starts on 3,000 random samples, up to
-        half of them constrained ones. The best solution is extended to all samples and improved
-        there until ten updates lower its loss by less than 1e-5 of the loss of H = 0.
+        to beat the best so far. Above 3,000 samples, "landmarks" runs the first start alone. Other
+        affinities that are not sparse graphs run all starts on 3,000 random samples, of which up to
+        half are constrained. The best solution is extended to all samples and improved there until
+        ten updates lower its loss by less than 1e-5 of the loss of H = 0.
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6
         A start has converged when ten updates lower its loss by less than `tol` times the loss of
-        H = 0. A negative value runs all updates. It hardly ever has to be set: a larger value, such
-        as 1e-4, ends a long fit earlier.
+        H = 0. A larger value, such as 1e-4, ends a long fit earlier; a negative value runs all
+        updates. It rarely needs to be set.
     random_state : int, RandomState, Generator or None, default=None
         Determines the random starts. The result does not depend on `n_jobs`, the number of
         threads or the order of the samples.
@@ -184,12 +188,12 @@ class SSNMFClusterer(NMFClusterer):
     labels_ : ndarray of shape (n_samples,), int
         Cluster of every sample. Clusters are numbered by decreasing size.
     membership_ : ndarray of shape (n_samples, n_clusters), float
-        Rows of H, or of :math:`G \,\mathrm{diag}(S)^{1/2}`, scaled to sum to 1, and without pairs
-        what `transform` returns for the fitted samples. A sample whose penalties outweigh its
-        similarities has a row of zeros there. It gets shares of
-        :math:`\tilde A H` instead, which assigns it where the penalties are smallest. If it
-        violates pairs there, it is assigned where it violates the fewest. If necessary this is a
-        cluster of its own, with a column of zeros; the other samples are then fitted without it.
+        Rows of H, or of :math:`G \,\mathrm{diag}(S)^{1/2}`, scaled to sum to 1. Without pairs, they
+        are what `transform` returns for the fitted samples. If penalties outweigh the similarities
+        of a sample, its row of H is zero. It then gets shares of :math:`\tilde A H`, which assign
+        it where the penalties are smallest. If it violates pairs there, it is assigned where it
+        violates the fewest. If necessary this is a cluster of its own, with a column of zeros, and
+        the other samples are fitted without it.
     core_ : ndarray of shape (n_clusters, n_clusters)
         S for unit columns in G. Its diagonal holds the weights of the clusters; with
         ``factorization="tri"``, the other entries are their similarities to each other.
@@ -198,13 +202,13 @@ class SSNMFClusterer(NMFClusterer):
     satisfaction_ : float
         Share of the constraints that `labels_` satisfy; NaN without constraints.
     violated_must_link_ : ndarray of shape (n_violated, 2), int
-        Must-link pairs that are not together.
+        Must-link pairs whose samples are in different clusters.
     violated_cannot_link_ : ndarray of shape (n_violated, 2), int
-        Cannot-link pairs that are together.
+        Cannot-link pairs whose samples are in one cluster.
     must_link_groups_ : ndarray of shape (n_samples,), int
-        Group of every sample: samples that hard must-links join, directly or by a chain.
+        Group of every sample. Hard must-links join the samples of a group, directly or by a chain.
     affinity_ : str
-        The affinity that was used; "callable" if `affinity` is one.
+        The affinity that was used; "callable" if `affinity` is a callable.
     propagation_ : float or None
         How far pairs spread; None if they did not.
     weight_unit_ : float
@@ -235,8 +239,9 @@ class SSNMFClusterer(NMFClusterer):
     `transform` and `predict` fit a row h >= 0 to the similarities w of a sample to the training
     samples, :math:`\min_h \|w - Hh\|`, with the other factor fixed: H, or GS in a
     tri-factorization. Constraints do not apply to new samples, and training samples are treated
-    like new ones: ``predict(X)`` of the fitted samples is `labels_` if there are no pairs. A sample
-    that is similar to no cluster, but not to none of the samples, is in the least dissimilar one.
+    like new ones: ``predict(X)`` of the fitted samples is `labels_` if there are no pairs. If a
+    sample has nonzero similarities, but is similar to no cluster, it is assigned to the least
+    dissimilar one.
 
     An update costs O(nnz k + n k^2), with nnz the number of entries of `X` for the "linear" and
     "cosine" affinities, and of W otherwise.
@@ -260,7 +265,7 @@ class SSNMFClusterer(NMFClusterer):
     >>> model.satisfaction_, model.violated_cannot_link_.tolist()
     (1.0, [])
 
-    Two pairs of samples, by hand:
+    Pass two pairs of samples without a container:
 
     >>> model.fit(X, must_link=[(70, 133)], cannot_link=[(0, 50)]).labels_[[70, 133]]
     array([0, 0])
@@ -335,12 +340,12 @@ class SSNMFClusterer(NMFClusterer):
         y : None
             Always ignored, so that true classes cannot leak into the fit.
         constraints : PairwiseConstraints, default=None
-            The constraints, in the container that cross-validation splits with the samples.
+            The constraints, in a container that cross-validation splits with the samples.
         must_link : array-like of shape (n_pairs, 2) or (n_pairs, 3), iterable of pairs, or sparse \
                 matrix of shape (n_samples, n_samples), default=None
             Pairs of samples that belong together, instead of `constraints`. A third column, or
-            the entries of the matrix, are weights: the cost of violating the pair, below 1 if the
-            pair is not certain.
+            the entries of the matrix, are weights: the cost of violating each pair, below 1 for
+            uncertain pairs.
         cannot_link : as must_link, default=None
             Pairs of samples that do not belong together.
 
@@ -355,7 +360,7 @@ class SSNMFClusterer(NMFClusterer):
             If `X`, the constraints or a parameter is not as described, or if constraints
             contradict each other and `contradictions` is "raise".
         TypeError
-            If `constraints` is no `PairwiseConstraints`.
+            If `constraints` is not a `PairwiseConstraints`.
         """
         with fitting(self) as rng:
             names = row_names(X)
@@ -369,7 +374,7 @@ class SSNMFClusterer(NMFClusterer):
                 names, X.shape[0], y, constraints, must_link, cannot_link
             )
             feasible = check_constraints(pairs, self.n_clusters, self.contradictions)
-            # factors of the similarity of distinct rows, in an order of their own
+            # factorize the similarity of distinct rows, in canonical order
             is_similarity = self.affinity == "precomputed"
             samples, row, counts = find_rows(X, pairs, is_similarity)
             columns = samples if is_similarity else None
@@ -381,7 +386,7 @@ class SSNMFClusterer(NMFClusterer):
             n_used = int(labels.max()) + 1
             self._prepare_extension(affinity, problem, found, order[:n_used])
             if not problem.is_constrained:
-                # without pairs, samples are where new ones like them would be
+                # without pairs, assign samples as `predict` assigns equal new ones
                 P, labels, again = self._place_fitted(submatrix(X, samples), P, row)
                 order = order[again]
                 self._prepare_extension(affinity, problem, found, order[:n_used])
@@ -403,7 +408,7 @@ class SSNMFClusterer(NMFClusterer):
         return self
 
     def _report_pairs(self, pairs: PairwiseConstraints, feasible: bool) -> None:
-        """Keep which pairs the labels satisfy, and warn of those that they could."""
+        """Store which pairs the labels satisfy; warn if they violate pairs that are feasible."""
         must_ok, cannot_ok = pairs.satisfied(self.labels_)
         self.constraints_ = pairs
         self.must_link_groups_ = pairs.components()
@@ -414,10 +419,10 @@ class SSNMFClusterer(NMFClusterer):
             warn_of_violations(pairs, must_ok, cannot_ok, self.beta)
 
     def _make_affinity(self, X, samples, columns, counts, rng) -> Affinity:
-        """Return the similarity of the rows that are fitted."""
+        """Return the affinity of the rows that are fitted."""
         with stage(f"similarities of {format_count(X.shape[0], 'sample')}"):
             return make_affinity(
-                submatrix(X, samples, columns),  # nothing else holds it
+                submatrix(X, samples, columns),  # a copy without other references
                 self.affinity,
                 gamma=self.gamma,
                 n_neighbors=self.n_neighbors,
@@ -432,17 +437,17 @@ class SSNMFClusterer(NMFClusterer):
     def _factorize(self, affinity: Affinity, pairs: PairwiseConstraints, rng):
         """Factorize a similarity under constraints.
 
-        Returned are the problem, its factors, the memberships of the samples, and how far pairs
+        Returns the problem, its factorization, the memberships of the samples, and how far pairs
         spread.
         """
         if self.hard_must_link != "auto":
             pairs = pairs._with_hard_must_links(bool(self.hard_must_link))
-        elif self.contradictions != "raise":  # they may be wrong
+        elif self.contradictions != "raise":  # pairs may be wrong
             pairs = pairs._with_hard_must_links(find_confirmed_must_links(pairs))
         if self.alpha != _ALPHA and len(pairs.must_link) and pairs.must_link_hard.all():
             warn(
-                f"alpha={self.alpha:g} changes nothing: it weighs soft must-links, all are hard. "
-                "Give hard_must_link=False, or weights below 1, to weigh them."
+                f"alpha={self.alpha:g} has no effect, because it is the weight of soft must-links "
+                "and all are hard. Pass hard_must_link=False, or weights below 1, to use it."
             )
         have_weight = self.alpha > 0 or pairs.must_link_hard.any()
         can_spread = len(pairs.must_link) > 0 and have_weight
@@ -457,15 +462,15 @@ class SSNMFClusterer(NMFClusterer):
         if n_parts > self.n_clusters:
             warn(
                 f"The graph of similarities and must-links falls into {n_parts} parts that "
-                f"nothing connects, more than n_clusters={self.n_clusters}: which of them share "
-                "a cluster is arbitrary. Connect them."
+                f"nothing connects, more than n_clusters={self.n_clusters}. Which parts share a "
+                "cluster is arbitrary. Add must-links, or increase n_neighbors or n_clusters."
             )
         warn_of_uniform(factors.H[problem.groups], P)
         return problem, factors, P, width
 
     def _choose_spreading(self, affinity: Affinity, pairs: PairwiseConstraints, rng):
-        """Return what `_fit_pairs` returns, and how far pairs spread; None: they do not."""
-        # all fits draw the same numbers, as with the parameter that they stand for
+        """Return the result of `_fit_pairs` and how far pairs spread; None for no spreading."""
+        # all fits draw the same numbers as fits with the chosen value of `propagation`
         rng_of_spread = deepcopy(rng)
         rng_without_pairs = deepcopy(rng)
         found = self._fit_pairs(affinity, pairs, rng)
@@ -474,11 +479,12 @@ class SSNMFClusterer(NMFClusterer):
             return found, None
         if not covers_clusters(pairs, labels, self.n_clusters):
             return found, None
-        # a fit satisfies soft must-links at the cost of others, wrong ones too
+        # violated pairs are compared only for hard must-links: soft ones can be wrong, and a fit
+        # that satisfies them violates others
         is_certain = pairs.must_link_hard.all()
         if is_certain:
-            # pairs are of little use to other samples where they change fewer labels than they
-            # contradict
+            # pairs are hardly informative about other samples if they change fewer labels than
+            # they contradict
             no_pairs = PairwiseConstraints(len(pairs))
             _, _, P = self._fit_pairs(affinity, no_pairs, rng_without_pairs)
             labels_without = P.argmax(axis=1)
@@ -495,27 +501,26 @@ class SSNMFClusterer(NMFClusterer):
     def _fit_pairs(
         self, affinity: Affinity, pairs: PairwiseConstraints, rng, width=None
     ):
-        """Return the problem of a similarity and pairs, its factors, and memberships of samples.
+        """Return the problem of a similarity and pairs, its factorization, and memberships.
 
-        Pairs spread by `width`; None: they do not.
+        Pairs spread by `width`, or not at all if it is None.
         """
         if width is not None:
             affinity = self._propagate(affinity, pairs, width, rng)
         with stage(f"similarities under {format_count(pairs.n_pairs, 'constraint')}"):
             problem = ConstrainedProblem(affinity, pairs, self.alpha, self.beta)
-        # the factors; rows that no cluster attracts are assigned by the pairs they violate
+        # factorize, then assign rows that no cluster attracts by the pairs that they violate
         solver = multiplicative_gsg if self.factorization == "tri" else bregman_nmf
         config = self._solver_config(solver)
         coarse_size = max(_COARSE, self.n_clusters)
 
         def refit(samples, n_clusters: int) -> Factorization:
-            """Factorize the problem of some samples, a mask, as if there were no others."""
+            """Factorize the problem of the samples in a mask, as if there were no others."""
             counts = None if affinity.counts is None else affinity.counts[samples]
             W = affinity.similarity.take(np.flatnonzero(samples))
-            # Where all rows weighed the same they do again: or else those that were similar to
-            # samples that are gone would be worth less than others, and the cut would go through
-            # their clusters. What cannot be normalized is left as it is: nothing is similar, or
-            # what is negative outweighs the rest.
+            # If W was normalized, normalize it again. Otherwise rows that were similar to removed
+            # samples would weigh less than others, and their clusters would be split. W stays as
+            # it is if that fails because all similarities are 0, or row sums are negative.
             if affinity.is_normalized:
                 with suppress(ValueError):
                     W, _ = normalize_similarity(W, counts, affinity.keeps_diagonal)
@@ -533,7 +538,7 @@ class SSNMFClusterer(NMFClusterer):
     def _propagate(
         self, affinity: Affinity, pairs: PairwiseConstraints, width: Any, rng
     ):
-        """Return an affinity that is raised near pairs, which spread by a width in (0, 1)."""
+        """Return an affinity whose pairs spread to nearby samples by a width in (0, 1)."""
         W = affinity.similarity
         links, cannot_link = pairs.as_matrices(W.dtype)
         if self.beta > 0:
@@ -545,31 +550,31 @@ class SSNMFClusterer(NMFClusterer):
                 W, links, float(width), rng, affinity.name == "landmarks"
             )
             if self.normalize is not False:
-                # of few rows the diagonal counts, or what pairs raise counts for more
+                # with small clusters, keep the diagonal, or entries near pairs weigh too much
                 few = has_small_clusters(len(pairs), self.n_clusters)
                 W, _ = normalize_similarity(W, affinity.counts, few)
         return replace(affinity, similarity=W)
 
     def _prepare_extension(self, affinity: Affinity, problem, found, order) -> None:
-        """Keep what memberships of new samples are computed from, of some clusters in an order.
+        """Store what memberships of new samples are computed from, for the clusters in `order`.
 
-        Clusters that are empty get no new samples: their columns of the factor can be so small
-        that large multiples of them would fit what is left of a similarity.
+        Empty clusters get no new samples. Their columns of the factor can be so small that large
+        multiples of them would fit the rest of a similarity.
         """
         F, M = found.parts
         FM = problem.expand(F)[:, order] @ M[np.ix_(order, order)]
         summed = FM if affinity.counts is None else FM * affinity.counts[:, None]
-        # a function that returns the similarities of new samples to the clusters, those of the
-        # clusters to each other, and what a row of the factor is multiplied by
+        # a function that returns the similarities of new samples to the clusters, the products of
+        # the clusters with each other, and the scale of each column of the factor
         self._products_ = affinity.onto(summed)
         self._gram_ = FM.T @ summed
         self._roots_ = np.sqrt(np.diagonal(M)[order])
 
     def _place_fitted(self, X, P, row):
-        """Return memberships of samples like those of new ones, labels, and numbers by size.
+        """Return memberships as for new samples, labels, and the order of clusters by size.
 
-        X are the rows that were fitted, `row` the row of each sample, and P the memberships of the
-        samples by the factor, which stay where a row is similar to no other.
+        X holds the rows that were fitted, and `row` the row of each sample. P are the memberships
+        of the samples in the factor. They are kept for rows that are similar to no other row.
         """
         H = self._extend_rows(X)[row]
         is_placed = H.any(axis=1)
@@ -584,7 +589,7 @@ class SSNMFClusterer(NMFClusterer):
             X = X[:, self._columns_]  # similarities, in the order of the fit
         similarities = self._products_(X)
         H = nnls_rows(similarities, self._gram_) * self._roots_
-        # what is similar to no cluster is where it is the least dissimilar
+        # assign samples that are similar to no cluster to the least dissimilar one
         unplaced = ~H.any(axis=1)
         lowest = similarities.min(axis=1, keepdims=True)
         H[unplaced] = (similarities - lowest)[unplaced]

@@ -296,7 +296,7 @@ def test_a_weight_of_soft_must_links_is_warned_of_where_none_is_soft():
             clusterer(hard_must_link=hard, alpha=1).fit(X, constraints=pairs)
         told = [str(one.message) for one in caught if "alpha" in str(one.message)]
         assert len(told) == n_warnings
-        assert all("alpha=1 changes nothing" in one for one in told)
+        assert all("alpha=1" in one for one in told)
 
 
 @pytest.mark.parametrize("affinity", ["nearest_neighbors", "landmarks"])
