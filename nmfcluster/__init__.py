@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nmfcluster.stack import SimilarityStack as SimilarityStack
 
 __version__ = "0.3.0.dev0"
-_HOMES = {  # where what is here comes from
+_HOMES = {  # the module that defines each public name
     "KernelStack": "stack",
     "NMFConsensus": "consensus",
     "NMFMetaCluster": "meta",
@@ -30,7 +30,7 @@ __all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name that is here, or a module, where it is asked for: both take long."""
+    """Import a public name or a module on first access, as imports take long."""
     unknown = AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name.startswith("_"):
         raise unknown

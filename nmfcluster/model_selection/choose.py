@@ -30,7 +30,7 @@ from nmfcluster.model_selection.vote import choose_by_vote, draw_samples
 from nmfcluster.partitions.inputs import LabelTable, Memberships, is_soft
 
 _say = partial(log_line, speaker="choose_n_clusters")
-_SWEEP_METHODS = {"held-out", "recurrence"}  # of `sweep_n_clusters`
+_SWEEP_METHODS = {"held-out", "recurrence"}  # methods of `sweep_n_clusters`
 _PARAMETER_CONSTRAINTS = {
     "method": [StrOptions({"auto", "vote", "stability", "eigengap", *_SWEEP_METHODS})],
     "param_name": [str, None],
@@ -39,44 +39,45 @@ _PARAMETER_CONSTRAINTS = {
 }
 
 # eigengap
-# distance below 1 of an eigenvalue whose cluster counts as one that nothing mixes
+# epsilon of the gap: how far below 1 the eigenvalue of an unmixed cluster may be
 _UNMIXED = 0.05
-# second eigenvalue below which partitions are noisy: those that are only finer than the
-# clusters keep it near 1
+# second eigenvalue below which partitions are noisy; it stays near 1 if they only split
+# the clusters
 _NOISY = 0.9
-# distance above what one partition alone has of an eigenvalue that counts as chance
+# part of an eigenvalue that is chance, beyond that of a cluster of one partition alone
 _CHANCE = 0.02
-_GAP_AS_GOOD = 0.8  # share of the largest gap of a number that is about as good
-# Partitions are nearly the same from this adjusted Rand index on. Runs of k-means with more
-# clusters than the data have are not, and runs with as many are.
+_GAP_AS_GOOD = 0.8  # share of the largest gap from which a number is about as good
+# adjusted Rand index from which partitions are nearly the same; runs of k-means reach it
+# with as many clusters as the data have, but not with more
 _SAME = 0.95
-_SHARE_DECIDES = 0.25  # share of nearly the same partitions whose number is chosen
-# share from which a finer clustering is chosen instead: coarse ones are repeated by more
-# resolutions. 0.15 is best on 89 sweeps of Leiden and Louvain, and 198 of other parameters
+# share of the partitions, nearly the same, from which their number of clusters is chosen
+_SHARE_DECIDES = 0.25
+# share from which a finer clustering is chosen instead, as more resolutions repeat a coarse
+# one; 0.15 was best on 89 sweeps of Leiden and Louvain, and on 198 of other parameters
 _SHARE_OF_FINER = 0.15
-_SHARE_AS_GOOD = 0.1  # share whose number is about as good as the chosen one
-_MIN_REPEATS = 4  # fewer partitions are the same by chance
-_MAX_REPEATS = 150  # partitions at most that are compared
+_SHARE_AS_GOOD = 0.1  # share from which a number is about as good as the chosen one
+_MIN_REPEATS = 4  # smallest number of repeats; fewer partitions are the same by chance
+_MAX_REPEATS = 150  # largest number of partitions that are compared
 
 # stability
-_SAMPLES_PER_CLUSTER = 20  # samples of a part for each cluster, if a half has as many
-_FITS_PER_ROUND = 2  # fits of each number of clusters
+_SAMPLES_PER_CLUSTER = 20  # samples per cluster in a part, unless a half has fewer
+_FITS_PER_ROUND = 2  # fits per number of clusters in a round
 _FITS_OF_CONTENDERS = 4  # fits of each number that can still be chosen
 _FITS_OF_FINALISTS = 6  # fits of the two numbers that decide
-# standard error of the agreement of two fits, which cannot be estimated from them
+# standard error that is assumed for two fits, as their one agreement has no estimate
 _ERROR_OF_TWO_FITS = 0.1
-_MAX_COMPARED = 1000  # samples at most whose labels by two fits are compared
-# how far a number of clusters may be below the largest mean Rand index
+_MAX_COMPARED = 1000  # largest number of samples on which two fits are compared
+# how far the adjusted Rand index of an equally good number may be below the largest
 _STABILITY_MARGIN = 0.025
-# numbers tried in a round, the smallest first, as fits may never find larger ones
+# numbers of clusters per round, the smallest first, as fits may never find larger ones
 _NUMBERS_PER_ROUND = 4
 
 # values of any parameter
-_HALVES = 4  # halves of the samples that every value is fitted to
-_MIN_HALVES = 3  # halves in which a number of clusters must be found
+_HALVES = 4  # random halves of the samples to which every value is fitted
+_MIN_HALVES = 3  # halves in which a number of clusters must be found to be chosen
 
 
-@np.errstate(under="ignore")  # what underflows in criteria and fits is 0
+@np.errstate(under="ignore")  # criteria and fits may underflow to 0
 def choose_n_clusters(
     estimator: Any,
     X: Any,
@@ -90,15 +91,18 @@ def choose_n_clusters(
 ) -> results.NumberOfClusters | results.ClusterSweep:
     r"""Choose the number of clusters, and fit an estimator with it.
 
-    For features, four different criteria vote. They may also vote for 1, which means that there are
-    no clusters. For labels of partitions, a clustering that a quarter of them repeats decides, else
-    the eigenvalues of their mean projector. For similarities, distances, constraints and other
-    input that criteria cannot use, stability decides: the estimator is fitted to parts of the
-    samples, and the largest number is chosen whose fits find as many clusters and agree about as
-    well as those of any number. For runs of NMF, `sweep_n_clusters` decides. For a clusterer that
-    has another parameter instead of a number of clusters, such as `eps`, `distance_threshold` or a
-    resolution, give its name and values: the most stable of the numbers that they lead to is
-    chosen.
+    The rule that decides depends on the input:
+
+    - For features, four different criteria vote. If they vote for 1, there are no clusters.
+    - For labels of partitions, a clustering that a quarter of the partitions repeat decides. If
+      there is none, the eigenvalues of their mean projector decide.
+    - For similarities, distances, constraints and other input that the criteria cannot use,
+      stability decides. The estimator is fitted to parts of the samples. The largest number is
+      chosen whose fits find that many clusters and agree about as well as those of any number.
+    - For runs of NMF, `sweep_n_clusters` decides.
+    - For a clusterer that has another parameter instead of a number of clusters, such as `eps`,
+      `distance_threshold` or a resolution, pass `param_name` and values of that parameter. They
+      lead to several numbers of clusters, and the most stable one is chosen.
 
     Parameters
     ----------
@@ -108,20 +112,20 @@ def choose_n_clusters(
     X : array-like, sparse matrix, or other input of the estimator
         All samples.
     candidates : iterable of int or tuple (low, high), default=range(1, 16)
-        Numbers of clusters, at most the number of samples, where the default ends. A tuple of two
-        is the range from low to high. Stability and recurrence leave out 1. With `param_name`, the
-        values of that parameter, ten or more.
+        Numbers of clusters. They cannot exceed the number of samples, where the default ends. A
+        tuple of two is the range from low to high. Stability and recurrence leave out 1. With
+        `param_name`, pass ten or more values of that parameter.
     param_name : str, default=None
-        The parameter whose values are the candidates, such as "eps" or "hdbscan__min_cluster_size";
-        the number of clusters by default. Stability decides then.
+        The parameter whose values are the candidates, such as "eps" or "hdbscan__min_cluster_size".
+        Stability then decides. By default, candidates are numbers of clusters.
     method : {"auto", "vote", "eigengap", "stability", "held-out", "recurrence"}, default="auto"
         The rule that decides. "eigengap" is for labels of partitions only, "held-out" and
-        "recurrence" for NMFMetaCluster only. "auto": "vote" for features; "eigengap" for labels;
-        the default of `sweep_n_clusters` for NMFMetaCluster; "stability" for everything else, for
-        example if `fit_params` holds constraints.
+        "recurrence" for NMFMetaCluster only. "auto" is "vote" for features, "eigengap" for labels,
+        the default of `sweep_n_clusters` for NMFMetaCluster, and "stability" for everything else,
+        for example if `fit_params` holds constraints.
     fit_params : dict, default=None
         Arguments of `fit` besides `X`, such as ``{"constraints": pairs}``, with one entry for each
-        sample; for NMFMetaCluster ``{"groups": patients}``, to choose the number of programs of all
+        sample. For NMFMetaCluster, ``{"groups": patients}`` chooses the number of programs of all
         groups.
     n_jobs : int, default=None
         Number of parallel fits; the result does not depend on it.
@@ -131,19 +135,20 @@ def choose_n_clusters(
     Returns
     -------
     NumberOfClusters or ClusterSweep
-        With `n_clusters_`, the number; `as_good`, the candidates that are about as good; `table`;
-        `best_estimator_`, fitted to all samples; `values`, of the parameter `param_name` by the
-        numbers of clusters that they lead to; and `plot`.
+        The choice. `n_clusters_` is the number, `as_good` marks the candidates that are about as
+        good, `table` has the figures of all candidates, and `best_estimator_` is fitted to all
+        samples. With `param_name`, `values` has the values that lead to each number of clusters.
+        `plot` draws the figures.
 
     Raises
     ------
     TypeError
-        If `estimator` has no number of clusters and no `param_name` is given, or a candidate for
-        the number is not an int.
+        If `estimator` has no number of clusters and `param_name` is None, or if a candidate for the
+        number is not an int.
     ValueError
         If `X` or a parameter is not as described; if fits find fewer clusters than every candidate;
-        if all fits fail, the error of the first one; if no number of clusters that values of a
-        parameter lead to is found in three halves of the samples.
+        if all fits fail, the error of the first one; if values of a parameter lead to no number of
+        clusters that fits find in three halves of the samples.
 
     Warns
     -----
@@ -152,39 +157,38 @@ def choose_n_clusters(
     UserWarning
         If the largest candidate is chosen; if too few criteria agree, or they agree on a number
         that is not a candidate; if there are too few samples for a vote; if partitions support
-        other numbers about as well, as those of several resolutions may.
+        other numbers about as well, as partitions at several resolutions may.
 
     See Also
     --------
-    sweep_n_clusters : With options for runs of NMF.
-    StabilityScorer : For other parameters than the number of clusters.
+    sweep_n_clusters : Has more options for runs of NMF.
+    StabilityScorer : Chooses other parameters than the number of clusters.
 
     Notes
     -----
     The vote and the eigenvalues use at most 2,000 samples, drawn at random, and take a second or
-    two. The estimator is then fitted once. Stability fits it to two parts of the samples with every
-    candidate, to four with those that can still be chosen, and to six with the two that decide. A
-    part is half of the samples, but at most 500 samples, or 20 times the largest candidate if that
-    is more.
+    two. The estimator is then fitted once. For stability, it is fitted to two parts of the samples
+    with every candidate, to four with the candidates that can still be chosen, and to six with the
+    two that decide. A part is half of the samples, but at most 500 samples, or 20 times the largest
+    candidate if that is more.
 
     With `param_name`, the estimator is fitted to all samples and to four halves of them with every
     value. The same value may lead to fewer clusters in a half, as a resolution or a distance
-    depends on how dense samples are. So fits are not compared by values but by the number of
-    clusters that they found: the stability of a number is the mean adjusted Rand index of fits
-    that found it in different halves. The largest is chosen, and of the values that lead to this
-    number for all samples, the middle one.
+    depends on how dense samples are. Fits are therefore compared by the number of clusters that
+    they found, and not by values. The stability of a number is the mean adjusted Rand index of fits
+    that found it in different halves. The most stable number is chosen, and the middle one of the
+    values that lead to this number for all samples.
 
     A number is not chosen if most fits to parts, or the fit to all samples, find fewer clusters, as
-    fits of partitions or of repeated rows may do. A few fits may miss a small cluster. If two
-    numbers in a row are too large, larger ones are not tried. Warnings of fits to parts are
-    suppressed.
+    may happen for partitions or repeated rows. A few fits may miss a small cluster. If two numbers
+    in a row are too large, larger ones are not tried. Warnings of fits to parts are suppressed.
 
     Similarities or distances of pairs are recognized by scikit-learn's tag, or by a parameter that
-    is "precomputed", and are cut in rows and columns. If an estimator has no `predict`, or it fails
-    for pairs, a sample is assigned to the cluster of the nearest, or most similar, sample that was
-    fitted. Parts of the samples keep the order of `X`. An estimator with a parameter that has an
-    entry for each sample, such as ``connectivity=``, cannot be fitted to parts, and stability
-    refuses it.
+    is "precomputed", and are cut in rows and columns. If an estimator has no `predict`, or
+    `predict` fails for pairs, a sample is assigned to the cluster of the nearest, or most similar,
+    fitted sample. Parts of the samples keep the order of `X`. Stability refuses an estimator with a
+    parameter that has an entry for each sample, such as ``connectivity=``, as it cannot be fitted
+    to parts.
 
     Examples
     --------
@@ -247,8 +251,8 @@ def _sweep(estimator, X, candidates, method, fit_params, n_jobs, rng):
     """Return the choice by `sweep_n_clusters`, which decides for runs of NMF."""
     if not fit_params.keys() <= {"groups"}:
         raise ValueError(
-            "fit_params may hold groups alone for NMFMetaCluster, whose runs are decided by "
-            "sweep_n_clusters; method='stability' takes others."
+            "fit_params may only hold groups for NMFMetaCluster, as sweep_n_clusters decides. "
+            "For other arguments of fit, use method='stability'."
         )
     return sweep_n_clusters(
         estimator,
@@ -276,20 +280,20 @@ def _resolve_method(method, estimator, X, fit_params):
     takes_features = refits.takes_features(estimator, X)
     takes_labels = refits.takes_labels(estimator)
     if method == "auto":
-        # criteria of the vote do not know constraints
+        # criteria of the vote cannot use constraints
         only_weights = fit_params.keys() <= {"sample_weight"}
         if takes_features and only_weights and not may_take_pairs(estimator, X):
             return "vote"
         return "eigengap" if takes_labels and not fit_params else "stability"
     if method == "vote" and not takes_features:
         raise ValueError(
-            "method='vote' asks features, and the estimator takes similarities, "
-            "distances, or labels: give method='stability'."
+            "method='vote' needs features, but the estimator takes similarities, "
+            "distances, or labels. Use method='stability'."
         )
     if method == "eigengap" and not takes_labels:
         raise ValueError(
-            "method='eigengap' asks labels of partitions, as "
-            "NMFConsensus(affinity='partitions') takes: give method='auto'."
+            "method='eigengap' needs labels of partitions, as "
+            "NMFConsensus(affinity='partitions') takes. Use method='auto'."
         )
     return method
 
@@ -300,23 +304,24 @@ def _resolve_method(method, estimator, X, fit_params):
 def measure_gaps(estimator, X, numbers, seed):
     r"""Return how far eigenvalues of the mean projector fall after each number of clusters.
 
-    Eigenvalues of the normalised mean projector are 1 for clusters that no partition mixes, and
-    less the more these are mixed. With k clusters, :math:`\lambda_k` is the last one near 1, and
+    Eigenvalues of the normalised mean projector are 1 for clusters that no partition mixes. The
+    more partitions mix a cluster, the smaller is its eigenvalue. With k clusters,
+    :math:`\lambda_k` is the last one near 1, and
 
     .. math:: 1 - \frac{1 + \epsilon - \lambda_k}{1 + \epsilon - \lambda_{k+1}}
 
-    is large. It compares how much clusters are mixed, and not eigenvalues: if partitions have at
-    least m clusters, eigenvalues fall most after m, whatever the clusters are.
+    is large. This compares how much clusters are mixed. The difference of eigenvalues would not do:
+    if partitions have at least m clusters, it is largest after m, whatever the clusters are.
 
-    If even :math:`\lambda_2` is below 0.9, partitions are noisy copies rather than finer ones.
-    What is left of small clusters is then little, but more than chance: the fraction is multiplied
-    by that of what :math:`\lambda_{k+1}` and :math:`\lambda_k` have beyond the eigenvalue of a
-    cluster of one partition alone.
+    If even :math:`\lambda_2` is below 0.9, partitions are noisy copies of the clusters and do not
+    only split them. Small clusters then have eigenvalues that are low, but above chance. The
+    fraction is multiplied by a second one, of the parts of :math:`\lambda_{k+1}` and
+    :math:`\lambda_k` above the eigenvalue of a cluster of one partition alone.
 
     Parameters
     ----------
     estimator : NMFConsensus
-        Whose weights the partitions have.
+        Its `weights` are those of the partitions.
     X : object
         Labels or memberships of all samples by partitions.
     numbers : ndarray of shape (n_candidates,), int
@@ -327,7 +332,7 @@ def measure_gaps(estimator, X, numbers, seed):
     -------
     figures : dict of str to ndarray of shape (n_candidates,)
         Attributes of `NumberOfClusters`, by their names: gaps from 0 to 1, shares of the partitions
-        that repeat each other, and no clusters found.
+        that repeat each other, and 0 clusters found, as nothing is fitted here.
     failures : list of None
         As `measure_stability` returns them.
     """
@@ -361,10 +366,10 @@ def measure_gaps(estimator, X, numbers, seed):
 
 
 def _shares_repeated(table, numbers, weights, rng):
-    """Return the largest share of partitions, all nearly the same, of each number of clusters.
+    """Return, for each number of clusters, the largest share of nearly equal partitions.
 
-    A clustering that several resolutions or seeds repeat stands for its number of clusters,
-    however many coarser partitions mix its clusters.
+    A clustering that several resolutions or seeds repeat is evidence for its number of
+    clusters, even if many coarser partitions mix its clusters.
     """
     columns = draw_positions(table.codes.shape[1], _MAX_REPEATS, rng)
     shares = np.zeros(len(numbers))
@@ -386,17 +391,19 @@ def _shares_repeated(table, numbers, weights, rng):
 def measure_stability(models, samples, seed, n_jobs):
     """Fit every number of clusters to the same parts of the samples, and compare the fits.
 
-    Every number is fitted twice, the smallest first, until fits find fewer clusters than
-    two numbers in a row. Numbers are fitted twice more if their mean agreement plus a
-    standard error is high enough to be chosen. The largest of these, and the one whose
-    fits agree best, are fitted six times; if the largest is ruled out, the next one is.
+    1. Every number is fitted twice, the smallest first. This ends when fits find too few
+       clusters for two numbers in a row.
+    2. Numbers are fitted twice more if their mean agreement plus a standard error is high
+       enough to be chosen.
+    3. The largest of these, and the one whose fits agree best, are fitted six times. If
+       the largest is ruled out, the next one is fitted six times.
 
     Parameters
     ----------
     models : dict of int to estimator
-        By numbers of clusters, in increasing order.
+        Estimators by their numbers of clusters, in increasing order.
     samples : Samples
-        Parts are drawn from them at random.
+        The samples from which parts are drawn at random.
     seed : int
     n_jobs : int or None
 
@@ -446,9 +453,10 @@ def measure_stability(models, samples, seed, n_jobs):
 
 
 def _labels_by_parts(parts, samples, size, seed, n_jobs):
-    """Return labels of the same samples by a fit of each model to a part, or the error of the fit.
+    """Return the labels of the same samples by a fit of each model to a part, or its error.
 
-    `parts` holds models and numbers; parts of `size` samples are drawn by the seed and the number.
+    `parts` has pairs of a model and the number of its part. The seed and this number determine
+    which `size` samples are in the part.
     """
     n_samples = refits.count_entries(samples.X)
     compared = draw_positions(n_samples, _MAX_COMPARED, np.random.default_rng(seed))
@@ -475,8 +483,8 @@ def _undecided(means, errors, n_fits):
 def _agreement(fits, n_clusters):
     """Return the mean adjusted Rand index, its standard error, and the clusters found.
 
-    The index is NaN if a fit failed, or if most fits found fewer clusters. A few fits to
-    parts may miss a small cluster.
+    The index is NaN if a fit failed, or if most fits found fewer clusters. A few fits may
+    find fewer, as a small cluster may be missing from a part.
     """
     if refits.first_error(fits):
         return np.nan, np.nan, 0
@@ -490,7 +498,7 @@ def _agreement(fits, n_clusters):
 def _compare(parts):
     """Return the mean adjusted Rand index of fits to different parts, and its standard error.
 
-    `parts` holds the labels of all samples by the fits to every part.
+    `parts` has a list for every part: the labels of all samples by each fit to it.
     """
 
     def agreement(a, b):
@@ -503,11 +511,11 @@ def _compare(parts):
 
 
 def select_best(method, numbers, figures, failures, fit_with, X):
-    """Return the chosen number of clusters: by `_rank`, the first whose fit finds as many.
+    """Return the best number of clusters by `_rank` whose fit finds that many clusters.
 
     If the fit to all samples fails or finds fewer clusters, the next best number is
-    chosen. Constraints of parts, for example, may allow a number of clusters that all
-    constraints do not.
+    chosen. For example, the constraints within parts may allow a number of clusters that
+    all constraints together do not allow.
 
     Parameters
     ----------
@@ -515,7 +523,7 @@ def select_best(method, numbers, figures, failures, fit_with, X):
         The figure that decides.
     numbers : ndarray of shape (n_candidates,), int
     figures : dict of str to ndarray of shape (n_candidates,)
-        Attributes of `NumberOfClusters`, changed by the outcome of fits to all samples.
+        Attributes of `NumberOfClusters`; fits to all samples change them in place.
     failures : list of Exception or None
         The first error of the fits of each number.
     fit_with : callable
@@ -544,16 +552,16 @@ def select_best(method, numbers, figures, failures, fit_with, X):
     results.report_failures(numbers, failures, "choose_n_clusters")
     if np.isnan(means).all():
         raise ValueError(
-            "candidates must hold a number of clusters that fits find: with "
-            f"{numbers[0]} to {numbers[-1]} they found at most {n_found.max()}."
+            "candidates must hold a number of clusters that fits find. With candidates from "
+            f"{numbers[0]} to {numbers[-1]}, fits found at most {n_found.max()}."
         )
     if method == "stability":
         figures["stability_se"][np.isnan(means)] = np.nan
     elif as_good.sum() > 1:
         others = ", ".join(map(str, numbers[as_good & (numbers != k)]))
         warn(
-            f"The partitions support {k} clusters, which was chosen, and {others} about as "
-            "well: compare the clusters with these numbers, or give fewer candidates."
+            f"{k} clusters were chosen, but the partitions support {others} about as well. "
+            "Compare the clusters for these numbers, or give fewer candidates."
         )
     return results.NumberOfClusters(
         numbers, k, as_good, method, **figures, best_estimator_=model
@@ -561,11 +569,12 @@ def select_best(method, numbers, figures, failures, fit_with, X):
 
 
 def _rank(means, repeated):
-    """Return the position of the number to choose, and which are about as good; NaN: neither.
+    """Return the position of the number to choose, and which numbers are about as good.
 
-    By stability it is the largest number that is about as good as the best. By eigenvalues it is
-    the number of the largest gap, unless many partitions `repeated` one clustering: then it is the
-    largest number of those that enough partitions repeat.
+    By stability (`repeated` is None), the largest number that is about as good as the best is
+    chosen. By eigenvalues, the number with the largest gap is chosen, unless many partitions repeat
+    one clustering. Then the largest number that enough partitions repeat is chosen. A number whose
+    mean is NaN is never chosen or about as good.
     """
     if repeated is None:
         as_good = means >= np.nanmax(means) - _STABILITY_MARGIN
@@ -583,7 +592,7 @@ def _rank(means, repeated):
 
 
 def choose_by_values(estimator, X, values, param_name, fit_params, method, n_jobs, rng):
-    """Choose among the numbers of clusters that values of a parameter lead to, by stability.
+    """Choose the most stable of the numbers of clusters that values of a parameter lead to.
 
     Parameters
     ----------
@@ -636,9 +645,9 @@ def choose_by_values(estimator, X, values, param_name, fit_params, method, n_job
     if np.isnan(means).all():
         found = ", ".join(map(str, positions))
         raise ValueError(
-            f"candidates must hold values of {param_name} that lead to several clusters, and "
-            f"as many in halves of the samples; these lead to {found}. Give more values, or "
-            "others."
+            f"candidates must hold values of {param_name} that lead to two or more clusters, "
+            "and to the same number in halves of the samples. These values lead to "
+            f"{found}. Give more values, or others."
         )
     best = np.flatnonzero(means == np.nanmax(means))[-1]
     own = positions[numbers[best]]
@@ -665,7 +674,7 @@ def _positions_by_number(models, X):
 
 
 def _labels_by_number(models, samples, seed, n_jobs):
-    """Return the labels by fits of all models, by the number that they found and the half."""
+    """Return the labels of fits to halves, by the number of clusters found and the half."""
     size = refits.count_entries(samples.X) // 2
     parts = [(model, half) for model in models for half in range(_HALVES)]
     outcomes = _labels_by_parts(parts, samples, size, seed, n_jobs)

@@ -1,4 +1,4 @@
-"""Refits of a clusterer to parts of the samples, and the labels that they assign."""
+"""Refits of a clusterer to parts of the samples, and the labels that they predict."""
 
 from inspect import signature
 from numbers import Integral, Real
@@ -32,12 +32,12 @@ from nmfcluster.partitions.base_runs import labels_of_pairs
 from nmfcluster.partitions.inputs import is_soft
 
 SEEDS = 2**31 - 1  # seeds are below it, as RandomState requires on every platform
-# types of arguments of `fit` that are the same for all samples
+# types of the arguments of `fit` that have no entry for each sample
 _SCALAR = str | Real | None
 
 
 class Samples(NamedTuple):
-    """All samples, and what `fit` takes with them."""
+    """All samples, and the arguments of `fit` for them."""
 
     X: Any
     y: Any  # None: `fit` is called without a target
@@ -46,7 +46,7 @@ class Samples(NamedTuple):
     pairwise: str | None
 
     def compared_with(self, rows, targets):
-        """Return the input of `predict` for samples in order, after a fit to `rows`.
+        """Return the input of `predict` for the samples `targets`, after a fit to `rows`.
 
         A pairwise X is also cut to the columns `rows`.
         """
@@ -54,7 +54,7 @@ class Samples(NamedTuple):
             is_all = len(targets) == count_entries(self.X)
             return self.X if is_all else take_samples(self.X, targets)
         if hasattr(self.X, "iloc"):
-            return self.X.iloc[targets, rows]  # keeps its names
+            return self.X.iloc[targets, rows]  # a data frame keeps its names
         return self.X[np.ix_(targets, rows)]
 
 
@@ -62,7 +62,7 @@ class Samples(NamedTuple):
 
 
 def read_samples(estimator, X, y, metadata, fit_params, advice):
-    """Return all samples and arguments of `fit`, which have an entry for every sample.
+    """Return all samples and the arguments of `fit`, after checks that both can be cut.
 
     Parameters
     ----------
@@ -70,24 +70,25 @@ def read_samples(estimator, X, y, metadata, fit_params, advice):
         With metadata routing enabled, its request decides which `metadata` its `fit` takes.
     X, y : object
     metadata : dict
-        Arguments that a search passed to the scorer; those that are None are left out.
+        Arguments that a search passed to the scorer. Those that are None are left out.
     fit_params : dict
         Arguments of `fit` that the user passed, by name.
     advice : str
-        Which function or scorer needs all samples, and how to pass them.
+        The end of error messages: which function or scorer needs all samples, and how to
+        pass them.
     """
     n_samples = get_n_samples(X)
     require_instance(estimator)
     if not all(hasattr(type(estimator), name) for name in ("fit", "get_params")):
         raise TypeError(
-            "estimator must have fit and get_params, as scikit-learn's do, got "
+            "estimator must have fit and get_params, as scikit-learn's estimators do, got "
             f"{type_name(estimator)}."
         )
     pairwise = pairwise_input(estimator, X)
     if is_soft(X) and takes_labels(estimator):
         raise ValueError(
-            "X is a list of memberships, which cannot be cut by samples: "
-            "choose_n_clusters(method='auto') takes it whole."
+            "X is a list of memberships, which cannot be cut by samples. Use "
+            "choose_n_clusters(method='auto'), which does not cut it."
         )
     X = _as_indexable(X, pairwise)
     shape = tuple(getattr(X, "shape", ()))
@@ -100,7 +101,7 @@ def read_samples(estimator, X, y, metadata, fit_params, advice):
     if labels is not None and len(labels) != n_samples:
         raise ValueError(
             f"X has {format_count(n_samples, 'sample')}, but the estimator was fitted on "
-            f"{len(labels)}. {advice}; or, for other samples, give the scorer an "
+            f"{len(labels)}. {advice}. For other samples, give the scorer an "
             "estimator that is not fitted."
         )
     if y is not None:
@@ -115,14 +116,18 @@ def read_samples(estimator, X, y, metadata, fit_params, advice):
         routed = router.route_params(caller="fit", params=metadata)
         metadata = routed["estimator"]["fit"]
     if twice := sorted(metadata.keys() & fit_params):
-        raise TypeError(f"{twice[0]!r} is given both in fit_params and to the scorer.")
+        raise TypeError(
+            f"{twice[0]!r} is both in fit_params and passed to the scorer. Pass it once."
+        )
     fit_params = {**metadata, **fit_params}
     for name, value in fit_params.items():
         if isinstance(value, _SCALAR):
             continue
         last = name.rpartition("__")[2]
-        cure = " Pairs are constraints=PairwiseConstraints(n_samples, must_link, cannot_link)."
-        # these name samples by position, which parts of the samples change
+        cure = (
+            " Pass constraints=PairwiseConstraints(n_samples, must_link, cannot_link)."
+        )
+        # pairs name samples by position, and positions differ in parts of the samples
         if last in ("must_link", "cannot_link"):
             raise ValueError(f"{name} in fit_params cannot be cut like samples.{cure}")
         cure = cure if last == "constraints" else ""
@@ -131,12 +136,12 @@ def read_samples(estimator, X, y, metadata, fit_params, advice):
 
 
 def count_entries(value):
-    """Return the number of samples that a value has entries for; -1 if it has no length."""
+    """Return the number of entries of a value, one a sample; -1 if it has no length."""
     shape = getattr(value, "shape", None)
     if shape is None:
         has_length = hasattr(value, "__len__") and not isinstance(value, dict)
         return len(value) if has_length else -1
-    # a number of samples that Dask has not computed is NaN
+    # the number is NaN if Dask has not computed it
     return int(shape[0]) if shape and isinstance(shape[0], Integral) else -1
 
 
@@ -146,7 +151,7 @@ def get_n_samples(X):
     if n_samples < 0:
         raise ValueError(
             f"X must have an entry for every sample, got {format_value(X)}. "
-            "Views are a ViewStack, and similarities a SimilarityStack."
+            "Pass views as a ViewStack, and similarities as a SimilarityStack."
         )
     return n_samples
 
@@ -165,21 +170,21 @@ def check_fit_params(estimator, fit_params):
     for name in fit_params:
         if name == "X" or not accepts_fit_param(estimator, name):
             raise TypeError(
-                f"fit_params must hold what fit of {type(estimator).__name__} takes "
-                f"besides X, got {format_value(name)}."
+                f"fit_params must hold arguments that fit of {type(estimator).__name__} "
+                f"takes besides X, got {format_value(name)}."
             )
 
 
 def takes_features(estimator, X):
-    """Return whether X is one matrix of features for an estimator.
+    """Return whether an estimator reads X as one matrix of features.
 
-    It is not if it holds pairs of samples, labels of partitions, or several sources.
+    Pairs of samples, labels of partitions, and several sources are no such matrix.
     """
     step = last_step(estimator)[1]
     if takes_labels(step) or pairwise_input(estimator, X) or pairwise_input(step):
         return False
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
-        return True  # it encodes texts, for example
+        return True  # its first steps may compute features, for example of texts
     return isinstance(X, list | tuple) or len(getattr(X, "shape", ())) == 2
 
 
@@ -189,18 +194,19 @@ def takes_labels(estimator):
 
 
 def check_symmetric(X, pairwise, name):
-    """Raise if X holds pairs of samples between the two halves of a split."""
+    """Raise if X is not symmetric: it may hold pairs between the halves of a split."""
     if hasattr(X, "tocsr"):
         if pairwise == "similarities":  # sparse distances are directed
             require_symmetric(X, name)
-    elif isinstance(X, np.ndarray) or hasattr(X, "iloc"):  # a container checks its own
+    # containers of similarities check them on their own
+    elif isinstance(X, np.ndarray) or hasattr(X, "iloc"):
         numbers = read_matrix(X, allow_nd=True, ensure_all_finite=False)
         for layer in np.moveaxis(numbers.reshape(*X.shape[:2], -1), 2, 0):
             require_symmetric(layer, name)
 
 
 def _as_indexable(X, pairwise):
-    """Return X in a container of which rows can be taken, and of pairs also columns."""
+    """Return X in a container with indexable rows, and for pairs also columns."""
     if hasattr(X, "tocsr"):
         return canonical_csr(check_readable(X).tocsr())
     is_table = hasattr(X, "columns") or hasattr(X, "__dask_graph__")
@@ -211,13 +217,13 @@ def _as_indexable(X, pairwise):
 
 
 def _require_entries(value, n_samples, name, cure=""):
-    """Raise unless a value has one entry for each sample; `cure` says what would have."""
+    """Raise unless a value has one entry for each sample; `cure` ends the message."""
     count = count_entries(value)
     if count != n_samples:
         entries = "" if count < 0 else f" with {format_count(count, 'entry')}"
         raise ValueError(
-            f"{name} must have one entry for each of the {n_samples} samples, to be cut "
-            f"like them; got {type(value).__name__}{entries}.{cure}"
+            f"{name} must have one entry for each of the {n_samples} samples, so that it "
+            f"can be cut like them, got {type(value).__name__}{entries}.{cure}"
         )
 
 
@@ -225,8 +231,11 @@ def _require_entries(value, n_samples, name, cure=""):
 
 
 def try_calls(task, common, calls, n_jobs):
-    """Return what a task returns for every call, or the error that it raises, see `run_calls`."""
-    # threads are set once for all calls, as setting them takes longer than some fits
+    """Return the results of a task for all calls, or the errors that it raises.
+
+    `run_calls` describes `common`, `calls` and `n_jobs`.
+    """
+    # limit threads once for all calls, as each change takes longer than some fits
     with one_thread():
         return run_calls(try_on_one_thread, (task, *common), calls, n_jobs)
 
@@ -237,24 +246,24 @@ def first_error(outcomes):
 
 
 def labels_by_refit(samples, size, targets, estimator, rng):
-    """Return labels by a clone that is fitted to samples drawn at random.
+    """Return the labels that a clone predicts after a fit to samples drawn at random.
 
     Parameters
     ----------
     samples : Samples
     size : int
-        Number of samples that the clone is fitted to.
+        Number of samples to which the clone is fitted.
     targets : ndarray of int
-        Samples whose labels are returned, in order.
+        Samples whose labels are returned, in increasing order.
     estimator : estimator
     rng : Generator
 
     Returns
     -------
     labels : ndarray of int
-        Clusters numbered from 0; -1: in no cluster.
+        Clusters numbered from 0; -1 for samples in no cluster.
     n_found : int
-        Clusters with any of the samples that the clone was fitted to.
+        Number of clusters among the samples to which the clone was fitted.
     """
     n_samples = count_entries(samples.X)
     rows = np.sort(rng.choice(n_samples, size, replace=False, shuffle=False))
@@ -289,14 +298,14 @@ def labels_by_refit(samples, size, targets, estimator, rng):
                 seen = model[:-1].transform(X)
                 unseen = model[:-1].transform(unseen)
             predicted = KNeighborsClassifier(1).fit(seen, labels).predict(unseen)
-        # samples of the fit keep their labels, whatever the diagonal or equal rows say
+        # fitted samples keep their labels, whatever the diagonal or equal rows predict
         is_fitted = np.isin(targets, rows)
         predicted[is_fitted] = labels[np.searchsorted(rows, targets[is_fitted])]
     return _encode(predicted, len(targets)), count_clusters(model, X)
 
 
 def refit(estimator, X, y, fit_params, rng):
-    """Return a fitted clone of an estimator, with seeds of its own where it has none."""
+    """Return a fitted clone of an estimator; every `random_state` of None gets a seed."""
     model = set_seeds(clone(estimator), rng)
     if y is None:
         return model.fit(X, **fit_params)
@@ -314,21 +323,21 @@ def set_seeds(estimator, rng):
 
 
 def count_clusters(model, X):
-    """Return the number of clusters with any of the samples a model was fitted to."""
+    """Return the number of clusters among the samples to which a model was fitted."""
     return int(training_labels(model, X).max(initial=-1)) + 1
 
 
 def training_labels(model, X):
-    """Return the labels of the samples a model was fitted to, numbered from 0."""
+    """Return the labels, numbered from 0, of the samples to which a model was fitted."""
     labels = getattr(last_step(model)[1], "labels_", None)
     return _encode(model.predict(X) if labels is None else labels, count_entries(X))
 
 
 def _encode(labels, n_samples):
-    """Return labels numbered from 0; -1: in no cluster."""
+    """Return labels numbered from 0; -1 for samples in no cluster."""
     if np.shape(labels) != (n_samples,):
         raise ValueError(
-            f"an estimator must give each of {n_samples} samples a label, got labels of "
-            f"shape {np.shape(labels)}."
+            f"estimator must assign one label to each of {n_samples} samples, got labels "
+            f"of shape {np.shape(labels)}."
         )
     return np.maximum(encode_labels([labels], "labels")[0][:, 0], NOISE)

@@ -17,9 +17,9 @@ from nmfcluster._utils.validation import (
 from nmfcluster.display import NumberDisplay
 
 DEFAULT_CANDIDATES = range(1, 16)
-#: the default of runs of NMF, which a held-out loss or recurrence compares
+#: default candidates for runs of NMF, as recurrence cannot judge 1
 SEVERAL = range(2, 16)
-# samples at most of computations whose time grows with their square
+# largest number of samples for computations whose time grows with its square
 MAX_SAMPLES = 500
 
 
@@ -33,21 +33,21 @@ def n_clusters_parameter(estimator):
             if name in parameters:
                 return prefix + name
     raise TypeError(
-        "estimator must have a parameter n_clusters, or n_components as mixtures have, "
-        "unless param_name of choose_n_clusters is another one, such as 'eps'; "
-        f"got {format_value(estimator)}."
+        "estimator must have a parameter n_clusters or n_components, got "
+        f"{format_value(estimator)}. To choose by values of another parameter, such as "
+        "'eps', pass param_name to choose_n_clusters."
     )
 
 
 def is_default(candidates):
-    """Return whether candidates are those of a function, and not of its user."""
+    """Return whether candidates are the defaults of a function."""
     return isinstance(candidates, range) and candidates in (DEFAULT_CANDIDATES, SEVERAL)
 
 
 def read_candidates(candidates, n_samples, n_fixed=0):
     """Return numbers of clusters in increasing order; a tuple of two is a range.
 
-    Default candidates end at the number of samples, beside fixed clusters.
+    Default candidates end at the number of samples plus that of fixed clusters.
     """
     most = n_samples + n_fixed
     if is_default(candidates):
@@ -56,8 +56,8 @@ def read_candidates(candidates, n_samples, n_fixed=0):
         raise TypeError(
             f"candidates must be several ints, got {format_value(candidates)}."
         )
-    # an iterable may be endless; with more numbers than samples, one is too large or
-    # there twice
+    # an iterable may be endless; if it has more numbers than samples, one of them is too
+    # large or occurs twice
     numbers = list(islice(candidates, most + MAX_SAMPLES))
     if not numbers:
         raise ValueError("candidates must hold a number of clusters, got none.")
@@ -79,7 +79,7 @@ def read_candidates(candidates, n_samples, n_fixed=0):
 
 
 def read_values(candidates, param_name, estimator):
-    """Return the values of a parameter that the estimator has."""
+    """Return the candidates as a list of values of a parameter of the estimator."""
     names = estimator.get_params()
     if param_name not in names:
         raise ValueError(
@@ -98,7 +98,7 @@ def read_values(candidates, param_name, estimator):
 
 
 def format_candidates(numbers):
-    """Return candidates as text: "2 to 9" if none is left out, or "2, 5, 9"."""
+    """Return candidates as text, such as "2, 5, 9", or "2 to 9" if they have no gaps."""
     if 0 < numbers[-1] - numbers[0] < len(numbers):
         return f"{numbers[0]} to {numbers[-1]}"
     return ", ".join(map(str, numbers))
@@ -108,7 +108,7 @@ def drop_single_cluster(numbers, method):
     """Return candidates without 1, which a method cannot judge; raise if none is left."""
     if numbers[-1] == 1:
         raise ValueError(
-            f"candidates must be at least 2 to choose by {method}: 1 is always found."
+            f"candidates must be at least 2 for method={method!r}, as 1 is always found."
         )
     return numbers[numbers > 1]
 
@@ -119,16 +119,16 @@ def warn_if_largest(numbers, chosen):
         no_clusters = ""
         if numbers[0] > 1:
             no_clusters = (
-                " Samples without clusters get several, too, as 1 is not a candidate."
+                " Data without clusters also get several, as 1 is not a candidate."
             )
         warn(
-            f"The largest of the candidates was chosen, {chosen}: give larger ones, too."
+            f"The largest of the candidates was chosen, {chosen}. Give larger ones, too."
             f"{no_clusters}"
         )
 
 
 def report_failures(numbers, outcomes, caller, name="n_clusters"):
-    """Warn of candidates whose outcome is an error; raise the first error if all are."""
+    """Warn of candidates that failed; raise the first error if all of them failed."""
     failed = [
         (k, outcome)
         for k, outcome in zip(numbers, outcomes, strict=True)
@@ -140,14 +140,14 @@ def report_failures(numbers, outcomes, caller, name="n_clusters"):
         raise error
     for k, error in failed:
         warn(
-            f"{name}={k} failed, and is not chosen. {type(error).__name__}: {error}",
+            f"{name}={k} failed and is not chosen. {type(error).__name__}: {error}",
             FitFailedWarning,
         )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Choice:
-    """A number of clusters chosen among candidates."""
+    """A number of clusters that was chosen among candidates."""
 
     candidates: np.ndarray
     n_clusters_: int
@@ -164,12 +164,12 @@ class _Choice:
             if not self.agreed:
                 by += ": no agreement"
         elif self.method not in ("held-out", "similarity"):
-            by += ", which cannot answer 1"
+            by += ", which cannot choose 1"
         among = format_candidates(self.candidates)
         return f"{type(self).__name__}({self.n_clusters_} of {among}, by {by})"
 
     def _make_table(self, **computed):
-        """Return columns for all candidates: computed ones, and attributes that are vectors."""
+        """Return columns for all candidates: computed ones, and all vectors among attributes."""
         columns = {
             name: values
             for name, values in (computed | vars(self)).items()
@@ -195,7 +195,7 @@ class _Choice:
         Returns
         -------
         NumberDisplay
-            The picture, drawn.
+            The drawn picture.
 
         Raises
         ------
@@ -209,61 +209,66 @@ class _Choice:
 class NumberOfClusters(_Choice):
     """A chosen number of clusters, the figures of all candidates, and a fit with it.
 
-    `choose_n_clusters` returns it, and `sweep_n_clusters` for groups. Arrays have one entry for
-    each of the `candidates`.
+    `choose_n_clusters` returns it, and so does `sweep_n_clusters` for groups. Arrays have one entry
+    for each of the `candidates`.
 
     Attributes
     ----------
     candidates : ndarray of shape (n_candidates,), int
         Numbers of clusters that were compared, in increasing order.
     n_clusters_ : int
-        The chosen one. By stability and eigenvalues it is never 1, so that samples without clusters
-        get some number, too: a vote of features can answer that there are none.
+        The chosen number. Stability and eigenvalues never choose 1, so that data without clusters
+        also get some number. Only a vote for features can choose 1.
     as_good : ndarray of shape (n_candidates,), bool
-        Whether a candidate is about as good as the chosen one, which is itself among them. By a
-        vote, these have at most one vote fewer, or if no two criteria agree, they are all numbers
-        between their votes. By stability, their fits agree about as well as those of any number. By
-        eigenvalues, their gap is at least 0.8 of the largest, or `repeated` is 0.1 or more. By
-        similarity, they follow from a limit that is up to 0.1 higher or lower.
+        Whether a candidate is about as good as the chosen one. This holds for the chosen one
+        itself, and for these candidates:
+
+        - By a vote, those with at most one vote fewer. If too few criteria agree, all numbers
+          between their votes.
+        - By stability, those whose fits agree about as well as the fits of any number.
+        - By eigenvalues, those with a gap of at least 0.8 of the largest, or with `repeated` of 0.1
+          or more.
+        - By similarity, those that a limit up to 0.1 higher or lower would choose.
     method : {"vote", "stability", "eigengap", "similarity"}
         The rule that decided.
     agreed : bool
-        False if there was a vote, and too few criteria agree on the number.
+        False if there was a vote and too few criteria agree on the number.
     votes : dict of str to int
-        The number by every criterion that can tell; empty if there was no vote.
+        The number by every criterion that finds one; empty if there was no vote.
     stability : ndarray of shape (n_candidates,) or None
-        Mean adjusted Rand index of two fits to parts of the samples; NaN if one failed, or if most
-        of them, or the fit to all samples, found fewer clusters; None if there was a vote.
+        Mean adjusted Rand index of two fits to parts of the samples. It is NaN if a fit failed, or
+        if most of them, or the fit to all samples, found fewer clusters. None for other methods.
     stability_se : ndarray of shape (n_candidates,) or None
-        Its standard error; 0.1 if there are two fits.
+        Standard error of `stability`; 0.1 if there are two fits.
     n_fits : ndarray of shape (n_candidates,), int, or None
-        Fits that were compared: two; four if these do not rule a number out; six of the chosen
-        number and of the most stable one; 0 of numbers that were not tried because smaller ones
-        were too large.
+        Number of fits that were compared: two; four if these do not rule a number out; six for the
+        chosen number and for the most stable one; 0 for numbers that were not tried because smaller
+        ones were too large.
     n_found : ndarray of shape (n_candidates,), int, or None
         Median number of clusters that these fits found; 0 if one failed, or none was made.
     eigengap : ndarray of shape (n_candidates,) or None
-        How far eigenvalues of partitions fall after each number, from 0 to 1; NaN if the fit failed
-        or found fewer clusters; None for other methods.
+        How far eigenvalues of partitions fall after each number, from 0 to 1. It is NaN if the fit
+        failed or found fewer clusters. None for other methods.
     repeated : ndarray of shape (n_candidates,) or None
-        Largest share of the partitions that have this number of clusters and are nearly the same:
-        an adjusted Rand index of 0.95; 0 for fewer than four, and for memberships. If any share is
-        0.25 or more, the largest number with a share of 0.15 is chosen. None for other methods.
+        Largest share of the partitions that have this number of clusters and are nearly the same,
+        with an adjusted Rand index of at least 0.95. It is 0 for fewer than four partitions, and
+        for memberships. If any share is 0.25 or more, the largest number with a share of 0.15 is
+        chosen. None for other methods.
     similarity : ndarray of shape (n_candidates,) or None
-        For the programs of groups, the lowest similarity at which a total puts programs together,
-        1 if it leaves all apart, and -1 if some are of one group; 0.55 or more is alike. None for
-        other methods.
+        For the programs of groups, the lowest similarity of programs that are put together with
+        this total. Programs are alike from 0.55 on. It is 1 if no programs are put together, and -1
+        if some of one group are. None for other methods.
     values : dict of int to list
-        With `param_name`, the values that lead to each number of clusters for all samples, also to
-        0 and 1; the other numbers are the candidates. `n_fits` is then the number of fits to
-        halves that found a number, with any value, and `n_found` is None. Else empty.
+        With `param_name`, the values that lead to each number of clusters for all samples. Numbers
+        above 1 are the candidates. `n_fits` is then the number of fits to halves that found a
+        number, with any value, and `n_found` is None. Empty without `param_name`.
     best_estimator_ : estimator
         Fitted to all samples with the chosen number.
 
     See Also
     --------
-    nmfcluster.model_selection.choose_n_clusters : Makes it.
-    nmfcluster.display.NumberDisplay : Shows it.
+    nmfcluster.model_selection.choose_n_clusters : Returns it.
+    nmfcluster.display.NumberDisplay : Draws it.
 
     Examples
     --------
@@ -275,7 +280,7 @@ class NumberOfClusters(_Choice):
     ...     KMeans(n_init=3), X, range(2, 6), method="stability", random_state=0
     ... )
     >>> chosen
-    NumberOfClusters(4 of 2 to 5, by stability, which cannot answer 1)
+    NumberOfClusters(4 of 2 to 5, by stability, which cannot choose 1)
     >>> list(chosen.table)  # pandas.DataFrame(chosen.table) shows it
     ['n_clusters', 'stability', 'stability_se', 'n_fits', 'n_found', 'as_good', 'chosen']
     """
@@ -292,7 +297,7 @@ class NumberOfClusters(_Choice):
 
     @property
     def table(self) -> dict[str, np.ndarray]:
-        """What is known of every candidate, by the names of columns."""
+        """The figures of all candidates, by the names of columns."""
         if not self.votes:
             return self._make_table()
         votes = list(self.votes.values())
@@ -304,20 +309,20 @@ class NumberOfClusters(_Choice):
 class ClusterSweep(_Choice):
     """Fits with several numbers of clusters, and the chosen number.
 
-    `sweep_n_clusters` returns it. Arrays have one entry for each of the `candidates`, NaN for one
-    that could not be fitted.
+    `sweep_n_clusters` returns it. Arrays have one entry for each of the `candidates`, which is NaN
+    if the fit failed.
 
     Attributes
     ----------
     candidates : ndarray of shape (n_candidates,), int
         Numbers of clusters that were tried, in increasing order.
     n_clusters_ : int
-        The chosen one.
+        The chosen number.
     as_good : ndarray of shape (n_candidates,), bool
-        Numbers that are about as good by the rule: within one standard error of the smallest
-        held-out loss, or of nearly the largest recurrence.
+        Numbers that are about as good by the rule: those with a loss within one standard error of
+        the smallest held-out loss, or with a recurrence near the largest one.
     method : {"held-out", "exact", "recurrence"}
-        The rule that decided; "exact": the smallest number with an exact factorization.
+        The rule that decided; "exact" is the smallest number with an exact factorization.
     votes : dict of str to int
         Empty, as there is no vote.
     agreed : bool
@@ -327,23 +332,23 @@ class ClusterSweep(_Choice):
     held_out_se : ndarray of shape (n_candidates,) or None
         Standard error of the mean difference from the smallest held-out loss.
     dispersion : float or None
-        Dispersion of counts beyond a Poisson distribution; None if none were held out.
+        Dispersion of counts beyond a Poisson distribution; None if counts were not held out.
     recurrence : ndarray of shape (n_candidates,)
-        Mean of `recurrence_`, how reliably clusters recur in the runs.
+        Mean of `recurrence_`: how reliably clusters recur in the runs.
     smallest_recurrence : ndarray of shape (n_candidates,)
         Recurrence of the cluster that recurs least.
     reconstruction_err : ndarray of shape (n_candidates,)
         `reconstruction_err_` of the fits.
     cophenetic : ndarray of shape (n_candidates,)
-        Cophenetic correlation of the consensus of the runs, of at most 500 samples.
+        Cophenetic correlation of the consensus of the runs, on at most 500 samples.
     estimators : tuple
-        The fitted estimators, None for one that failed; all but the chosen one may have fewer runs
-        than the estimator has.
+        The fitted estimators, with None for each fit that failed. Only the chosen one is certain to
+        have as many runs as the estimator that was passed.
 
     See Also
     --------
-    nmfcluster.model_selection.sweep_n_clusters : Makes it.
-    nmfcluster.display.NumberDisplay : Shows it.
+    nmfcluster.model_selection.sweep_n_clusters : Returns it.
+    nmfcluster.display.NumberDisplay : Draws it.
 
     Examples
     --------
@@ -375,7 +380,7 @@ class ClusterSweep(_Choice):
 
     @property
     def table(self):
-        """What is known of every candidate, by the names of columns."""
+        """The figures of all candidates, by the names of columns."""
         if self.held_out_losses is None:
             return self._make_table()
         losses = self.held_out_losses.mean(axis=1)

@@ -40,14 +40,14 @@ from nmfcluster.model_selection.refits import (
     try_calls,
 )
 
-# mean share of the samples in the largest cluster above which the score is that of chance
+# mean share of samples in the largest cluster above which the score is at most 0
 _MAX_LARGEST_SHARE = 0.95
-_NAME = "constraints"  # the argument of `fit`
+_NAME = "constraints"  # name of the argument of `fit`
 _HOW_TO_PASS = (
-    "needs constraints: give a PairwiseConstraints as y too, search.fit(X, pairs, "
+    "needs constraints: pass a PairwiseConstraints as y, too, search.fit(X, pairs, "
     "constraints=pairs), or enable metadata routing"
 )
-#: constraints of the parameters of `RefitScorer`
+#: allowed values of the parameters of `RefitScorer`
 REFIT_PARAMETERS: dict = {
     "details": ["boolean"],
     "fit_params": [dict, None],
@@ -60,9 +60,9 @@ class FullSampleSplit(BaseCrossValidator):
     """A single split, whose training and test sets hold all samples.
 
     Pass it as ``cv=`` to a search of scikit-learn whose ``scoring=`` is a `StabilityScorer` or a
-    `HeldOutPairsScorer`. These scorers draw samples or pairs themselves, and need all of them. A
-    search splits the samples with any other ``cv``, also with the default. The scorers then refuse
-    the parts, and the search turns the error into a score of NaN, unless ``error_score="raise"``.
+    `HeldOutPairsScorer`. These scorers draw samples or pairs themselves, and need all samples. With
+    any other ``cv``, including the default, a search splits the samples. The scorers refuse such
+    parts, and the search turns the error into a score of NaN, unless ``error_score="raise"``.
 
     Attributes
     ----------
@@ -76,12 +76,12 @@ class FullSampleSplit(BaseCrossValidator):
 
     Notes
     -----
-    There is one split, so that ``std_test_score`` is 0 and does not measure how certain a score is.
-    The scorers do, with ``details=True``. For 20 subsamples of 150 to 300 samples, a
-    `StabilityScorer` has a standard error of about 0.02, and from 0.00 to 0.04: scores that differ
-    by 0.03 may be in another order with another ``random_state``. Values whose scores are within
-    one standard error of the best are equally good. Choose among them by what you prefer, as
-    `StabilityDisplay` shows, or raise ``n_subsamples``.
+    As there is one split, ``std_test_score`` is 0 and does not measure how certain a score is. The
+    scorers return standard errors with ``details=True``. For 20 subsamples of 150 to 300 samples,
+    the standard error of a `StabilityScorer` is about 0.02, and from 0.00 to 0.04. Scores that
+    differ by 0.03 may be in another order with another ``random_state``. Values whose scores are
+    within one standard error of the best are equally good, and `StabilityDisplay` marks them.
+    Choose the one that you prefer, or raise ``n_subsamples``.
 
     Examples
     --------
@@ -141,8 +141,8 @@ class RoutedScorer(BaseEstimator):
         Returns
         -------
         MetadataRequest
-            Constraints, and sample weights if the scorer refits the estimator. Whether they are
-            passed to `fit` depends on what the estimator requests.
+            Constraints, and sample weights if the scorer refits the estimator. They are passed to
+            `fit` if the estimator requests them.
         """
         request = MetadataRequest(owner=type(self).__name__)
         for name in self._metadata:
@@ -153,29 +153,30 @@ class RoutedScorer(BaseEstimator):
 class ConstraintScorer(RoutedScorer):
     """Score a clusterer by the constraints among samples that it was not fitted to.
 
-    For ``scoring=`` of scikit-learn's searches. `predict` is called on the test part of a split.
-    The score is the share of satisfied constraints among those with both samples in that part. It
-    is the mean of the shares of must-links and of cannot-links, as with many clusters most
-    cannot-links are satisfied by chance. It selects `alpha`, `beta` and `n_clusters` without true
-    labels.
+    Pass it as ``scoring=`` to a search of scikit-learn to select `alpha`, `beta` and `n_clusters`
+    without true labels. The scorer calls `predict` on the test part of a split. The score is the
+    share of satisfied constraints among those with both samples in that part, as the mean over
+    must-links and cannot-links. Both kinds have equal weight, as with many clusters most
+    cannot-links are satisfied by chance.
 
-    The scorer needs the constraints of the test part. With metadata routing enabled they are passed
-    as ``constraints=``. Without, pass them a second time as `y`:
+    The scorer needs the constraints of the test part. With metadata routing enabled, a search
+    passes them as ``constraints=``. Otherwise, pass them a second time as `y`:
     ``search.fit(X, pairs, constraints=pairs)``. Estimators of this package ignore `y`.
 
     See Also
     --------
-    HeldOutPairsScorer : Holds out pairs instead of samples: for few pairs.
+    HeldOutPairsScorer : Holds out pairs instead of samples, which suits few pairs.
     nmfcluster.constraints.PairwiseConstraints : The constraints, split with the samples.
 
     Notes
     -----
-    K-fold splits keep only 1/k^2 of the pairs inside a test part. ``ShuffleSplit(test_size=0.5)``
-    keeps a quarter; `GroupKFold` with ``groups=pairs.components()`` keeps every must-link whole.
+    A test part of a k-fold split has only 1/k^2 of the pairs. ``ShuffleSplit(test_size=0.5)`` keeps
+    a quarter of them. `GroupKFold` with ``groups=pairs.components()`` keeps every must-link within
+    one part.
 
-    If the constraints do not allow an `n_clusters`, the fit fails and the score is NaN. With
-    ``contradictions="ignore"`` in the estimator it is scored like others. A search also turns any
-    other error into NaN. Use ``error_score="raise"`` if no candidate should fail.
+    If the constraints do not allow a value of `n_clusters`, the fit fails and the score is NaN.
+    With ``contradictions="ignore"`` in the estimator, it is scored like others. A search also turns
+    any other error into NaN. Use ``error_score="raise"`` if no candidate should fail.
 
     Examples
     --------
@@ -209,9 +210,9 @@ class ConstraintScorer(RoutedScorer):
         ----------
         estimator : fitted estimator with `predict`
         X : array-like of shape (n_samples, n_features)
-            Samples to predict.
+            Samples whose clusters are predicted.
         y : PairwiseConstraints or None, default=None
-            The constraints among these samples, where `constraints` is not given.
+            The constraints among these samples, if `constraints` is None.
         constraints : PairwiseConstraints, default=None
             The constraints among these samples.
 
@@ -236,7 +237,7 @@ class ConstraintScorer(RoutedScorer):
         shares = [kind.mean() for kind in satisfied if len(kind)]
         if not shares:
             raise ValueError(
-                f"no constraint has both of its samples among these {len(pairs)}: take "
+                f"no constraint has both of its samples among these {len(pairs)}. Use "
                 "fewer, larger test parts, for example cv=ShuffleSplit(test_size=0.5)."
             )
         return float(np.mean(shares))
@@ -272,16 +273,16 @@ class RefitScorer(RoutedScorer):
         estimator : estimator
             Fitted to all samples, as a search passes it, or not fitted.
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples, ...)
-            All samples. For a pairwise estimator, for example one with ``affinity="precomputed"``
-            or ``metric="precomputed"``, all similarities or distances.
+            All samples; for a pairwise estimator, all similarities or distances. An estimator with
+            ``affinity="precomputed"`` or ``metric="precomputed"``, for example, is pairwise.
         y : object, default=None
-            Passed to `fit` of clones, cut like the samples.
+            Target, cut like the samples and passed to `fit` of clones.
         sample_weight : array-like of shape (n_samples,), default=None
-            Passed to `fit` of clones.
+            Weights, passed to `fit` of clones.
         constraints : PairwiseConstraints, default=None
-            Passed to `fit` of clones.
+            Constraints, passed to `fit` of clones.
         **metadata : dict
-            Anything else with an entry for every sample, passed to `fit` of clones.
+            Other arguments with an entry for every sample, passed to `fit` of clones.
 
         Returns
         -------
@@ -292,12 +293,11 @@ class RefitScorer(RoutedScorer):
         Raises
         ------
         TypeError
-            If the estimator is of a kind that cannot be scored, or an argument of `fit` is passed
-            twice.
+            If the estimator cannot be scored, or an argument of `fit` is passed twice.
         ValueError
-            If a parameter is not as described; if `X` does not hold all samples that the estimator
-            was fitted to, or is not symmetric for a pairwise estimator; if there are too few
-            samples; if `fit_params` are not aligned with the samples.
+            If a parameter is not as described; if `X` does not hold all samples to which the
+            estimator was fitted, or is not symmetric for a pairwise estimator; if there are too few
+            samples; if entries of `fit_params` do not have the length of the samples.
 
         Warns
         -----
@@ -324,13 +324,14 @@ class RefitScorer(RoutedScorer):
         return dict(zip(self._details, values, strict=True))
 
     def _score(self, estimator, samples):
-        """Return the score and the other details; raise FitFailedWarning if a refit fails."""
+        """Return a value for each of `_details`; raise FitFailedWarning if a refit fails."""
         raise NotImplementedError
 
     def _run_refits(self, task, common, calls, noun, suffix=""):
         """Return the results of a task for every call, each with a random generator of its own.
 
-        `noun` and `suffix` are put before and after the number of the first call that failed.
+        If calls fail, the warning names the first one, with `noun` before its number and `suffix`
+        behind it.
         """
         seed = int(self.random_state)
         calls = [
@@ -352,34 +353,36 @@ class RefitScorer(RoutedScorer):
 class StabilityScorer(RefitScorer):
     r"""Score a clusterer by the stability of its clusters under subsampling.
 
-    For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. Clones of the
+    Pass it as ``scoring=`` to a search of scikit-learn, with ``cv=FullSampleSplit()``, to select
+    `n_clusters`, or any other parameter of any clusterer, without true labels. Clones of the
     estimator are fitted to random subsamples, and each predicts the clusters of all samples. The
-    score is high if they agree more than by chance,
+    score is high if the clones agree more than by chance,
 
     .. math:: \bar c - \bar d ,
 
     where d is the share of samples that two clones place differently, the `disagreement` of eq. 9
-    of [1]_, as a mean over all pairs of clones, and c is the same after the labels of each clone
-    have been shuffled. It selects `n_clusters`, or any other parameter of any clusterer, without
-    true labels.
+    of [1]_, and c is the same after the labels of each clone have been shuffled. Both are means
+    over all pairs of clones.
 
     Parameters
     ----------
     n_subsamples : int, default=20
-        Number of subsamples, 3 at least.
+        Number of subsamples, at least 3. More subsamples make the score more precise and take
+        longer.
     subsample_size : float or int, default=0.2
-        Samples in a subsample: a share of all samples between 0 and 1, or a number. The number by
-        a share is rounded.
+        Number of samples in a subsample, or their share of all samples, between 0 and 1. A share is
+        rounded to a whole number of samples.
     adjust : {"difference", "ratio"}, default="difference"
-        How d is compared with chance. "difference": c - d. "ratio": 1 - d / c, as in [2]_, but
+        How d is compared with chance. "difference" is c - d. "ratio" is 1 - d / c, as in [2]_, but
         with labels shuffled within each solution.
     details : bool, default=False
-        Whether to return a dict of the score and its details, for searches with
-        ``refit="stability"`` or a function of `cv_results_`, which then holds
+        Whether to return a dict of the score and its details. Use it for searches with
+        ``refit="stability"`` or with a function of `cv_results_`, which then holds
         "mean_test_stability", "mean_test_stability_se" and so on.
     fit_params : dict, default=None
         Arguments of `fit` besides `X` and `y`, such as ``{"constraints": pairs}``, with one entry
-        for each sample, cut like the samples. Not for arguments that metadata routing passes.
+        for each sample. They are cut like the samples. Leave out arguments that metadata routing
+        passes.
     n_jobs : int, default=None
         Number of parallel fits. Use this or `n_jobs` of the search, not both.
     random_state : int, default=0
@@ -388,41 +391,42 @@ class StabilityScorer(RefitScorer):
 
     See Also
     --------
-    FullSampleSplit : The split for it.
-    nmfcluster.metrics.clustering_accuracy : 1 less the disagreement of two clusterings.
-    nmfcluster.display.StabilityDisplay : Draws what a search found.
+    FullSampleSplit : The split for this scorer.
+    nmfcluster.metrics.clustering_accuracy : 1 minus the disagreement of two clusterings.
+    nmfcluster.display.StabilityDisplay : Draws the scores of a search.
 
     Notes
     -----
-    With `details` the score is a dict of
+    With `details`, the score is a dict of
 
     - "stability", the score, and "stability_se", its standard error over subsamples;
-    - "disagreement", the mean d, and "disagreement_se"; "chance", the mean c;
+    - "disagreement", the mean d, and "disagreement_se", its standard error;
+    - "chance", the mean c;
     - "largest_share" and "smallest_share" of samples in a cluster, and "n_clusters", the number of
       clusters that are not empty, as means over the clones.
 
-    The score is at most 0, that of chance, if the largest cluster holds more than 95 % of the
-    samples on average, as a single cluster is perfectly stable and useless. With an estimator
-    without `predict`, or whose `predict` fails for pairs, a sample is assigned to the cluster of
-    the nearest, or most similar, sample of the subsample. An estimator with a parameter that has an
-    entry for each sample cannot be fitted to subsamples, and is refused.
+    A single cluster is perfectly stable and useless. The score is therefore at most 0, the score of
+    chance, if the largest cluster holds more than 95 % of the samples on average. If an estimator
+    has no `predict`, or its `predict` fails for pairs, a sample is assigned to the cluster of the
+    nearest, or most similar, sample of the subsample. The scorer refuses an estimator with a
+    parameter that has an entry for each sample, as it cannot be fitted to subsamples.
 
-    A candidate costs B fits of a subsample, B predictions of all samples, the fit of the search
-    itself to all samples, and B (B - 1) matchings in O(n + k^3).
+    With B subsamples, a candidate takes B fits of a subsample, B predictions of all samples, the
+    fit of the search itself to all samples, and B (B - 1) matchings in O(n + k^3).
 
     The difference c - d is the default because, on Gaussian blobs, a number of clusters that joins
     neighbours is often as stable as the right one, with d near 0 for both. The ratio is then 1 for
-    both, and the difference is larger for more clusters. Subsamples of a fifth, the size in [1]_,
-    distinguished numbers of clusters no worse than halves, the size in [2]_, with the difference,
-    and better with the ratio. For other parameters than `n_clusters`, "ratio" does not prefer
-    clusters of equal sizes.
+    both, but the difference is larger for more clusters. Subsamples of a fifth, the size in [1]_,
+    were compared with halves, the size in [2]_. Fifths distinguished numbers of clusters no worse
+    with the difference, and better with the ratio. For other parameters than `n_clusters`, "ratio"
+    does not prefer clusters of equal sizes.
 
     If `random_state` of the estimator, or of a step in it, is None, every clone gets a seed of its
     own; an integer is kept. A fit uses one thread, so that the score does not depend on `n_jobs`.
-    If a clone cannot be fitted, the score and every detail are NaN, and a warning says why.
+    If a clone cannot be fitted, the score and every detail are NaN, and a warning gives the error.
 
     A search turns any error into a score of NaN and a warning, even if the scorer was used wrongly.
-    Use ``error_score="raise"`` to see errors. Among equal scores a search selects the first.
+    Use ``error_score="raise"`` to see errors. Among equal scores, a search selects the first.
 
     References
     ----------
@@ -492,7 +496,7 @@ class StabilityScorer(RefitScorer):
         if is_constrained and not is_passed:
             warn(
                 f"{type(self).__name__} scores copies without the constraints that the "
-                "estimator was fitted under: give them as "
+                "estimator was fitted under. Pass them as "
                 "fit_params={'constraints': pairs}, or enable metadata routing."
             )
         check_accepts_parts(
@@ -503,7 +507,7 @@ class StabilityScorer(RefitScorer):
         count = int(size) if isinstance(size, Integral) else round(size * n_samples)
         if not 2 <= count < n_samples:
             raise ValueError(
-                f"subsample_size={size} takes {count} of {n_samples} samples; it must take "
+                f"subsample_size={size} draws {count} of {n_samples} samples. It must draw "
                 "at least 2, and fewer than all."
             )
         fits = self._run_refits(
@@ -547,29 +551,29 @@ class StabilityScorer(RefitScorer):
 class HeldOutPairsScorer(RefitScorer):
     r"""Score a clusterer by the constraints that are held out from its fit.
 
-    For ``scoring=`` of scikit-learn's searches, with ``cv=FullSampleSplit()``. The pairs are split
-    into folds. For each fold a clone of the estimator is fitted to all samples under the pairs of
-    the other folds, and its clusters are tested on the pairs of this fold. The score is
+    Pass it as ``scoring=`` to a search of scikit-learn, with ``cv=FullSampleSplit()``, to select
+    `alpha`, `beta`, `n_neighbors` or an affinity without true labels. The pairs are split into
+    folds. For each fold, a clone of the estimator is fitted to all samples under the pairs of the
+    other folds, and its clusters are tested on the pairs of this fold. The score is
 
     .. math:: \tfrac12 \left( \frac{\sum_{p \in M} w_p s_p}{\sum_{p \in M} w_p}
         + \frac{\sum_{p \in C} w_p s_p}{\sum_{p \in C} w_p} \right) ,
 
-    with the must-links M, the cannot-links C, their weights w, and s the share of the folds that
-    hold a pair out in which it is satisfied. Both kinds have equal weight, as with many clusters
-    most cannot-links are satisfied by chance. It selects `alpha`, `beta`, `n_neighbors` or an
-    affinity without true labels, by fits to all samples.
+    with the must-links M, the cannot-links C, and their weights w. For each pair, s is the share of
+    folds with the pair satisfied, among the folds that hold it out. Both kinds have equal weight,
+    as with many clusters most cannot-links are satisfied by chance.
 
     Parameters
     ----------
     n_splits : int, default=5
-        Number of folds, 2 at least: a fit keeps a share of 1 - 1 / `n_splits` of the pairs, and
-        fewer of those of a group that must-links join, as the notes say. With more folds the score
-        depends less on chance.
+        Number of folds, at least 2. With more folds the score depends less on chance. A fit keeps a
+        share of 1 - 1 / `n_splits` of the pairs, and fewer among samples that must-links connect,
+        see Notes.
     details : bool, default=False
-        Whether to return a dict of the score and its details, for searches with
+        Whether to return a dict of the score and its details. Use it for searches with
         ``refit="satisfaction"``.
     fit_params : dict, default=None
-        Arguments of `fit` besides `X` and `y`, with one entry for each sample. Not for arguments
+        Arguments of `fit` besides `X` and `y`, with one entry for each sample. Leave out arguments
         that metadata routing passes.
     n_jobs : int, default=None
         Number of parallel fits. Use this or `n_jobs` of the search, not both.
@@ -579,35 +583,40 @@ class HeldOutPairsScorer(RefitScorer):
 
     See Also
     --------
-    FullSampleSplit : The split for it.
+    FullSampleSplit : The split for this scorer.
     ConstraintScorer : Holds out samples, and so scores predictions for new ones.
     nmfcluster.constraints.PairwiseConstraints : The constraints.
 
     Notes
     -----
-    The scorer needs the constraints. With metadata routing enabled they are passed as
-    ``constraints=``. Without, pass them a second time as `y`,
+    The scorer needs the constraints. With metadata routing enabled, a search passes them as
+    ``constraints=``. Otherwise, pass them a second time as `y`,
     ``search.fit(X, pairs, constraints=pairs)``, or as ``fit_params={"constraints": pairs}``. Such a
     `y` is not passed to `fit`, and is not used if constraints are also passed by name.
 
-    A pair that the kept pairs imply would always be satisfied if must-links are hard, and would not
-    be informative. Pairs are therefore held out together with all pairs that imply them. For a
-    group that must-links connect, a fold cuts some links of a random spanning tree, keeps no
-    must-link between two pieces, and tests whether the pieces are in one cluster again.
+    With hard must-links, a pair that the kept pairs imply would always be satisfied, and would not
+    be informative. Pairs are therefore held out together with all pairs that imply them. In a group
+    of samples that must-links connect, a fold cuts some links of a random spanning tree and keeps
+    no must-link between two pieces. It tests whether the pieces are in one cluster again.
 
-    Constraints whose samples have names are put into the order of `X`, as by `fit`.
+    If the samples of constraints have names, constraints are put into the order of `X`, as in
+    `fit`.
 
-    With `details` the score is a dict of "satisfaction", the score, and "satisfaction_se", its
-    standard error as if pairs were drawn one by one; of the shares "must_link" and "cannot_link" of
-    satisfied pairs, NaN if there are none; and of "n_pairs", the number of pairs that were held
-    out. If there are pairs of one kind only, the score is their share.
+    With `details`, the score is a dict of
 
-    A candidate costs `n_splits` fits, and that of the search itself. If `random_state` of the
+    - "satisfaction", the score, and "satisfaction_se", its standard error as if pairs were drawn
+      one by one;
+    - "must_link" and "cannot_link", the shares of satisfied pairs, NaN if there are none;
+    - "n_pairs", the number of pairs that were held out.
+
+    If there are pairs of one kind only, the score is their share.
+
+    A candidate takes `n_splits` fits, and that of the search itself. If `random_state` of the
     estimator is None, every clone gets a seed of its own. A fit uses one thread, so that the score
     does not depend on `n_jobs`. If a clone cannot be fitted, the score and every detail are NaN,
-    and a warning says why.
+    and a warning gives the error.
 
-    Among equal scores a search selects the first: put your default first in the grid.
+    Among equal scores, a search selects the first. Put your default first in the grid.
 
     Examples
     --------
@@ -652,7 +661,7 @@ class HeldOutPairsScorer(RefitScorer):
         if isinstance(n_splits, PairwiseConstraints):
             raise TypeError(
                 "n_splits of HeldOutPairsScorer must be a number of folds, got "
-                "PairwiseConstraints: give these to the fit, as in search.fit(X, pairs, "
+                "PairwiseConstraints. Pass constraints to fit, as in search.fit(X, pairs, "
                 "constraints=pairs), or as fit_params={'constraints': pairs}."
             )
         self.n_splits = n_splits
@@ -684,7 +693,7 @@ class HeldOutPairsScorer(RefitScorer):
         for kind, weights in enumerate(kinds):
             is_held_out = np.stack([held_out[kind] for _, held_out in folds])
             is_satisfied = np.stack([by_fold[kind] for by_fold in satisfied])
-            # other pairs may imply a pair in every fold
+            # a pair that other pairs imply in every fold is never held out
             is_known = is_held_out.any(axis=0)
             if is_known.any():
                 rate = np.average(
@@ -693,7 +702,7 @@ class HeldOutPairsScorer(RefitScorer):
                 weights = weights[is_known]
                 share = np.average(rate, weights=weights)
                 shares[kind] = share
-                # as if pairs were drawn one by one
+                # the variance as if pairs were drawn one by one
                 variances[kind] = weights**2 @ (rate - share) ** 2 / weights.sum() ** 2
                 n_pairs += len(rate)
         return [
@@ -705,14 +714,14 @@ class HeldOutPairsScorer(RefitScorer):
 
 
 def _satisfied_by_refit(estimator, samples, name, pairs, kept, rng):
-    """Return which of all pairs a clone satisfies that is fitted under the kept pairs."""
+    """Fit a clone under the kept pairs, and return which of all pairs it satisfies."""
     fit_params = {**samples.fit_params, name: kept}
     model = refit(estimator, samples.X, samples.y, fit_params, rng)
     return pairs.satisfied(training_labels(model, samples.X))
 
 
 def _without_constraints(estimator, samples):
-    """Return the name that `fit` takes constraints by, these, and samples without them."""
+    """Return the name of constraints in `fit`, the constraints, and samples without them."""
     y = samples.y
     fit_params = dict(samples.fit_params)
     constraints = {}
@@ -729,16 +738,16 @@ def _without_constraints(estimator, samples):
     if isinstance(y, PairwiseConstraints):
         if y != pairs:
             raise ValueError(
-                f"y and {name} must be the same constraints where both are given, got "
-                f"{y} and {pairs}: give one of them alone."
+                f"y and {name} must be the same constraints if both are given, got "
+                f"{y} and {pairs}. Pass only one of them."
             )
         y = None
     prefix, step = last_step(estimator)
     if name == _NAME and not get_config()["enable_metadata_routing"]:
-        name = prefix + _NAME  # as a pipeline takes it
+        name = prefix + _NAME  # the name in `fit` of a pipeline
     if name in (_NAME, prefix + _NAME) and not accepts_fit_param(step, _NAME):
         raise TypeError(
-            "estimator must have a method fit that takes constraints; that of "
+            "estimator must have a fit that takes constraints, but fit of "
             f"{type(step).__name__} does not."
         )
     return name, pairs, samples._replace(y=y, fit_params=fit_params)

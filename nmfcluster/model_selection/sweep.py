@@ -56,23 +56,24 @@ from nmfcluster.model_selection.results import (
 )
 
 _say = partial(log_line, speaker="sweep_n_clusters")
-# how far the smallest recurrence of a number of clusters may be below the largest one
+# how far the smallest recurrence of a number of clusters may be below the best one
 _RECURRENCE_MARGIN = 0.15
-# error of a nearly exact factorization, relative to that of one cluster
+# largest error of an exact factorization, relative to that of the model of row and column
+# sums; larger than rounding errors
 _EXACT_ERROR = 1e-3
-# free parameters of a factorization that errors can judge, as a share of the entries
+# largest number of free parameters, per entry, of a factorization that errors can judge
 _MAX_PARAMETERS = 0.5
-# groups at most of which each chooses a number of programs: more cost time, and the middle one of
-# three tolerates one that is wrong
+# number of groups in which a number of programs is chosen: more take longer, and the median
+# of three tolerates one wrong number
 _GROUPS_SWEPT = 3
-# runs at most of each of their numbers, where recurrence decides
+# largest number of runs for a group and a number of programs, if recurrence decides
 _RUNS_OF_A_GROUP = 5
-# how far a similarity may be on the other side of the limit in a total that is about as good
+# how far a similarity may be beyond the limit for a total that is about as good
 _UNSURE = 0.1
 _MAX_COUNT = 2**62  # numpy draws counts of 64 bits
 # smoothing: weight of the model of row and column sums in held-out means
 _SMOOTHING = 0.1
-# pseudocount of every column, so that columns without counts are not impossible
+# pseudocount of every column, so that counts in an empty column are possible
 _PSEUDOCOUNT = 0.5
 _PARAMETER_CONSTRAINTS = {
     "method": [_compat.StrOptions({"auto", "held-out", "recurrence"})],
@@ -86,7 +87,7 @@ _PARAMETER_CONSTRAINTS = {
 }
 
 #: parameters of fits to parts of the counts: a single run, as runs are not compared, and
-#: the metaclustering that detects soonest that clusters of one run are the metaclusters
+#: the metaclustering that takes the least time for one run
 SINGLE_RUN = {
     "n_estimators": 1,
     "n_init": 1,
@@ -113,50 +114,53 @@ def sweep_n_clusters(
 
     For counts, the held-out loss decides. Every count is split at random into `n_folds` parts,
     which are independent matrices with the same clusters [1]_. A single run is fitted to all parts
-    but one, and the other is scored. One cluster too many fits noise of some parts that the other
+    but one, and scored on the held-out part. A cluster too many fits noise that the held-out part
     does not have. The smallest number is chosen whose mean loss is within one standard error of the
     smallest loss.
 
-    Parts are independent if counts have a Poisson distribution. If they vary more, with a variance
-    of :math:`\mu + \phi \mu^2`, they are split such that parts are independent, too [2]_.
-    :math:`\phi` is estimated from the fit with the most clusters.
+    Parts are independent if counts have a Poisson distribution. If counts vary more, with a
+    variance of :math:`\mu + \phi \mu^2`, another split makes parts independent [2]_. :math:`\phi`
+    is estimated from the fit with the most clusters.
 
-    Other data have no such parts. A factorization is exact but for rounding if its error is at most
-    a thousandth of the error of a model of row and column sums, and its factors have at most half
-    as many free parameters as the matrix has entries. The smallest such number is chosen. If there
-    is none, it is the largest number whose clusters all recur in the runs: the smallest
-    `recurrence_` is at most 0.15 below that of any candidate.
+    Other data cannot be split in this way, and these rules apply:
 
-    With `groups`, the number is that of the programs of all groups. Programs of all groups are put
-    together as long as they are alike, see `nmfcluster.meta.metacluster`, and those of one group
-    never are. If `base_n_clusters` of the estimator is None, the number of programs of a group is
-    chosen first, by the rules above: the middle one of those of the three largest groups.
+    1. The smallest number with an exact factorization is chosen. A factorization is exact if its
+       error is at most a thousandth of the error of a model of row and column sums, and its factors
+       have at most half as many free parameters as the matrix has entries.
+    2. If there is none, the largest number is chosen whose clusters all recur in the runs. The
+       smallest `recurrence_` is then at most 0.15 below that of any candidate.
+
+    With `groups`, the number of programs of all groups is chosen. Programs of different groups are
+    put together as long as they are alike, see `nmfcluster.meta.metacluster`. Programs of one group
+    are never put together. If `base_n_clusters` of the estimator is None, the rules above first
+    choose a number of programs for each of the three largest groups, and the median is used.
 
     Parameters
     ----------
     estimator : NMFMetaCluster
         Cloned, and fitted to `X` with every number of clusters.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Nonnegative. NaN stands for an entry that was not observed, which no rule judges. A sparse
-        one stays sparse.
+        Nonnegative data. NaN stands for an entry that was not observed, and all rules ignore it. A
+        sparse matrix stays sparse.
     candidates : iterable of int or tuple (low, high), default=range(2, 16)
         Numbers of clusters; a tuple of two is the range from low to high. The default ends at the
-        number of samples. Recurrence cannot judge 1, and leaves it out. With `groups`, totals, and
-        by default all that are possible.
+        number of samples. Recurrence cannot judge 1, and leaves it out. With `groups`, candidates
+        are numbers of programs of all groups, and the default is all possible ones.
     groups : array-like of shape (n_samples,), default=None
         The group of each sample, such as its patient or its batch, as for `fit`.
     method : {"auto", "held-out", "recurrence"}, default="auto"
-        The rule that decides: "held-out", for whole numbers only, or "recurrence". "auto":
-        "held-out" if `X` holds whole numbers; otherwise "recurrence", unless a factorization is
-        exact.
+        The rule that decides: "held-out", for whole numbers only, or "recurrence". "auto" is
+        "held-out" if `X` holds whole numbers. Otherwise it is "recurrence", unless a factorization
+        is exact.
     n_folds : int, default=5
-        Number of parts, with as many fits of a single run for every candidate.
+        Number of parts. More parts make losses more precise, and each part takes a fit of a single
+        run for every candidate.
     dispersion : "auto" or float, default="auto"
-        :math:`\phi`: 0 for Poisson counts; "auto": estimated.
+        The dispersion :math:`\phi` of counts; 0 for Poisson counts. "auto" estimates it.
     n_estimators : "auto", int or None, default=None
-        Runs of every candidate, at most as many as the estimator has; the chosen number is fitted
-        again with all of them. "auto": 10 if recurrence decides, and 5 if held-out losses do. None:
-        as many as the estimator has.
+        Number of runs for every candidate, at most as many as the estimator has. Fewer runs save
+        time; the chosen number is fitted again with all runs of the estimator. "auto" is 10 if
+        recurrence decides, and 5 if held-out losses do. None is as many as the estimator has.
     n_jobs : int, default=None
         Number of parallel fits; the result does not depend on it. Use this or `n_jobs` of the
         estimator, not both.
@@ -167,13 +171,13 @@ def sweep_n_clusters(
     Returns
     -------
     ClusterSweep or NumberOfClusters
-        The chosen number, the fitted estimators, and a table of their figures; with `groups`, the
-        similarity of programs by totals, and the estimator that was fitted with the chosen one.
+        The chosen number, the fitted estimators, and a table of their figures. With `groups`, the
+        similarity of programs for each total, and the estimator fitted with the chosen total.
 
     Raises
     ------
     TypeError
-        If `estimator` is not an NMFMetaCluster, or a candidate not an int.
+        If `estimator` is not an NMFMetaCluster, or a candidate is not an int.
     ValueError
         If `X` or a parameter is not as described; if all fits fail, the error of the first one; if
         groups have fewer programs than every candidate.
@@ -188,13 +192,12 @@ def sweep_n_clusters(
 
     See Also
     --------
-    StabilityScorer : For other parameters, and other estimators.
+    StabilityScorer : Chooses other parameters, and works with other estimators.
 
     Notes
     -----
-    To compute little twice, the fits to `X` yield recurrence, error and the final model, and parts
-    are drawn once for all candidates. Starts are nested: the start of five clusters extends that of
-    four.
+    To save time, the fits to `X` provide recurrence, error and the final model, and parts are drawn
+    once for all candidates. Starts are nested: the start for five clusters extends that for four.
 
     References
     ----------
@@ -251,7 +254,7 @@ def sweep_n_clusters(
         by, as_good = _choose_by_runs(model, table, method, numbers, figures)
 
     # choose the smallest number with a good fit, or the largest with clusters that recur,
-    # and fit it with all runs
+    # and fit it again if it has fewer runs than the estimator
     best = int(np.flatnonzero(as_good)[-1 if by == "recurrence" else 0])
     k = int(numbers[best])
     warn_if_largest(numbers, k)
@@ -266,7 +269,7 @@ def _count_fixed(model):
 
 
 def _choose_total(estimator, X, candidates, groups, options, n_jobs, rng):
-    """Return the number of programs of all groups: as many as are not alike."""
+    """Choose the number of programs of all groups such that no two programs are alike."""
     groups = reorder_samples(row_names(X), groups, "groups")
     names, group = read_groups(groups, "groups", get_n_samples(X), "sample")
     model = clone(estimator)
@@ -282,9 +285,8 @@ def _choose_total(estimator, X, candidates, groups, options, n_jobs, rng):
     high = int(np.max(model.base_n_clusters))
     fit = clone(model).set_params(n_clusters=high)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", UserWarning
-        )  # the last fit repeats what matters
+        # the last fit repeats warnings that matter
+        warnings.simplefilter("ignore", UserWarning)
         fit.fit(X, groups=groups)
     merges = np.append(1, fit.merge_similarities_)
     n_programs = n_fixed + len(merges)
@@ -293,12 +295,12 @@ def _choose_total(estimator, X, candidates, groups, options, n_jobs, rng):
     numbers = read_candidates(candidates, len(group), n_fixed)
     if not n_fixed < numbers[0] <= n_programs:
         raise ValueError(
-            f"candidates must be from {n_fixed + 1} to {n_programs}, the number of programs of "
-            f"all groups, got {numbers[0]}."
+            f"candidates must begin between {n_fixed + 1} and {n_programs}, the number of "
+            f"programs of all groups, got {numbers[0]}."
         )
     numbers = numbers[numbers <= n_programs]
 
-    # the smallest total of which only programs that are alike are put together
+    # the smallest total for which only programs that are alike are put together
     last_merges = merges[n_programs - numbers]
     next_merges = np.append(merges, -1)[n_programs - numbers + 1]
     is_alike = last_merges >= ALIKE
@@ -317,9 +319,9 @@ def _choose_total(estimator, X, candidates, groups, options, n_jobs, rng):
 
 
 def _choose_base(model, X, names, group, options):
-    """Return the number of programs of a group: the middle one of the largest groups."""
+    """Return the number of programs of a group: the median over the largest groups."""
     model, table, is_held_out = _read(model, X, options["method"])
-    # held-out losses need no runs of all counts
+    # held-out losses need no more than one run on all counts
     n_runs = 1 if is_held_out else min(model.n_estimators, _RUNS_OF_A_GROUP)
     model.set_params(n_estimators=n_runs)
     fixed = model.fixed_components
@@ -337,13 +339,14 @@ def _choose_base(model, X, names, group, options):
 def _read(estimator, X, method):
     """Return a clone of the estimator, X as floats, and whether held-out counts decide.
 
-    Raises, or warns, if X does not hold counts.
+    If X does not hold whole numbers, an error or a warning is raised where `method` or the
+    loss needs them.
     """
     model = clone(estimator)
     model._validate_params()
     table = clone(estimator)._read(X)  # dense or CSR
-    # in the order of the columns of X, as its parts have no names; smaller candidates
-    # fail later
+    # order fixed components as the columns of X, as parts of X have no names; candidates
+    # below their number fail later
     fixed = read_fixed_components(
         model.fixed_components,
         column_names(X),
@@ -361,13 +364,13 @@ def _read(estimator, X, method):
         is_nearly_whole = 2 * n_odd < (observed != 0).sum()
         if model.loss == "kullback-leibler" or is_nearly_whole:
             warn(
-                f"X is not whole in {format_count(n_odd, 'entry')}: recurrence decides, and "
-                "not held-out counts. Give counts as they are, or rounded."
+                f"X is not whole in {format_count(n_odd, 'entry')}: recurrence decides instead "
+                "of held-out counts. Pass raw counts, or round them."
             )
     if method == "held-out" and not is_whole:
         raise ValueError(
-            "method='held-out' shares out counts: X must hold whole numbers, below "
-            f"{_MAX_COUNT:.0e}. method='recurrence' takes any."
+            "method='held-out' splits counts, so X must hold whole numbers below "
+            f"{_MAX_COUNT:.0e}. For other data, use method='recurrence'."
         )
     return model, table, is_whole and method != "recurrence"
 
@@ -409,7 +412,7 @@ def _choose_by_runs(model, table, method, numbers, figures):
     """Return the rule that decides, and the numbers that are about as good as the best."""
     if method == "auto":
         # the error of an exact factorization is small relative to that of the model of
-        # the sums of rows and columns
+        # row and column sums
         observed = split_missing(table)[0]
         rows = row_sums(observed)[:, None]
         columns = row_sums(observed.T)[None, :] / rows.sum()
@@ -417,7 +420,7 @@ def _choose_by_runs(model, table, method, numbers, figures):
         is_small = figures["reconstruction_err"] <= _EXACT_ERROR * largest_error
         is_exact = is_overdetermined(numbers, table.shape) & is_small  # False for NaN
         if is_exact.any():
-            # fewer clusters leave an error, and more are not needed
+            # the smallest exact number: more clusters are not needed
             return "exact", np.arange(len(numbers)) == is_exact.argmax()
     recurrence = figures["smallest_recurrence"]
     return "recurrence", recurrence >= np.nanmax(recurrence) - _RECURRENCE_MARGIN
@@ -434,25 +437,25 @@ def held_out_losses(model, table, dispersion, numbers, fits, seeds, n_jobs):
     model : NMFMetaCluster
         Cloned, and set to a single run.
     table : ndarray or csr_array of shape (n, p)
-        Counts, which are split, see `nmfcluster._utils.sampling.thin_counts`.
+        Counts, which `nmfcluster._utils.sampling.thin_counts` splits.
     dispersion : "auto" or float
-        "auto": estimated from the fit with the most clusters that is overdetermined, as
-        a fit with more would follow the noise and hide it.
+        "auto" estimates it from the overdetermined fit with the most clusters. A fit with
+        even more clusters would follow the noise and hide it.
     numbers : ndarray of shape (n_candidates,), int
         Numbers of clusters.
     fits : list of NMFMetaCluster or None
         Fits to all counts; None where one failed.
     seeds : list of int
-        Of the dispersion, of the parts, and of the fits, one for each part. The start of
-        a larger number of clusters extends that of a smaller one, so that the numbers
-        differ less by chance.
+        Seeds of the dispersion, of the split, and of the fits, one for each part. All
+        numbers of clusters share these. The start of a larger number therefore extends
+        that of a smaller one, and their losses differ less by chance.
     n_jobs : int or None
 
     Returns
     -------
     dispersion : float
     losses : ndarray of shape (n_candidates, n_parts)
-        In the unit of the loss of the estimator; NaN where a fit failed.
+        Losses in the unit of the estimator's loss; NaN where a fit failed.
     """
     is_fitted = np.array([fit is not None for fit in fits])
     tried = np.flatnonzero(is_fitted)
@@ -486,9 +489,9 @@ def held_out_losses(model, table, dispersion, numbers, fits, seeds, n_jobs):
 def held_out_loss(estimator, X, parts, n_clusters, part, seed):
     r"""Return the loss of one part of the counts under a fit to the other parts.
 
-    The expected counts are :math:`((1 - \delta) WH + \delta rc) / (m - 1)`, for m parts, with W
-    and H fitted to the sum of the other parts, the sums r of its rows, and the shares c of its
-    columns. Without them, a single count where WH is 0 would decide.
+    The expected counts are :math:`((1 - \delta) WH + \delta rc) / (m - 1)` for m parts. W and H are
+    fitted to the sum of the other parts; r are the sums of its rows, and c the shares of its
+    columns. Without the second term, a single count where WH is 0 would decide.
 
     Parameters
     ----------
@@ -516,14 +519,14 @@ def held_out_loss(estimator, X, parts, n_clusters, part, seed):
 
 
 def is_overdetermined(numbers, shape):
-    """Return for which numbers of clusters a table has twice as many entries as parameters."""
+    """Return for which numbers of clusters there are two entries or more per parameter."""
     return numbers * (sum(shape) - numbers) <= _MAX_PARAMETERS * np.prod(shape)
 
 
 def one_standard_error_rule(losses):
     """Return which numbers have a held-out loss within one standard error of the smallest.
 
-    Losses of the same part are compared: the standard error is that of their differences.
+    Losses are compared part by part. The standard error is that of the differences.
 
     Parameters
     ----------
@@ -534,7 +537,8 @@ def one_standard_error_rule(losses):
     -------
     as_good : ndarray of shape (n_candidates,), bool
     errors : ndarray of shape (n_candidates,)
-        Of the mean differences from the candidate with the smallest loss, 0 for itself.
+        Standard errors of the mean differences from the candidate with the smallest loss;
+        0 for this candidate.
     """
     means = losses.mean(axis=1)
     differences = losses - losses[np.nanargmin(means)]

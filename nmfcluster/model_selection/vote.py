@@ -33,12 +33,13 @@ from nmfcluster.model_selection.results import NumberOfClusters, format_candidat
 
 DENSITY = "density"
 FAR_APART = "far apart"
-# samples that the criteria use at most, as the time of some grows with their square
+# largest number of samples for the criteria, as the time of some grows with its square
 _MAX_SAMPLES = 2000
 
 # principal axes that are kept
-_FEW_FEATURES = 5  # features up to which all axes are kept
-# samples for each axis: fewer look like clusters along the axis that separates them most
+_FEW_FEATURES = 5  # largest number of features for which all axes are kept
+# smallest number of samples per axis; fewer look like clusters along the axis that
+# separates them most
 _SAMPLES_PER_AXIS = 30
 _MIN_AXES = 2
 _MAX_AXES = 20
@@ -46,27 +47,31 @@ _NOISE_MARGIN = 1.1  # variance of a kept axis, relative to the largest one of n
 
 # smallest cluster, in samples, that the criteria other than separation can detect
 _MIN_CLUSTER_SIZE = 8
-# smallest cluster, in samples, of separated ones: two are near each other by chance
+# smallest separated cluster, in samples; two samples are near each other by chance
 _MIN_SEPARATED_SIZE = 3
-# Dunn's index above which separated clusters are certain: 3 % of samples of 6 normal
-# numbers have a larger one, and 8 % have one above 1
+# Dunn's index above which separated clusters are certain: among random draws of 6 normal
+# numbers, 3 % have a larger index, and 8 % have an index above 1
 _CERTAIN_DUNN_INDEX = 1.5
 _N_SPLITS = 12  # random splits into halves
-# splits after which a number is abandoned unless one of them is strong enough: the
-# others would hardly make up for these
+# splits after which a number is abandoned unless one of them is strong enough, as the
+# other splits would hardly make up for these
 _N_FIRST_SPLITS = 3
-# prediction strength, standard error included, of a valid clustering; the paper
+# smallest prediction strength, plus a standard error, of a valid clustering; the paper
 # recommends 0.8 to 0.9
 _MIN_STRENGTH = 0.8
-# density between two peaks, relative to the lower one, above which they are one mode
+# density between two peaks, relative to the lower peak, above which they are one mode
 _ONE_MODE = 0.98
-# numbers of neighbours: small ones detect small clusters, large ones overlapping ones
+# numbers of neighbours: small ones detect small clusters, and large ones detect clusters
+# that overlap
 _N_NEIGHBORS = (8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 
 def choose_by_vote(estimator, X, numbers, seed, fit_with):
-    """Return the number that most criteria find in the input of a pipeline's last step."""
-    log_line("asking criteria", speaker="choose_n_clusters")
+    """Choose the number of clusters that most criteria find.
+
+    In a pipeline, the criteria use the input of its last step.
+    """
+    log_line("collecting votes of criteria", speaker="choose_n_clusters")
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         steps = clone(estimator[:-1])
         X = set_seeds(steps, np.random.default_rng(seed)).fit_transform(X)
@@ -95,7 +100,7 @@ def choose_by_vote(estimator, X, numbers, seed, fit_with):
 
 
 def draw_samples(X, rng):
-    """Return 2,000 samples drawn at random, in their order; all if there are no more."""
+    """Return at most 2,000 samples, drawn at random and in the order of X."""
     return take_samples(X, draw_positions(count_entries(X), _MAX_SAMPLES, rng))
 
 
@@ -103,13 +108,13 @@ def collect_votes(X, max_clusters, rng):
     """Return the number of clusters that each criterion finds.
 
     Criteria use the principal axes that vary more than noise. None of them reliably
-    detects a cluster of fewer than eight samples. Where separated clusters have fewer,
-    or two clusters would, only the distances of samples vote.
+    detects a cluster of fewer than eight samples. If there are fewer than eight samples
+    per separated cluster, or fewer than 16 in all, only the distances of samples vote.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n, p)
-        Those that `draw_samples` returns.
+        The samples that `draw_samples` returns.
     max_clusters : int
         The largest number of clusters that is tried.
     rng : Generator
@@ -117,16 +122,16 @@ def collect_votes(X, max_clusters, rng):
     Returns
     -------
     votes : dict of str to int
-        The number of clusters by the name of each criterion that can tell:
+        The number of clusters by the name of each criterion that finds one:
 
-        - "mixture": Gaussian components by BIC, those that share a mode counted as one;
+        - "mixture": Gaussian components by BIC; components that share a mode count as one;
         - "modes": peaks of the density of neighbours that do not arise by chance;
         - "density": clusters of HDBSCAN, for two features or more;
-        - "prediction strength": the most clusters that other samples predict;
-        - "far apart": clusters that are farther from each other than wide, for few
-          samples only.
+        - "prediction strength": the largest number of clusters that other samples predict;
+        - "far apart": clusters that are farther from each other than they are wide; for
+          few samples only.
     certain : int
-        The number of modes, or of separated clusters, that is certain.
+        The number of modes, or of separated clusters, that are certain.
     """
     n = count_entries(X)
     if n < _MIN_CLUSTER_SIZE * max(max_clusters, 2):
@@ -134,18 +139,18 @@ def collect_votes(X, max_clusters, rng):
         if n < _MIN_CLUSTER_SIZE * max(separated, 2):
             return {FAR_APART: separated}, certain
     seed = int(rng.integers(SEEDS))
-    # hundreds of small fits, whose input scikit-learn would check each time
+    # scikit-learn would check the input of hundreds of small fits
     fast = config_context(assume_finite=True, skip_parameter_validation=True)
     with one_thread(), fast:
         Z = project_above_noise(X)
-        n_distinct = len(np.unique(Z.round(9), axis=0))  # others differ by rounding
+        n_distinct = len(np.unique(Z.round(9), axis=0))  # up to rounding errors
         tried = range(1, min(max_clusters, n // _MIN_CLUSTER_SIZE, n_distinct) + 1)
-        Z = Z.astype(np.float32)  # whose digits are enough
+        Z = Z.astype(np.float32)  # single precision is enough
         modes, certain = count_density_modes(Z)
         votes = {
             "mixture": count_mixture_modes(fit_mixture(Z, tried, seed)),
             "modes": modes,
-            # along a line the distances of a few neighbours vary too much
+            # with one feature, the distances of a few neighbours vary too much
             DENSITY: count_hdbscan_clusters(Z) if Z.shape[1] > 1 else 0,
             "prediction strength": count_predictable_clusters(Z, tried, rng),
         }
@@ -155,24 +160,29 @@ def collect_votes(X, max_clusters, rng):
 def decide(votes, certain, candidates):
     """Return the number of clusters that most criteria vote for.
 
-    A criterion that finds one cluster may also have detected too little. A number that
-    two criteria agree on therefore wins over 1. Among numbers with equally many votes,
-    that of the first criterion wins. If no two criteria agree, the number is 1 if the
-    certain modes and the density say so, which find the fewest clusters where there are
-    none, and otherwise the median of all votes above 1. Samples too few to have modes
-    are too few for two criteria to be sure, and all criteria must agree.
+    1. The number above 1 with the most votes wins if at least two criteria agree on it.
+       It also wins over 1, as a criterion that votes for 1 may have missed clusters. If
+       several numbers have equally many votes, a candidate wins over other numbers, and
+       then the number of the first criterion wins.
+    2. If no two criteria agree, the number is 1 if there is at most one certain mode and
+       one cluster by density. These two find the fewest clusters in data without any.
+    3. Otherwise the number is the median of all votes above 1.
+
+    The criteria agree on 1, too, if at least two of them vote for it. If there are too few
+    samples for modes, two criteria are not reliable, and all of them must agree.
 
     Parameters
     ----------
     votes : dict of str to int
+        The votes that `collect_votes` returns.
     certain : int
-        What `collect_votes` returns.
+        The certain number that `collect_votes` returns.
     candidates : list of int
 
     Returns
     -------
     n_clusters : int
-        A candidate: the winner, or the one nearest to it.
+        The winner, or the candidate that is nearest to it.
     agreed : int or None
         The number that criteria agree on, which may not be a candidate; None if they
         do not agree.
@@ -187,7 +197,7 @@ def decide(votes, certain, candidates):
             one_cluster = max(certain, votes.get(DENSITY, 1)) == 1
             best = 1 if one_cluster else median_low(several)
         agreed = counts.count(best) >= (2 if "modes" in votes else len(counts))
-    # the nearest candidate, which is 1 only if that is the winner
+    # the nearest candidate, but 1 only if 1 is the winner
     nearest_to = best if best > 1 or 1 in candidates else median_low(several or [1])
     allowed = [k for k in candidates if k > 1 or nearest_to == 1] or candidates
     n_clusters = min(allowed, key=lambda k: abs(k - nearest_to))
@@ -203,22 +213,22 @@ def disagreement_message(votes, agreed, n_clusters, candidates):
         if FAR_APART in votes:
             why = "X has too few samples for a vote"
         why = f"{why} on a number of clusters ({names})"
-        return f"{why}: {n_clusters} is often not right."
+        return f"{why}: {n_clusters} is often wrong. Compare several numbers."
     needed = "more"
     if agreed < candidates[0]:
         needed = "smaller ones"
     elif agreed > candidates[-1]:
         needed = "larger ones"
-    most = f"{counts.count(agreed)} of {len(counts)} criteria answer {agreed}"
+    most = f"{counts.count(agreed)} of {len(counts)} criteria vote for {agreed}"
     among = f"the candidates {format_candidates(candidates)}"
     return f"{most}, which is not among {among}: give {needed}, too."
 
 
 def close_candidates(n_clusters, agreed, votes, candidates):
-    """Return which candidates are about as good as the winner, which is among them.
+    """Return which candidates are about as good as the winner, including the winner.
 
-    These have at most one vote fewer. Where too few criteria agree, they are all numbers
-    from the smallest vote above 1 to the largest, and 1 if any criterion votes for 1.
+    They have at most one vote fewer. If too few criteria agree, they are all numbers from
+    the smallest vote above 1 to the largest, and 1 if any criterion votes for 1.
 
     Parameters
     ----------
@@ -247,13 +257,13 @@ def close_candidates(n_clusters, agreed, votes, candidates):
 
 
 def project_above_noise(X):
-    r"""Return samples along the principal axes that vary more than noise.
+    r"""Return the coordinates of samples on the principal axes that vary more than noise.
 
-    If p features of n samples are noise of one variance :math:`\sigma^2`, the variance of a
+    If p features of n samples are noise with one variance :math:`\sigma^2`, the variance along a
     principal axis is at most about :math:`\sigma^2 (1 + \sqrt{p / n})^2` [1]_. The median over axes
-    is the estimate of :math:`\sigma^2`, as few axes separate clusters. All axes of up to five
-    features are kept. There are at most 20 axes, and at most one for 30 samples. Entries are
-    scaled to a variance of 1 over all of them.
+    estimates :math:`\sigma^2`, as few axes separate clusters. All axes of up to five features are
+    kept. There are at most 20 axes, and at most one per 30 samples, but at least two. The entries
+    are scaled to a variance of 1, taken over all of them.
 
     Parameters
     ----------
@@ -269,7 +279,7 @@ def project_above_noise(X):
        matrices. Mathematics of the USSR-Sbornik 1, 1967.
     """
     n, p = X.shape
-    # samples along all axes, the largest variance first, by the products of features, or
+    # coordinates on all axes, the largest variance first, by the products of features or
     # of samples, whichever are fewer
     X, mean = center_columns(X)
     if p <= n:
@@ -282,7 +292,7 @@ def project_above_noise(X):
     axes = axes[:, ::-1]
     Z = X @ axes - mean @ axes if p <= n else axes * np.sqrt(variances)
 
-    # the axes that are kept
+    # keep the axes above noise
     spread = (1 + np.sqrt(min(n, p) / max(n, p))) ** 2
     noise = np.median(variances[: min(n - 1, p)]) * spread
     n_above = int((variances > _NOISE_MARGIN * noise).sum())
@@ -298,10 +308,10 @@ def project_above_noise(X):
 def count_separated_clusters(X, max_clusters):
     """Return the number of clusters that are farther from each other than they are wide.
 
-    Dunn's index is the smallest distance of samples of two clusters divided by the
-    largest distance of two samples of a cluster [1]_. It is above 1 for such clusters.
-    Single linkage yields the numerator, complete linkage the denominator, and both yield
-    the same clusters.
+    Dunn's index is the smallest distance between samples of two clusters divided by the
+    largest distance between two samples of one cluster [1]_. It is above 1 for such
+    clusters. Single linkage returns the numerator, and complete linkage the denominator.
+    Both find the same clusters if the index is above 1.
 
     Parameters
     ----------
@@ -314,7 +324,7 @@ def count_separated_clusters(X, max_clusters):
         The number with the largest index; 1 if no index is above 1, or if a cluster has
         fewer than three samples.
     certain : int
-        The same number, but 1 if its index is below 1.5.
+        The same number, or 1 if its index is at most 1.5.
 
     References
     ----------
@@ -342,9 +352,9 @@ def count_separated_clusters(X, max_clusters):
 def count_predictable_clusters(X, candidates, rng):
     """Return the largest number of k-means clusters with a prediction strength of 0.8.
 
-    Samples are split into halves twelve times, and the standard error of the mean is
-    added to it [1]_. The largest number is tried first. A number is abandoned if none of
-    its first three splits reaches 0.8.
+    The strength of a number of clusters is the mean over twelve random splits into
+    halves, plus its standard error [1]_. The largest number is tried first. A number is
+    abandoned if none of its first three splits reaches 0.8.
 
     Parameters
     ----------
@@ -380,8 +390,8 @@ def count_predictable_clusters(X, candidates, rng):
 def draw_split(X, max_clusters, rng):
     """Return the samples of two random halves, each with two starts of k-means.
 
-    A start has `max_clusters` centres. Its first k centres are the start of k clusters,
-    as k-means++ draws centres one by one.
+    A start has `max_clusters` centres. k-means++ draws them one by one, so its first k
+    centres are a start for k clusters.
     """
     order = rng.permutation(len(X))
     middle = len(X) // 2
@@ -400,7 +410,8 @@ def draw_split(X, max_clusters, rng):
 def split_strength(split, n_clusters):
     """Return the prediction strength of k-means clusters in the second half of a split.
 
-    Of two starts, the one with the smaller inertia counts.
+    Each half is fitted from both of its starts, and the fit with the smaller inertia is
+    used.
     """
     best = []
     for half, starts in split:
@@ -414,21 +425,19 @@ def split_strength(split, n_clusters):
 
 
 def prediction_strength(labels, predicted):
-    """Return the share of pairs in a cluster that are predicted to be together.
-
-    The share is that of the cluster in which it is smallest.
+    """Return the smallest share, over clusters, of pairs that are predicted to be together.
 
     Parameters
     ----------
     labels : ndarray of shape (n,), int
-        Clusters of samples, numbered from 0, by a fit to them.
+        Clusters of samples, numbered from 0, found by a fit to these samples.
     predicted : ndarray of shape (n,), int
-        Clusters of these samples, by a fit to others.
+        Clusters of these samples, predicted by a fit to other samples.
 
     Returns
     -------
     float
-        1 for clusters of one sample.
+        1 if every cluster has one sample.
     """
     shared = contingency_matrix(labels, predicted)
     sizes = shared.sum(axis=1)
@@ -443,12 +452,12 @@ def prediction_strength(labels, predicted):
 
 
 def fit_mixture(X, candidates, seed):
-    """Return the Gaussian mixture with the smallest BIC among numbers of components.
+    """Return the Gaussian mixture with the smallest BIC over all numbers of components.
 
-    Components have a covariance each, or share one, as few samples say no more. EM stops
-    where an iteration improves BIC too little. BIC adds half the logarithm of n for each
-    parameter of a component; the tolerance is a hundredth of that, or scikit-learn's
-    default where that is larger.
+    Either each component has a covariance of its own, or all share one, as few samples
+    support no more. EM stops when an iteration improves BIC too little. BIC adds half the
+    logarithm of n for each parameter of a component. The tolerance is a hundredth of this
+    sum, or scikit-learn's default if that is larger.
     """
     n, p = X.shape
     fits = []
@@ -458,7 +467,7 @@ def fit_mixture(X, candidates, seed):
     ):
         tol = max(1e-3, 0.01 * n_parameters * np.log(n) / 2 / n)
         for k in candidates:
-            # so many iterations that EM stops by its tolerance
+            # enough iterations for EM to reach its tolerance
             mixture = GaussianMixture(
                 k,
                 covariance_type=covariance_type,
@@ -466,24 +475,24 @@ def fit_mixture(X, candidates, seed):
                 max_iter=1000,
                 random_state=seed,
             )
-            # a covariance may be singular in spite of its regularization
+            # a covariance may be singular despite its regularization
             with suppress(ValueError), config_context(array_api_dispatch=False):
                 fits.append(mixture.fit(X))
     return min(fits, key=lambda mixture: mixture.bic(X))
 
 
 def count_mixture_modes(mixture):
-    """Return the number of components, where components with one mode count as one.
+    """Return the number of components, where components that share a mode count as one.
 
     All modes of the density of two components are on the ridge line between their
-    means [1]_. They count as one mode if the density of the mixture on that line falls
-    nowhere below 98 % of the lower of two peaks. Components that share a mode with a
-    third one share it with each other.
+    means [1]_. The two share a mode if the density of the mixture on that line falls
+    nowhere below 98 % of the lower of two peaks. Two components that share a mode with a
+    third one also share it with each other.
 
     Parameters
     ----------
     mixture : GaussianMixture
-        Fitted, with full covariances, or with a tied one.
+        A fitted mixture with full or tied covariances.
 
     Returns
     -------
@@ -504,8 +513,8 @@ def count_mixture_modes(mixture):
 def ridge_line_dip(mixture, i, j):
     """Return the density of a mixture at its dip between two components.
 
-    It is relative to the lower of the peaks on both sides of the dip. It is 1 if the
-    density on the ridge line only rises, only falls, or rises and then falls.
+    The density is divided by that of the lower of the peaks on both sides of the dip. It
+    is 1 if the density on the ridge line only rises, only falls, or rises and then falls.
     """
     share = np.linspace(0, 1, 41)[:, None, None]
     k, p = mixture.means_.shape
@@ -516,7 +525,7 @@ def ridge_line_dip(mixture, i, j):
     precisions = (1 - share) * A + share * B
     points = np.linalg.solve(precisions, (1 - share) * a + share * b)[..., 0]
 
-    # the peaks before and behind each of them
+    # the highest density before and after each point
     log_density = mixture.score_samples(points)
     before = np.maximum.accumulate(log_density)
     after = np.maximum.accumulate(log_density[::-1])[::-1]
@@ -530,14 +539,14 @@ def count_density_modes(X):
     r"""Return the number of modes of the density that most numbers of neighbours find.
 
     With the distance :math:`r_k` to the k-th neighbour, :math:`-p \log r_k` is the logarithm of
-    the density up to a constant, with an error of about :math:`1 / \sqrt k`. On the graph of these
-    neighbours, a peak whose prominence, its height above the highest saddle to a higher peak, is
-    less than :math:`\sqrt{\log n / k}` is not a mode [1]_. The most frequent number over all k is
-    returned, and the largest of several that are equally frequent.
+    the density up to a constant, with an error of about :math:`1 / \sqrt k`. The prominence of a
+    peak is its height above the highest saddle to a higher peak on the graph of these neighbours. A
+    peak is a mode if its prominence is above :math:`\sqrt{\log n / k}` [1]_. The most frequent
+    number over all k is returned, and the largest one if several are equally frequent.
 
-    Along a ring, for example, peaks and saddles can be in many places, and p is more than the
-    intrinsic dimension. The prominence of a certain mode is therefore twice as large, with the
-    intrinsic dimension that distances have [2]_ instead of p.
+    Along a ring, for example, peaks and saddles can be in many places, and p exceeds the intrinsic
+    dimension. A mode is certain if its prominence is above twice the threshold, with the intrinsic
+    dimension estimated from distances [2]_ in place of p.
 
     Parameters
     ----------
@@ -546,10 +555,11 @@ def count_density_modes(X):
     Returns
     -------
     likely : int
-        Modes that are unlikely to arise by chance; 0 if there are too few samples, or too few
-        distinct ones, to tell.
+        Number of modes that are unlikely to arise by chance; 0 if there are too few samples, or too
+        few distinct ones.
     certain : int
-        Modes that are unlikely to arise by chance even among samples on a curve or a surface.
+        Number of modes that are unlikely to arise by chance even if samples are on a curve or a
+        surface.
 
     References
     ----------
@@ -579,7 +589,7 @@ def count_density_modes(X):
 
 
 def _intrinsic_dimension(distances):
-    """Return the intrinsic dimension of samples by the distances of their neighbours."""
+    """Return the intrinsic dimension of samples, estimated from distances of neighbours."""
     k = distances.shape[1]
     tiny = np.finfo(float).tiny
     logarithms = np.log(np.maximum(distances, tiny))
@@ -588,22 +598,22 @@ def _intrinsic_dimension(distances):
 
 
 def peak_prominences(heights, nearest):
-    """Return how far each peak of a graph is above the highest saddle to a higher one.
+    """Return the height of each peak of a graph above the highest saddle to a higher peak.
 
     Parameters
     ----------
     heights : ndarray of shape (n,)
     nearest : ndarray of shape (n, k), int
-        Nodes that a node is joined with.
+        Neighbours of each node.
 
     Returns
     -------
     ndarray of shape (n_peaks,)
-        Infinity for the highest peak of every connected component. Nodes that are no
-        peaks have a prominence of 0, and can be among them.
+        Infinity for the highest peak of every connected component. Some entries may be 0:
+        these nodes are not peaks.
     """
     components = DisjointSet(range(len(heights)))
-    peaks = heights.tolist()  # of a component, at the node that represents it
+    peaks = heights.tolist()  # height of the peak of a component, by its root node
     prominences = []
     for i, j, saddle in maximum_spanning_edges(heights, nearest):
         low, high = sorted((peaks[components[i]], peaks[components[j]]))
@@ -614,9 +624,9 @@ def peak_prominences(heights, nearest):
 
 
 def count_hdbscan_clusters(X):
-    """Return the number of clusters of HDBSCAN, which may be one.
+    """Return the number of clusters of HDBSCAN, which may be 1.
 
-    A cluster has at least one of 50 samples, and at least five samples.
+    A cluster has at least 2 % of the samples, and at least five samples.
     """
     min_samples = 5
     model = HDBSCAN(

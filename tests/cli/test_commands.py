@@ -133,7 +133,7 @@ def test_constraints_count_where_the_number_is_chosen(here, capsys):
     options = ["--clusters", "2-4", "--random-state", "1"]
     main(["cluster", "points.csv", "--constraints", "pairs.csv", *options])
     assert (
-        "(choose_n_clusters: 3 of 2 to 4, by stability, which cannot answer 1)"
+        "(choose_n_clusters: 3 of 2 to 4, by stability, which cannot choose 1)"
         in says(capsys)
     )
     assert back("points-cluster-labels.csv")["label"].nunique() == 3

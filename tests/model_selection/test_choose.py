@@ -208,7 +208,7 @@ def test_stages_are_told_before_they_start(caplog):
     caplog.set_level("INFO", "nmfcluster")
     chosen(candidates=range(1, 5))
     assert caplog.messages == [
-        "choose_n_clusters: asking criteria",
+        "choose_n_clusters: collecting votes of criteria",
         "choose_n_clusters: fitting n_clusters=3 to all samples",
     ]
 

@@ -46,7 +46,7 @@ def test_fits_to_halves_decide(stability):
     assert (stability.stability_se >= 0).all()
     assert (
         repr(stability)
-        == "NumberOfClusters(3 of 2 to 6, by stability, which cannot answer 1)"
+        == "NumberOfClusters(3 of 2 to 6, by stability, which cannot choose 1)"
     )
 
 
@@ -57,7 +57,7 @@ def test_distances_without_clusters_get_several_and_are_told_so():
         found = choose_n_clusters(
             model, pairwise_distances(points), range(1, 9), random_state=0
         )
-    assert "cannot answer 1" in repr(found)
+    assert "cannot choose 1" in repr(found)
     assert_array_equal(found.candidates, range(2, 9))
 
 

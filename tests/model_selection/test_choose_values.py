@@ -64,7 +64,7 @@ def test_the_number_is_found_by_any_parameter(estimator, name, values):
     assert found.candidates.tolist() == [k for k in found.values if k > 1]
     listed = np.concatenate(list(found.values.values()))
     assert_array_equal(np.sort(listed), np.sort(values))
-    assert repr(found).endswith(", by stability, which cannot answer 1)")
+    assert repr(found).endswith(", by stability, which cannot choose 1)")
 
 
 def test_distances_of_pairs_are_cut_in_rows_and_columns():

@@ -132,19 +132,19 @@ def test_clusters_far_apart_need_no_second_criterion(answer, certain, expected):
             (3, 3, 3, 2),
             3,
             [5, 6],
-            "3 of 4 criteria answer 3, .* candidates 5 to 6: give smaller",
+            "3 of 4 criteria vote for 3, .* candidates 5 to 6: give smaller",
         ),
         (
             (8, 1, 8, 8),
             8,
             [5, 7],
-            "3 of 4 criteria answer 8, .* candidates 5, 7: give larger",
+            "3 of 4 criteria vote for 8, .* candidates 5, 7: give larger",
         ),
         (
             (6, 6, 2, 1),
             6,
             [5, 7],
-            "2 of 4 criteria answer 6, .* candidates 5, 7: give more",
+            "2 of 4 criteria vote for 6, .* candidates 5, 7: give more",
         ),
         (
             (6, 5, 2, 1),
