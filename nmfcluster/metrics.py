@@ -1,4 +1,4 @@
-"""Scores of clusterings and of consensus matrices, co-occurrence, and agreement of labellings."""
+"""Scores of clusterings and of consensus matrices, and matching of clusters and components."""
 
 from itertools import combinations
 from typing import Any
@@ -37,9 +37,9 @@ __all__ = [
     "match_labels",
 ]
 
-# how far the entries of a mean of matrices may be outside of [0, 1] by rounding
+# how far entries of a mean of matrices may be outside [0, 1] by rounding
 _ENTRY_ROUNDING = 1e-9
-# relative difference up to which sums in float64 are equal
+# largest relative difference of sums in float64 that counts as rounding
 _SUM_ROUNDING = 1e-12
 
 
@@ -49,15 +49,15 @@ _SUM_ROUNDING = 1e-12
 def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     """Return the share of samples in the right cluster under the best matching of clusters.
 
-    Every cluster stands for at most one class and the other way round; the matching with the most
-    samples is found by the Hungarian method. This is the accuracy of [1]_.
+    Every cluster is matched with at most one class, and every class with at most one cluster. The
+    Hungarian method finds the matching with the most samples. This is the accuracy of [1]_.
 
     Parameters
     ----------
     labels_true : array-like of shape (n_samples,)
-        Classes.
+        True classes.
     labels_pred : array-like of shape (n_samples,)
-        Clusters; their names do not matter, and there may be more or fewer than classes.
+        Clusters. Their names do not matter, and there may be more or fewer clusters than classes.
 
     Returns
     -------
@@ -102,14 +102,14 @@ def _require_vector(labels, name):
 
 
 def _read_labels(labels, name):
-    """Return labels as a vector, none of them missing."""
+    """Return labels as a vector; raise if any is missing."""
     _require_vector(labels, name)
     labels = np.asarray(to_numpy(labels))
     if not len(labels):
         raise ValueError(f"{name} holds 0 samples; at least one is needed.")
     if labels.dtype.kind in "Of" and any(map(is_missing, labels)):
         raise ValueError(
-            f"{name} must not hold missing labels: leave these samples out."
+            f"{name} must not hold missing labels. Leave these samples out."
         )
     return labels
 
@@ -117,32 +117,33 @@ def _read_labels(labels, name):
 def match_labels(labels: Any, reference: Any) -> Any:
     """Renumber clusters to agree with a reference clustering on as many samples as possible.
 
-    Cluster numbers differ from fit to fit. Use this to keep the number, and the colour, of a
-    cluster from one clustering to another: with other seeds, with more samples, or with another
-    number of clusters. Every cluster gets the label of at most one reference cluster, such that the
-    number of samples with equal labels is largest, by the Hungarian method.
+    Cluster numbers differ from fit to fit. This function keeps the number, and so the colour, of a
+    cluster from one clustering to another, for example with another seed, with more samples, or
+    with another number of clusters. Every cluster gets the label of at most one reference cluster.
+    The Hungarian method finds the labels for which most samples have the same label as in the
+    reference.
 
     Parameters
     ----------
     labels : array-like of shape (n_samples,) or (n_samples, n_clusterings)
-        Integers or strings. A data frame or an array can hold several clusterings, one a column,
-        and a list one an element: each is matched with the reference by itself. A negative number,
-        NaN and None stand for samples in no cluster.
+        Integers or strings. A data frame or an array can hold several clusterings as columns, and a
+        list can hold them as elements. Each is matched with the reference separately. A negative
+        number, NaN and None mark samples in no cluster.
     reference : array-like of shape (n_reference_samples,)
-        Labels that are kept: integers or strings. If it and `labels` are pandas Series or data
-        frames, samples are aligned by the index, and only some of them need to be in both.
-        Otherwise samples are taken by position. So are samples under two indices of one length
-        that hold different names, if one of them is 0, 1, 2, ...
+        Labels that are kept: integers or strings. If `labels` and `reference` are both pandas
+        Series or data frames, samples are aligned by the index, and only some of them need to be in
+        both. Otherwise, samples are aligned by position. Position also decides if the indices have
+        the same length but different names, and one of them is 0, 1, 2, ...
 
     Returns
     -------
     ndarray, Series or DataFrame of shape (n_samples,) or (n_samples, n_clusterings)
-        Labels of the reference, in pandas if `labels` are. A new cluster, for which no reference
-        cluster with common samples is left, gets an integer above all in the reference; larger
-        clusters get smaller ones. A sample in no cluster has -1. If the reference holds strings,
-        new labels are strings, too, and None takes the place of -1. Ties do not depend on the
-        values in `labels`. They depend on the order of samples only between clusters of one size
-        that have as many samples in common with every reference cluster.
+        Labels of the reference, as a pandas object if `labels` is one. A cluster is new if no
+        reference cluster that shares samples with it is left. New clusters get integers above all
+        those in the reference, the largest cluster first. A sample in no cluster has -1. If the
+        reference holds strings, new labels are strings, too, and None replaces -1. Ties do not
+        depend on the values in `labels`. They depend on the order of samples only between clusters
+        of equal size that share equally many samples with every reference cluster.
 
     Raises
     ------
@@ -154,7 +155,7 @@ def match_labels(labels: Any, reference: Any) -> Any:
 
     See Also
     --------
-    clustering_accuracy : The share of samples with equal labels, where every sample has one.
+    clustering_accuracy : The share of samples with equal labels, if no labels are missing.
     match_components : Matches the components of two factorizations.
 
     Examples
@@ -167,7 +168,7 @@ def match_labels(labels: Any, reference: Any) -> Any:
     reference_codes, (names, *others) = _encode_clusterings(reference, "reference")
     if others:
         raise ValueError(
-            f"reference must hold a single clustering, got {len(others) + 1} columns: pass one."
+            f"reference must hold one clustering, got {len(others) + 1} columns. Pass one column."
         )
     own, other = _shared_samples(labels, reference, len(codes), len(reference_codes))
     are_texts = names.dtype == object
@@ -181,7 +182,7 @@ def match_labels(labels: Any, reference: Any) -> Any:
     matched = np.empty(codes.shape, dtype=names.dtype)
     for t, column in enumerate(codes.T):
         numbers = _match_clusters(column, own, reference_codes[other, 0], len(names))
-        # a sample in no cluster has code -1: the last number, and the last name
+        # code -1, for no cluster, selects the last number and the last name
         matched[:, t] = all_names[np.append(numbers, -1)[column]]
     if np.ndim(labels) == 1:
         matched = matched[:, 0]
@@ -192,7 +193,7 @@ def match_labels(labels: Any, reference: Any) -> Any:
 
 
 def _encode_clusterings(labels, name):
-    """Return the codes and labels of one clustering, or of several, one a column."""
+    """Return the codes and the label names of one clustering, or of several as columns."""
     table = [labels] if len(_shape(labels)) == 1 else labels
     codes, known = encode_labels(table, name)
     return np.maximum(codes, NOISE), known
@@ -204,25 +205,25 @@ def _shared_samples(labels, reference, n_samples, n_reference):
     other = validation.row_names(reference)
     by_index = own is not None and other is not None
     if by_index and n_samples == n_reference and set(own) != set(other):
-        # names beside positions, 0, 1, 2, ...
+        # align by position if one of the indices is 0, 1, 2, ...
         named = map(validation.sample_names, (own, other))
         by_index = all(names is not None for names in named)
     if by_index and not own.equals(other):
-        # raises if no name is in both, or one occurs twice
+        # raise if no name is in both, or if one occurs twice
         union_of_names([own, other], ["labels", "reference"])
         positions = other.get_indexer(own)
         shared = np.flatnonzero(positions >= 0)
         return shared, positions[shared]
     if n_samples != n_reference:
         raise ValueError(
-            f"labels are of {n_samples} samples, reference of {n_reference}: they must be of the "
-            "same samples, or both pandas Series or data frames whose index names the samples."
+            f"labels must have as many samples as reference, got {n_samples} and {n_reference}. "
+            "To align other samples, pass both as pandas objects with sample names as the index."
         )
     return np.arange(n_samples), np.arange(n_samples)
 
 
 def _match_clusters(codes, shared, reference, n_reference):
-    """Return the number of the reference cluster of every cluster; new ones get those after."""
+    """Return the number of the reference cluster for every cluster, and others for new ones."""
     n_clusters = int(codes.max()) + 1
     _, first, sizes = np.unique(
         codes[codes >= 0], return_index=True, return_counts=True
@@ -230,7 +231,7 @@ def _match_clusters(codes, shared, reference, n_reference):
     in_both = (codes[shared] >= 0) & (reference >= 0)
     table = np.zeros((n_clusters, n_reference), dtype=np.int64)
     np.add.at(table, (codes[shared][in_both], reference[in_both]), 1)
-    # an order of the clusters that does not depend on their labels, for ties
+    # order clusters independently of their labels, to break ties
     order = np.lexsort((first, -sizes, *table.T))
     rows, columns = linear_sum_assignment(table[order], maximize=True)
     is_match = table[order[rows], columns] > 0
@@ -243,20 +244,20 @@ def _match_clusters(codes, shared, reference, n_reference):
 
 
 def cophenetic_correlation(consensus: Any) -> float:
-    """Return how well a consensus matrix is explained by its average-linkage tree.
+    """Return how well an average-linkage tree explains a consensus matrix.
 
-    The correlation between the distances ``1 - consensus`` and the heights at which average
-    linkage joins the samples [1]_: 1 for a perfect consensus, in which all entries are 0 or 1. To
-    choose the number of clusters, fit models with several, with base partitions of the same number,
-    and see where it begins to fall.
+    It is the correlation between the distances ``1 - consensus`` and the heights at which average
+    linkage joins the samples [1]_. It is 1 for a perfect consensus, in which all entries are 0 or
+    1. To choose the number of clusters, fit models with several numbers, each with base partitions
+    of the same number, and choose the number after which the correlation begins to fall.
 
     Parameters
     ----------
     consensus : array-like of shape (n_samples, n_samples)
-        Symmetric, entries in [0, 1], ones on the diagonal, as
-        `NMFConsensus.consensus_matrix` returns it. At least 3 samples. NaN stands for a
-        pair that no partition saw. Such pairs do not count in the correlation, and have the mean
-        distance of the others in the tree. A sample with NaN on the diagonal is left out.
+        A symmetric matrix with entries in [0, 1] and ones on the diagonal, as
+        `NMFConsensus.consensus_matrix` returns it, of at least 3 samples. NaN marks a pair that no
+        partition saw. Such a pair is left out of the correlation, and its distance in the tree is
+        the mean of the others. A sample with NaN on the diagonal is left out.
 
     Returns
     -------
@@ -289,17 +290,17 @@ def cophenetic_correlation(consensus: Any) -> float:
     seen = ~np.isnan(distances)
     if not seen.any():
         raise ValueError(
-            "consensus must hold a pair of samples that was seen, got only NaN."
+            "consensus must hold a pair of samples that a partition saw, got only NaN."
         )
     known = distances[seen]
-    if np.ptp(known) < 1e-12:  # equal up to rounding: there is nothing to correlate
+    if np.ptp(known) < 1e-12:  # equal up to rounding, so there is no correlation
         return 1.0
     heights = cophenet(average(np.where(seen, distances, known.mean())))
     return float(np.corrcoef(known, heights[seen])[0, 1])
 
 
 def _check_consensus(consensus):
-    """Return a consensus matrix of the samples that were seen, in float64; raise if it is none."""
+    """Return a valid consensus matrix in float64, without samples that no partition saw."""
     consensus = validation.read_matrix(
         consensus,
         "consensus",
@@ -327,20 +328,20 @@ def _check_consensus(consensus):
 
 
 def consensus_matrix(codes, weights, groups=None):
-    """Return the co-association over the co-occurrence as a dense array.
+    """Return the weight of partitions that join each pair, divided by that of those that saw it.
 
     Parameters
     ----------
     codes : ndarray of shape (n, T), int
     weights : ndarray of shape (T,)
     groups : ndarray of shape (n,), int, default=None
-        Group of every sample, 0 to g - 1: the result is then the mean over all pairs of two groups.
-        By default every sample is a group.
+        Group of every sample, 0 to g - 1. The result is then the mean over all pairs of samples of
+        two groups. By default, every sample is a group.
 
     Returns
     -------
     ndarray of shape (n, n) or (g, g)
-        NaN where no partition saw a pair together.
+        A dense matrix, NaN where no partition saw a pair together.
     """
     n_clusters = cluster_counts(codes)
     Z = indicator(codes, n_clusters)
@@ -354,9 +355,9 @@ def consensus_matrix(codes, weights, groups=None):
 
 
 def confidence(codes, labels, weights=None):
-    """Return the confidence of samples in their clusters by partitions, see `NMFConsensus`, (n,).
+    """Return the confidence of samples in their clusters, by partitions: an array (n,).
 
-    It is 0 for a sample in no cluster, whose label is -1.
+    `NMFConsensus` describes it. It is 0 for a sample in no cluster, with label -1.
     """
     if weights is None:
         weights = np.full(codes.shape[1], 1 / codes.shape[1])
@@ -373,22 +374,23 @@ def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.n
 
     It is the mean co-association of the sample and the other members of a cluster [1]_, over the
     pairs that a partition saw. A sample with about equal values for two clusters lies between them.
-    No matrix of all pairs is formed: time and memory are linear in the number of samples.
+    No n × n matrix is formed, so time and memory are linear in the number of samples.
 
     Parameters
     ----------
     partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
-        As `NMFConsensus.fit` takes them.
+        Partitions in any form that `NMFConsensus.fit` takes.
     labels : array-like of shape (n_samples,)
-        Cluster of every sample, integers or strings; a negative number means in no cluster.
+        Cluster of every sample, an integer or a string. A negative number marks a sample in no
+        cluster.
     weights : array-like of shape (n_partitions,), default=None
         Nonnegative weights of the partitions; equal by default.
 
     Returns
     -------
     ndarray of shape (n_samples, n_clusters)
-        In [0, 1]; NaN where no pair was seen, as for a sample that is alone in its cluster. Columns
-        are in the order of the sorted labels.
+        In [0, 1]; NaN where no partition saw a pair, for example in the own cluster of a sample
+        that is alone in it. Columns are in the order of the sorted labels.
 
     Raises
     ------
@@ -433,18 +435,20 @@ def cluster_consensus(
 ) -> np.ndarray:
     """Return the mean confidence of the samples of every cluster.
 
-    It is the mean over the samples of `confidence_` of `NMFConsensus`, which compares the votes for
-    their own cluster with those for the others: 1 for a cluster that the partitions keep apart from
-    all others, and about 1 / n_clusters for one that has nothing to do with them, whatever their
-    sizes. The mean co-association of the pairs in a cluster [1]_, the mean of `item_consensus`,
-    instead is low for large clusters where partitions have more clusters than `labels`.
+    Confidence is that of `NMFConsensus.confidence_`, which compares the votes for the cluster of a
+    sample with those for the others. It is 1 for a cluster that the partitions keep apart from all
+    others, and about 1 / n_clusters for a cluster that is unrelated to the partitions, whatever
+    their sizes. The score in [1]_ is the mean co-association of the pairs in a cluster, the mean of
+    `item_consensus`. That score is low for large clusters if partitions have more clusters than
+    `labels`.
 
     Parameters
     ----------
     partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
-        As `NMFConsensus.fit` takes them.
+        Partitions in any form that `NMFConsensus.fit` takes.
     labels : array-like of shape (n_samples,)
-        Cluster of every sample, integers or strings; a negative number means in no cluster.
+        Cluster of every sample, an integer or a string. A negative number marks a sample in no
+        cluster.
     weights : array-like of shape (n_partitions,), default=None
         Nonnegative weights of the partitions; equal by default.
 
@@ -483,22 +487,22 @@ def cluster_consensus(
 
 
 def _read_clusters(partitions, labels, weights):
-    """Return codes of partitions, clusters numbered from 0 and the weights, all checked."""
+    """Check the arguments; return codes of partitions, clusters from 0, and weights."""
     codes, _ = encode_labels(partitions, "partitions")
     _require_vector(labels, "labels")
     clusters = encode_labels([labels], "labels")[0][:, 0]
     if len(clusters) != len(codes):
         raise ValueError(
-            f"labels must be {len(codes)}, one a sample, got {len(clusters)}."
+            f"labels must have one entry for each of {len(codes)} samples, got {len(clusters)}."
         )
     if clusters.max() < 0:
-        raise ValueError("labels must hold a cluster, got none.")
+        raise ValueError("labels must assign a sample to a cluster, got none.")
     weights = validation.normalize_weights(weights, codes.shape[1])
     return codes, clusters, weights
 
 
 def _indicator_of(clusters):
-    """Return the indicator of clusters, whose rows are 0 for samples in none."""
+    """Return the indicator matrix of clusters; rows of samples in no cluster are 0."""
     n_clusters = max(int(clusters.max()), 0) + 1
     return one_hot(np.maximum(clusters, 0), n_clusters) * (clusters >= 0)[:, None]
 
@@ -509,26 +513,27 @@ def _indicator_of(clusters):
 def match_components(
     components_a: Any, components_b: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the counterpart among the components of b for every component of a.
+    """Match every component of a with a component of b.
 
     Components are matched one to one, such that the sum of their cosines is largest. Use it to
     keep the names of programs from one fit to the next, or to count how many planted components a
-    fit has found, say with a cosine of at least 0.9.
+    fit has found, for example with a cosine of at least 0.9.
 
     Parameters
     ----------
     components_a : array-like of shape (n_components_a, n_features)
-        Nonnegative, as `components_` of an NMF, such as those of an earlier fit.
+        Nonnegative components, such as `components_` of an earlier fit of an NMF.
     components_b : array-like of shape (n_components_b, n_features)
-        Others of the same features. The columns of two data frames are matched by their names;
-        if one of the two has no names, they are matched by position, with a warning.
+        Components of the same features. The columns of two data frames are matched by their names.
+        If one of the two has no names, columns are matched by position, with a warning.
 
     Returns
     -------
     counterparts : ndarray of shape (n_components_a,), int
-        Row of `components_b`; -1 where there is none, as b has fewer or shares no feature.
+        Row of `components_b`; -1 for a component without a counterpart, as b has fewer components
+        or shares no feature with it.
     cosines : ndarray of shape (n_components_a,)
-        In [0, 1]; 0 where there is none.
+        Cosines in [0, 1]; 0 for a component without a counterpart.
 
     Raises
     ------
@@ -537,7 +542,7 @@ def match_components(
 
     See Also
     --------
-    sklearn.metrics.consensus_score : Compares biclusters, sets of samples and of features.
+    sklearn.metrics.consensus_score : Compares biclusters: sets of samples and of features.
 
     Examples
     --------
@@ -562,7 +567,7 @@ def match_components(
     if a.shape[1] != b.shape[1]:
         raise ValueError(
             "components_a and components_b must have the same features, got "
-            f"{a.shape[1]} and {b.shape[1]}."
+            f"{a.shape[1]} and {b.shape[1]} features."
         )
     all_cosines = np.minimum(a @ b.T, 1)  # above 1 by rounding
     rows, columns = linear_sum_assignment(all_cosines, maximize=True)
@@ -574,7 +579,7 @@ def match_components(
 
 
 def _read_components(components, name):
-    """Return components with rows of length 1; a row of zeros stays as it is."""
+    """Return components with rows scaled to length 1, except for rows of zeros."""
     rows = validation.read_matrix(
         components, name, dtype=np.float64, accept_sparse=False
     )
@@ -585,7 +590,7 @@ def _read_components(components, name):
 
 
 def find_members(memberships, threshold):
-    """Return which memberships are above 0 and at least a share of the cluster's largest one."""
+    """Return which memberships are above 0 and at least a share of the largest in their row."""
     memberships = as_float64(memberships)
     shares = safe_ratio(memberships, memberships.max(axis=1, keepdims=True))
     return (shares >= threshold * (1 - _SUM_ROUNDING)) & (shares > 0)
@@ -595,7 +600,7 @@ def find_members(memberships, threshold):
 
 
 def count_matched(table):
-    """Return the number of samples in matched cells under the best matching of rows to columns.
+    """Return the number of samples in matched cells under the best matching of clusters.
 
     Parameters
     ----------
@@ -612,7 +617,7 @@ def differing_share(a, b):
     Parameters
     ----------
     a, b : ndarray of shape (n_samples,), int
-        Labels from 0; a sample with -1 in either of them is placed differently.
+        Labels from 0. A sample with -1 in either labelling counts as placed differently.
     """
     both = (a >= 0) & (b >= 0)
     n_matched = count_matched(contingency_table(a[both], b[both]))
@@ -620,7 +625,7 @@ def differing_share(a, b):
 
 
 def contingency_table(a, b):
-    """Return the number of samples in every two clusters of two labellings, from 0."""
+    """Return the number of samples in each cluster of a and each of b, both from 0."""
     n_rows = int(a.max(initial=0)) + 1
     n_columns = int(b.max(initial=0)) + 1
     cells = a.astype(np.int64) * n_columns + b
@@ -633,10 +638,10 @@ def rand_index(a, b):
     Parameters
     ----------
     a, b : ndarray of shape (n_samples,), int
-        Labels from 0; samples with a negative label count as one cluster.
+        Labels from 0. All samples with a negative label count as one cluster.
     """
     table = contingency_table(np.maximum(a, -1) + 1, np.maximum(b, -1) + 1)
-    # pairs of samples that both labellings join, that each of them joins, and all pairs
+    # numbers of pairs of samples: joined in both labellings, in each of them, and all
     pairs = []
     for sizes in (table, table.sum(axis=1), table.sum(axis=0), np.array([len(a)])):
         pairs.append(int((sizes * (sizes - 1) // 2).sum()))
@@ -645,7 +650,7 @@ def rand_index(a, b):
 
 
 def table_of_pairs(statistic, codes):
-    """Return a statistic of every two labellings, (B, B); the diagonal is 0.
+    """Return a statistic for all pairs of labellings, (B, B), with a diagonal of 0.
 
     Parameters
     ----------
@@ -657,14 +662,15 @@ def table_of_pairs(statistic, codes):
 
 
 def mean_of_pairs(D):
-    """Return the mean of the entries off the diagonal, which is 0."""
+    """Return the mean of the entries off the diagonal, for a diagonal of 0."""
     return float(D.sum() / (len(D) * (len(D) - 1)))
 
 
 def mean_agreement(codes, most=30):
-    """Return the mean adjusted Rand index of labellings, (B, n), or of some, evenly spaced.
+    """Return the mean adjusted Rand index of labellings, (B, n), over all pairs of them.
 
-    A labelling with one cluster is left out, as it says nothing; it is 0 if no two are left.
+    If there are more than about `most`, evenly spaced ones are compared. Labellings with one
+    cluster are left out, as they are not informative. The result is 0 if fewer than two are left.
     """
     several = codes[codes.min(axis=1) < codes.max(axis=1)]
     if len(several) < 2:
@@ -674,17 +680,17 @@ def mean_agreement(codes, most=30):
 
 
 def jackknife(statistic, tables):
-    """Return a statistic of tables of pairs, and its standard error.
+    """Return a statistic of matrices of pairs, and its standard error.
 
-    Pairs that share a labelling are not independent. Therefore labellings are left out, one at a
-    time, and not pairs.
+    Pairs that share a labelling are not independent. The jackknife therefore leaves out one
+    labelling at a time, and not one pair.
 
     Parameters
     ----------
     statistic : callable
-        Takes the table, or the stack of tables.
+        Function of the matrix, or of the stack of matrices.
     tables : ndarray of shape (B, B) or (n_tables, B, B)
-        B is 3 or more.
+        Matrices for B labellings; B is at least 3.
 
     Returns
     -------
