@@ -1,4 +1,4 @@
-"""Pictures of a clustering, in scikit-learn's style; matplotlib is imported when one is drawn."""
+"""Pictures of a clustering, as scikit-learn's displays; drawing imports matplotlib."""
 
 from nmfcluster.display.curves import (
     NumberDisplay,

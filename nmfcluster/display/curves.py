@@ -1,4 +1,4 @@
-"""Pictures of choices and of weights: curves and bars over the values of a parameter."""
+"""Pictures of choices and of weights, as curves, dots and bars."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
@@ -22,16 +22,16 @@ from nmfcluster.display.style import (
     set_count_ticks,
 )
 
-_ERROR_COLOUR = COLOURS[5]  # of reconstruction errors and their scale
+_ERROR_COLOUR = COLOURS[5]  # colour of reconstruction errors and of their scale
 _LABELS = {
     "stability": "agreement of parts",
     "eigengap": "gap between eigenvalues",
     "similarity": "lowest similarity in a cluster",
 }
-_LONGEST = 30  # letters of the name of a source, or of a value
-# score above which two sources agree: that of `SimilarityFusionNMF`
+_LONGEST = 30  # largest number of letters in the name of a source, or of a value
+# z-score above which two sources agree, as in `SimilarityFusionNMF`
 _MIN_SCORE = 5.0
-# sources whose correlations are written into their cells; more would not be legible
+# largest number of sources with correlations in their cells; more would not be legible
 _MAX_WRITTEN = 12
 
 
@@ -49,30 +49,30 @@ class NumberDisplay(Display):
       on average and for the least recurrent cluster (left scale), and the reconstruction error
       (right scale). The lower part shows the held-out loss minus its minimum.
 
-    A band is one standard error, a filled dot on a curve is a number that is as good as the best by
-    the rule of the method, and the dashed line is the number that was chosen.
+    A band shows one standard error. A filled dot on a curve is a number that is as good as the best
+    by the rule of the method. The dashed line is the number that was chosen.
 
-    `from_estimator` reads a choice and draws it; the constructor takes its table.
+    Use `from_estimator` to draw a choice. The constructor takes its table.
 
     Parameters
     ----------
     table : mapping of str to ndarray of shape (n_candidates,)
-        The columns "n_clusters", "as_good" and "chosen", and the columns of a method: "eigengap";
+        The columns "n_clusters", "as_good" and "chosen", and the columns of one method: "eigengap";
         "similarity"; "stability" and "stability_se"; or "recurrence", "smallest_recurrence" and
         "reconstruction_err", optionally with "held_out_loss" and "held_out_se". A missing value is
         NaN.
     votes : dict of str to int, default=None
-        The number of clusters that each criterion chose, drawn instead of curves.
+        The number of clusters that each criterion chose. Votes are drawn instead of curves.
     agreed : bool, default=True
-        Whether at least two criteria agree.
+        Whether enough criteria agree.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         Where it was drawn.
     error_ax_, loss_ax_ : matplotlib Axes or None
-        The axes of the reconstruction errors, whose scale is at the right, and those of the
-        held-out losses, below. None if there are no such figures: only a sweep has them.
+        The axes of the reconstruction errors, with a scale at the right, and those of the held-out
+        losses, in the lower part. None if there are no such figures, as only a sweep has them.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     lines_ : dict of matplotlib Line2D
@@ -81,8 +81,8 @@ class NumberDisplay(Display):
 
     See Also
     --------
-    nmfcluster.model_selection.choose_n_clusters : Computes what is shown, as sweep_n_clusters.
-    StabilityDisplay : Shows the values of any parameter.
+    nmfcluster.model_selection.choose_n_clusters : Makes the choice, and so does sweep_n_clusters.
+    StabilityDisplay : Shows scores for the values of any parameter.
 
     Examples
     --------
@@ -103,25 +103,25 @@ class NumberDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None) -> Self:
-        """Show a choice.
+        """Draw a choice of the number of clusters.
 
         Parameters
         ----------
         estimator : NumberOfClusters or ClusterSweep
-            What `choose_n_clusters` or `sweep_n_clusters` returned.
+            The result of `choose_n_clusters` or `sweep_n_clusters`.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default. A sweep divides it.
 
         Returns
         -------
         NumberDisplay
-            The picture, drawn.
+            The drawn picture.
         """
         check_fitted(
             estimator,
             "table",
-            expected="what choose_n_clusters or sweep_n_clusters returned",
-            cure="ask choose_n_clusters(estimator, X)",
+            expected="a result of choose_n_clusters or sweep_n_clusters",
+            cure="Pass choose_n_clusters(estimator, X)",
         )
         display = cls(
             table=estimator.table, votes=estimator.votes, agreed=estimator.agreed
@@ -174,7 +174,7 @@ class NumberDisplay(Display):
         self.lines_[name] = draw_curve(ax, table["n_clusters"], table[name], **style)
 
     def _draw_votes(self, ax, votes, candidates, n_clusters):
-        """Draw a row for every criterion, the first at the top, with a dot at its answer."""
+        """Draw a row for every criterion, the first at the top, with a dot at its number."""
         low = candidates[0]
         high = candidates[-1]
         for row, (name, answer) in enumerate(votes.items()):
@@ -221,11 +221,11 @@ class NumberDisplay(Display):
             axes.yaxis.label.set_color(colour)
             axes.tick_params(axis="y", colors=colour)
         ax.set_zorder(error_ax.get_zorder() + 1)
-        ax.patch.set_visible(False)  # it would hide the error, which is below
+        ax.patch.set_visible(False)  # it would hide the error, drawn below it
         ax.legend(loc="lower left", **LEGEND)
 
     def _draw_losses(self, ax, table):
-        """Draw the held-out losses minus the least one: linear near it, else a logarithm."""
+        """Draw losses minus the smallest, on a scale that is linear near 0 and then log."""
         losses = table["held_out_loss"]
         errors = table["held_out_se"]
         self._draw_curve(
@@ -238,7 +238,7 @@ class NumberDisplay(Display):
             clip_on=False,
         )
         scale = float(np.nanmax(errors))
-        if scale > 0:  # the few losses near the least are the ones to compare
+        if scale > 0:  # show differences between the few losses near the smallest one
             linear = 10 ** np.ceil(np.log10(scale))
             ax.set_yscale("symlog", linthresh=linear)
             ax.set_ylim(bottom=-0.15 * linear)
@@ -249,22 +249,23 @@ class NumberDisplay(Display):
 class StabilityDisplay(Display):
     """Picture of a search: the scores of the values of a parameter.
 
-    A band is one standard error, if it is known: that of ``StabilityScorer(details=True)``, or that
-    of the mean over several splits. A filled dot is a value as good as the best: its score is at
-    most one standard error of the best score below that score. The dashed line is the value that
-    was chosen. Values are equally spaced, numbers in increasing order.
+    A band shows one standard error if it is known, from ``StabilityScorer(details=True)`` or from
+    the mean over several splits. A filled dot is a value as good as the best: its score is at most
+    one standard error below the best score. The dashed line is the value that was chosen. Values
+    are equally spaced, and numbers are in increasing order.
 
-    `from_estimator` reads the scores and draws them; the constructor takes scores.
+    Use `from_estimator` to draw the scores of a search. The constructor takes scores.
 
     Parameters
     ----------
     param_name : str
+        Name of the parameter.
     values : sequence of length n_values
         Values of the parameter; numbers in increasing order.
     scores : ndarray of shape (n_values,)
-        Scores; a missing one is NaN.
+        Score of every value; NaN if it is missing.
     errors : ndarray of shape (n_values,), default=None
-        Standard errors.
+        Standard errors of the scores.
     chosen : object, default=None
         The value to mark.
     metric : str, default="score"
@@ -283,7 +284,7 @@ class StabilityDisplay(Display):
 
     See Also
     --------
-    nmfcluster.model_selection.StabilityScorer : Computes what is shown.
+    nmfcluster.model_selection.StabilityScorer : Computes scores and their standard errors.
     NumberDisplay : Shows a choice of the number of clusters.
 
     Examples
@@ -316,10 +317,10 @@ class StabilityDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None) -> Self:
-        """Show the scores by which a fitted search chose.
+        """Draw the scores by which a fitted search chose a value.
 
         If several parameters varied, the picture shows the one with the most values. The score of a
-        value is the best one among all candidates that have this value.
+        value is the best score among all candidates with this value.
 
         Parameters
         ----------
@@ -331,13 +332,13 @@ class StabilityDisplay(Display):
         Returns
         -------
         StabilityDisplay
-            The picture, drawn.
+            The drawn picture.
         """
         check_fitted(
             estimator,
             "cv_results_",
             expected="a search, such as GridSearchCV",
-            cure="the constructor takes scores of others",
+            cure="To draw other scores, use the constructor",
         )
         results = estimator.cv_results_
         metric = "score" if "mean_test_score" in results else "stability"
@@ -346,26 +347,27 @@ class StabilityDisplay(Display):
         column = f"mean_test_{metric}"
         if column not in results:
             raise ValueError(
-                "refit of the search must be the name of a score, got "
+                "refit of the search must be the name of a score, such as 'stability', got "
                 f"{estimator.refit!r}."
             )
         scores = np.asarray(results[column], dtype=float)
         if not np.isfinite(scores).any():
             raise ValueError(
-                f"{metric} must have a finite value to show, got NaN for all candidates."
+                f"{metric} must be finite for a candidate, got NaN for all of them. "
+                "error_score='raise' shows why."
             )
-        # standard errors are known, or those of the mean over several splits
+        # take standard errors from the scorer, or compute them from several splits
         errors = results.get(f"{column}_se")
         n_splits = estimator.n_splits_
         if errors is None and n_splits > 1:
             errors = results[f"std_test_{metric}"] / np.sqrt(n_splits - 1)
-        # the parameter with the most values, and the candidates with each of these
+        # find the parameter with the most values, and the candidates with each value
         groups: dict = {}
         for i, candidate in enumerate(results["params"]):
             for name, value in candidate.items():
                 groups.setdefault(name, {}).setdefault(str(value), []).append(i)
         param = max(groups, key=lambda name: len(groups[name]))
-        # the best candidate of every value
+        # find the best candidate for every value
         ranks = np.nan_to_num(scores, nan=-np.inf)
         best = [max(own, key=lambda i: ranks[i]) for own in groups[param].values()]
         values = [results["params"][i][param] for i in best]
@@ -392,7 +394,7 @@ class StabilityDisplay(Display):
         n_values = len(read_list(self.values, "values"))
         if scores.shape != (n_values,) or np.isnan(scores).all():
             raise ValueError(
-                f"scores must be one number a value, got {format_value(self.scores)}."
+                f"scores must hold one number per value, got {format_value(self.scores)}."
             )
         ax = self._set_axes(ax, (6.4, 4.2))
         best = int(np.nanargmax(scores))
@@ -407,17 +409,18 @@ class SourceWeightsDisplay(Display):
     r"""Picture of the weights of the sources of a fusion.
 
     For one model, a bar shows the weight :math:`\alpha_l` of each source, and the number beside it
-    is the loss :math:`x_l`: the share of the source that the clusters do not explain, from 0 to 1,
-    or nats with ``criterion="kl"`` and ``"cross_entropy"``. In a new figure, the picture also shows
-    how far the sources agree, as a matrix with a row and a column for each source, in the order of
-    the bars. Its entries are the correlations of the residuals of two sources. The cells of
-    two sources that agree are blue, and such an agreement is why a source has a weight.
+    is the loss :math:`x_l`. The loss is the share of the source that the clusters do not explain,
+    from 0 to 1, or is in nats with ``criterion="kl"`` and ``"cross_entropy"``. In a new figure, the
+    picture also shows how far the sources agree, as a matrix with a row and a column for each
+    source, in the order of the bars. Its entries are the correlations of the residuals of two
+    sources. The cells of sources that agree are blue, and such an agreement is why a source has a
+    weight.
 
     For several models that differ in `eta`, a line shows how the weight of a source changes with
-    it, as in Figure 1(c) of [1]_. The dashed line is the weight that all sources have if their
-    weights are equal.
+    `eta`, as in Figure 1(c) of [1]_. The dashed line is the weight of every source if all weights
+    are equal.
 
-    `from_estimator` and `from_estimators` read the weights and draw them; the constructor takes
+    Use `from_estimator` or `from_estimators` to draw the weights of models. The constructor takes
     weights.
 
     Parameters
@@ -425,7 +428,7 @@ class SourceWeightsDisplay(Display):
     names : sequence of str
         Names of the sources.
     weights : ndarray of shape (n_sources,) or (n_values, n_sources)
-        Weights, in a row for each value of `eta`.
+        Weights; for several models, a row for each value of `eta`.
     losses : ndarray of shape (n_sources,), default=None
         Losses, if there is one model.
     agreement : tuple of ndarray of shape (n_sources, n_sources), default=None
@@ -442,16 +445,16 @@ class SourceWeightsDisplay(Display):
     figure_ : matplotlib Figure
         The figure of `ax_`.
     bars_ : matplotlib BarContainer or None
-        The bars, from the first source to the last, if there is one model.
+        The bars in the order of the sources, if there is one model.
     cells_ : matplotlib QuadMesh or None
         The correlations of sources that agree, if they are shown.
     lines_ : list of matplotlib Line2D
-        The dots, one object for each source, if there are several models.
+        The line of each source, if there are several models.
 
     See Also
     --------
     nmfcluster.SimilarityFusionNMF : The estimator whose weights are shown.
-    StabilityDisplay : Shows which value of a parameter is stable.
+    StabilityDisplay : Shows which values of a parameter are stable.
 
     References
     ----------
@@ -485,19 +488,19 @@ class SourceWeightsDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None) -> Self:
-        """Show the weights and the losses of a model, and the agreement of its sources.
+        """Draw the weights and the losses of a model, and the agreement of its sources.
 
         Parameters
         ----------
         estimator : SimilarityFusionNMF
             A fitted model.
         ax : matplotlib Axes, default=None
-            Where to draw the weights; a new figure, with the agreement, by default.
+            Where to draw the weights, without the agreement; a new figure with both by default.
 
         Returns
         -------
         SourceWeightsDisplay
-            The picture, drawn.
+            The drawn picture.
         """
         model = _check_model(estimator)
         display = cls(
@@ -512,21 +515,21 @@ class SourceWeightsDisplay(Display):
     def from_estimators(
         cls, estimators: Iterable[Any], *, chosen: float | None = None, ax=None
     ) -> Self:
-        """Show how the weights change with `eta`.
+        """Draw how the weights change with `eta`.
 
         Parameters
         ----------
         estimators : iterable of SimilarityFusionNMF
             Fitted models that differ in `eta`, in any order.
         chosen : float, default=None
-            The value of `eta` to mark, which must be that of a model.
+            The value of `eta` to mark, which must be the value of a model.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure by default.
 
         Returns
         -------
         SourceWeightsDisplay
-            The picture, drawn.
+            The drawn picture.
 
         Raises
         ------
@@ -542,7 +545,7 @@ class SourceWeightsDisplay(Display):
         values = [model.eta for model in models]
         if chosen is not None and chosen not in values:
             raise ValueError(
-                f"chosen must be the eta of an estimator, {values}, got {chosen!r}."
+                f"chosen must be the eta of an estimator, one of {values}, got {chosen!r}."
             )
         weights = np.array([model.weights_ for model in models])
         display = cls(names=names[0], weights=weights, values=values, chosen=chosen)
@@ -585,7 +588,7 @@ class SourceWeightsDisplay(Display):
             )
 
     def _plot_agreement(self, correlations, scores):
-        """Draw a cell for every two sources at the left of the bars, in the same rows."""
+        """Draw a cell for every pair of sources at the left of the bars, in their rows."""
         n = len(scores)
         agreeing = np.where(scores > _MIN_SCORE, correlations, np.nan)
         self.figure_.set_figwidth(6.4 + 0.2 * min(n, _MAX_WRITTEN))
@@ -594,7 +597,7 @@ class SourceWeightsDisplay(Display):
         )
         self.ax_.set_subplotspec(right)
         ax = self.figure_.add_subplot(left, sharey=self.ax_)
-        # a correlation of 0 is not white, as sources with a small one may agree
+        # a correlation of 0 is not white, as sources with a small correlation may agree
         edges = np.arange(n + 1) - 0.5
         self.cells_ = ax.pcolormesh(
             edges, edges, agreeing, cmap="Blues", vmin=-0.3, vmax=1
@@ -638,7 +641,7 @@ def _check_model(estimator):
         estimator,
         "source_names_",
         expected="a SimilarityFusionNMF",
-        cure="the constructor takes weights of others",
+        cure="To draw other weights, use the constructor",
     )
 
 
@@ -646,21 +649,21 @@ def _check_model(estimator):
 
 
 def draw_curve(ax, x, heights, errors=None, *, as_good=None, colour=EMPHASIS, **style):
-    """Draw dots on a line, and a band of standard errors around it; return the dots.
+    """Draw a line with dots, and a band of standard errors around it; return the line.
 
     Parameters
     ----------
     ax : matplotlib Axes
     x, heights : array-like of shape (n,)
-        Where the dots are; there is none where a height is NaN.
+        Positions of the dots; a height of NaN has no dot.
     errors : array-like of shape (n,), default=None
         Standard errors.
     as_good : ndarray of shape (n,), bool, default=None
-        Values that are as good as the best, at least one. Their dots are filled, and those of
-        others are hollow, which a legend explains.
+        Values that are as good as the best, at least one. Their dots are filled, and other dots
+        are hollow. A legend explains this.
     colour : str
     **style : dict
-        Of the line and the dots.
+        Style of the line and the dots.
     """
     x = np.asarray(x)
     heights = np.asarray(heights, dtype=float)
@@ -696,7 +699,7 @@ def draw_curve(ax, x, heights, errors=None, *, as_good=None, colour=EMPHASIS, **
 def set_value_ticks(ax, name, values, chosen):
     """Put the values of a parameter side by side on the x axis; return their positions.
 
-    A line marks the one that was chosen; None: none was.
+    A line marks the chosen value, unless it is None.
     """
     positions = np.arange(len(values))
     step = int(np.ceil(len(values) / 12))  # more names would overlap
@@ -712,7 +715,7 @@ def set_value_ticks(ax, name, values, chosen):
 
 
 def format_tick(value):
-    """Return a number with four digits, or the text of another value, shortened."""
+    """Return a number as text with four digits, or any other value as shortened text."""
     if isinstance(value, Real) and not isinstance(value, bool):
         return f"{value:.4g}"
     return shorten(" ".join(str(value).split()))
@@ -731,13 +734,13 @@ def read_list(values, name):
     found = list(values) if is_iterable else []
     if not found:
         raise ValueError(
-            f"{name} must be a list of at least one, got {format_value(values)}."
+            f"{name} must be a list with at least one entry, got {format_value(values)}."
         )
     return found
 
 
 def split_axes(ax):
-    """Return new axes in the lower half of the room of others, which keep the upper half."""
+    """Shrink axes to the upper half of their room; return new axes in the lower half."""
     room = ax.get_subplotspec()
     if room is None:
         left, bottom, right, top = ax.get_position().extents
@@ -749,7 +752,7 @@ def split_axes(ax):
 
 
 def add_legend(ax):
-    """Add a legend at the right of axes, in letters small enough for a part of their room."""
+    """Add a legend at the right of axes, with a font small enough for its share of room."""
 
     def draw(font, scale=None):
         return ax.legend(
@@ -766,6 +769,6 @@ def add_legend(ax):
 
     room = ax.get_position(original=True).size * ax.figure.bbox.size * (MAX_MARGIN, 1)
     shares = 0.9 * room / draw(FONT).get_window_extent().size
-    # small letters do not shrink in proportion
+    # the size of a legend is not quite proportional to its font, so leave 10 % of room
     font = FONT * min(1, shares.min())
     draw(font, font / FONT)

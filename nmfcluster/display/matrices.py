@@ -30,34 +30,34 @@ from nmfcluster.display.style import (
 )
 from nmfcluster.metrics import confidence, consensus_matrix
 
-_CO_ASSOCIATION = "co-association"  # whose colours run from 0 to 1
-# the strip of colours of clusters, in points from the edge of the axes
+_CO_ASSOCIATION = "co-association"  # the only value with a scale from 0 to 1
+# strip in the colours of clusters, in points from the left edge of the axes
 _STRIP_LEFT = -11.0
 _STRIP_WIDTH = 8.0
 
 # strips of biclusters at the sides, in points
-_MAX_PITCH = 9.0  # from a strip to the next
-_GAP = 3.0  # from the axes to the first strip
+_MAX_PITCH = 9.0  # largest distance from one strip to the next
+_GAP = 3.0  # distance from the axes to the first strip
 _NAME_FONT = 8.0
-# share of the shorter side of the axes that all strips take at most
+# largest share of the shorter side of the axes that all strips may take
 _MAX_STRIPS = 0.28
 
 
 class ConsensusMatrixDisplay(Display):
-    """Picture of a co-association matrix, its samples ordered by cluster.
+    """Picture of a co-association matrix with samples ordered by cluster.
 
     A good consensus has dark blocks on the diagonal and little outside them. Two clusters that
     the partitions often join share a dark rectangle, and a cluster on which the partitions disagree
     has a pale block. If there are many samples, a cell shows the mean over the pairs of two groups
     of samples. Every group lies within one cluster, and the axes count samples.
 
-    `from_estimator` and `from_partitions` compute the cells and draw them; the constructor takes
-    cells.
+    Use `from_estimator` or `from_partitions` to compute the cells and draw them. The constructor
+    takes cells.
 
     Parameters
     ----------
     matrix : ndarray of shape (n_cells, n_cells)
-        Mean co-association of the samples of two cells; NaN if they were never seen together.
+        Mean co-association of the samples of two cells; NaN if no partition saw two together.
     cell_sizes : ndarray of shape (n_cells,), int
         Number of samples of every cell.
     cell_labels : ndarray of shape (n_cells,), int
@@ -83,8 +83,8 @@ class ConsensusMatrixDisplay(Display):
 
     See Also
     --------
-    nmfcluster.NMFConsensus.consensus_matrix : The numbers, for some samples or all.
-    nmfcluster.NMFMetaCluster.consensus_matrix : The same for the runs of another estimator.
+    nmfcluster.NMFConsensus.consensus_matrix : Returns the matrix of all samples or of some.
+    nmfcluster.NMFMetaCluster.consensus_matrix : Returns the matrix for runs of NMF.
 
     Examples
     --------
@@ -107,12 +107,12 @@ class ConsensusMatrixDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator, *, max_cells: int = 400, ax=None) -> Self:
-        """Show how often a fitted estimator puts two samples together.
+        """Draw how often a fitted estimator puts two samples together.
 
-        For an `NMFConsensus` or an `NMFMetaCluster`, this is the co-association from which it made
-        its clusters, or the similarity with ``affinity="precomputed"``. For any other estimator it
-        is the co-membership: the probability that two samples are in the same cluster, if the
-        cluster of each is drawn from its row of `membership_`.
+        For an `NMFConsensus` or an `NMFMetaCluster`, the cells show the co-association from which
+        it made its clusters, or the similarity with ``affinity="precomputed"``. For any other
+        estimator, they show the co-membership: the probability that two samples are in the same
+        cluster, if the cluster of each is drawn from its row of `membership_`.
 
         Samples are ordered by cluster, and within a cluster by decreasing confidence, or by
         decreasing membership if the estimator has no confidence. Samples in no cluster come last.
@@ -129,16 +129,16 @@ class ConsensusMatrixDisplay(Display):
         Returns
         -------
         ConsensusMatrixDisplay
-            The picture, drawn.
+            The drawn picture.
         """
         estimator = check_fitted(
             estimator,
             "membership_",
             expected="an estimator of nmfcluster",
-            cure="from_partitions takes clusterings of others, "
-            "NMFConsensus(affinity='precomputed') a similarity",
+            cure="Pass other clusterings to from_partitions, and fit "
+            "NMFConsensus(affinity='precomputed') to a similarity",
         )
-        # samples in no cluster are a last one
+        # samples in no cluster form an additional, last cluster
         n_clusters = estimator.membership_.shape[1]
         labels = np.where(estimator.labels_ < 0, n_clusters, estimator.labels_)
         certain = getattr(estimator, "confidence_", estimator.membership_.max(axis=1))
@@ -155,7 +155,8 @@ class ConsensusMatrixDisplay(Display):
             matrix = sums / np.sqrt(np.outer(sizes, sizes))
         else:
             value_name = _CO_ASSOCIATION
-            weights = getattr(estimator, "weights_", None)  # an NMFMetaCluster has none
+            # an NMFMetaCluster has no weights
+            weights = getattr(estimator, "weights_", None)
             weights = normalize_weights(weights, estimator.partitions_.shape[1])
             matrix = consensus_matrix(estimator.partitions_, weights, cells)
         names = [*map(str, range(n_clusters)), "none"]
@@ -172,12 +173,12 @@ class ConsensusMatrixDisplay(Display):
         max_cells: int = 400,
         ax=None,
     ) -> Self:
-        """Show the co-association of partitions, ordered by any labels, such as known classes.
+        """Draw the co-association of partitions, ordered by any labels, such as known classes.
 
         Parameters
         ----------
         partitions : array-like of shape (n_samples, n_partitions) or list of label vectors
-            As `NMFConsensus.fit` takes them.
+            Partitions in any form that `NMFConsensus.fit` takes.
         labels : array-like of shape (n_samples,)
             Cluster or class of every sample, an integer or a string. A negative number marks a
             sample in no cluster.
@@ -191,7 +192,7 @@ class ConsensusMatrixDisplay(Display):
         Returns
         -------
         ConsensusMatrixDisplay
-            The picture, drawn.
+            The drawn picture.
 
         Examples
         --------
@@ -209,7 +210,8 @@ class ConsensusMatrixDisplay(Display):
         weights = normalize_weights(weights, codes.shape[1])
         certain = confidence(codes, labels, weights)
         names = [*map(str, values), "none"]
-        labels = np.where(labels < 0, len(values), labels)  # as those of an estimator
+        # samples in no cluster form an additional, last cluster
+        labels = np.where(labels < 0, len(values), labels)
         cells, display = divide_into_cells(labels, certain, max_cells)
         matrix = consensus_matrix(codes, weights, cells)
         return cls(matrix=matrix, names=names[: labels.max() + 1], **display).plot(ax)
@@ -221,7 +223,7 @@ class ConsensusMatrixDisplay(Display):
         largest = 1.0
         extend = "neither"
         if self.value_name != _CO_ASSOCIATION:
-            # a sample's similarity to itself may be far above all others
+            # the similarity of a sample with itself may be far above all others
             others = values.filled(0) * ~np.eye(len(values), dtype=bool)
             largest = float(others.max() or values.max())
             extend = "max"
@@ -256,7 +258,7 @@ class ConsensusMatrixDisplay(Display):
 
 
 def _mark_clusters(ax, names, begin, end):
-    """Frame clusters, mark them at the side, and name those for which there is room."""
+    """Frame clusters, mark them at the side, and name as many as there is room for."""
     sizes = end - begin
     ax.barh(
         begin,
@@ -269,7 +271,7 @@ def _mark_clusters(ax, names, begin, end):
         transform=points_outside(ax)[0],
         clip_on=False,
     )
-    if len(begin) <= 100:  # more frames would hide what they frame
+    if len(begin) <= 100:  # more frames would hide the matrix
         ax.bar(
             begin,
             sizes,
@@ -296,17 +298,17 @@ class BiclusterDisplay(Display):
 
     Rows and columns are ordered such that every bicluster is one block, as far as a single order
     allows it. Clusters that share the most are neighbours, and the rows and columns that two
-    neighbours share lie between them. A narrow strip for each cluster, at the left and at the
-    bottom, shows its rows and its columns; a row in several clusters has a mark in several strips.
-    Frames in the same colours show the blocks. If no order keeps a cluster together, its four
-    largest blocks are framed. Rows and columns in no cluster come last.
+    neighbours share lie between them. Narrow strips at the left and at the bottom show the rows and
+    the columns of each cluster. A row in several clusters has a mark in several strips. Frames in
+    the same colours show the blocks. If no order keeps a cluster together, its four largest blocks
+    are framed. Rows and columns in no cluster come last.
 
-    In a large matrix, a cell shows the mean over a group of rows and of columns, and the colour of
-    a strip is as strong as the share of the group that is in its cluster. The axes count rows and
-    columns.
+    In a large matrix, a cell shows the mean over a group of rows and of columns. The colour of a
+    strip is stronger, the larger the share of the group that is in its cluster. The axes count rows
+    and columns.
 
-    `from_estimator` and `from_biclusters` compute the cells and draw them; the constructor takes
-    cells.
+    Use `from_estimator` or `from_biclusters` to compute the cells and draw them. The constructor
+    takes cells.
 
     Parameters
     ----------
@@ -344,8 +346,8 @@ class BiclusterDisplay(Display):
 
     See Also
     --------
-    nmfcluster.NMFMetaCluster : The estimator whose biclusters are shown.
-    nmfcluster.datasets.make_biclusters : Tables with biclusters to find.
+    nmfcluster.NMFMetaCluster : Finds biclusters.
+    nmfcluster.datasets.make_biclusters : Makes data with known biclusters.
     ConsensusMatrixDisplay : Shows how often runs put two samples together.
 
     Examples
@@ -372,18 +374,18 @@ class BiclusterDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator, X, *, max_cells: int = 400, ax=None) -> Self:
-        """Show the biclusters that a fitted estimator found in its data matrix.
+        """Draw the biclusters that a fitted estimator found in its data matrix.
 
-        A row in several clusters is in the block of the cluster that adds most to it. Columns are
-        treated in the same way.
+        A row in several clusters is in the block of the cluster that contributes most to it.
+        Columns are treated in the same way.
 
         Parameters
         ----------
         estimator : NMFMetaCluster
             A fitted estimator.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data of its `fit`, or another matrix with the same rows and columns. Means leave
-            NaN out.
+            The data matrix that was passed to `fit`, or another one with the same rows and columns.
+            Means leave NaN out.
         max_cells : int, default=400
             Largest number of cells in a row and in a column; every cluster has at least one.
         ax : matplotlib Axes, default=None
@@ -392,13 +394,13 @@ class BiclusterDisplay(Display):
         Returns
         -------
         BiclusterDisplay
-            The picture, drawn.
+            The drawn picture.
         """
         estimator = check_fitted(
             estimator,
             "factor_",
             expected="an NMFMetaCluster",
-            cure="from_biclusters takes the rows and columns of clusters that others found",
+            cure="Pass the rows and columns of other clusters to from_biclusters",
         )
         W = estimator.factor_
         H = estimator.components_
@@ -416,10 +418,10 @@ class BiclusterDisplay(Display):
     def from_biclusters(
         cls, X, rows, columns, *, max_cells: int = 400, ax=None
     ) -> Self:
-        """Show any biclusters: `rows_` and `columns_` of scikit-learn's, or known ones.
+        """Draw any biclusters: `rows_` and `columns_` of scikit-learn's, or known ones.
 
-        A row in several clusters is in the block of the first of them. Columns are treated in the
-        same way.
+        A row in several clusters is in the block of the first one. Columns are treated in the same
+        way.
 
         Parameters
         ----------
@@ -437,7 +439,7 @@ class BiclusterDisplay(Display):
         Returns
         -------
         BiclusterDisplay
-            The picture, drawn.
+            The drawn picture.
 
         Examples
         --------
@@ -455,7 +457,7 @@ class BiclusterDisplay(Display):
         if len(rows) != len(columns):
             raise ValueError(
                 f"rows and columns must be of the same clusters, got {len(rows)} and "
-                f"{len(columns)} of them."
+                f"{len(columns)} clusters."
             )
         cells = _arrange_table(X, rows, columns, rows, columns, max_cells)
         return cls(**cells).plot(ax)
@@ -464,7 +466,7 @@ class BiclusterDisplay(Display):
         ax = self._set_axes(ax, (6.8, 5.2), has_margins=True)
         x = np.append(0, np.cumsum(self.column_sizes))
         y = np.append(0, np.cumsum(self.row_sizes))
-        # the darkest colour is at the quantile 0.99 of the entries, against outliers
+        # the darkest colour is at the quantile 0.99 of the entries, to ignore outliers
         sizes = np.abs(self.matrix[np.isfinite(self.matrix) & (self.matrix != 0)])
         high = float(np.quantile(sizes, 0.99, method="higher")) if sizes.size else 1.0
         is_signed = bool((self.matrix < 0).any())
@@ -474,7 +476,7 @@ class BiclusterDisplay(Display):
             x,
             y,
             self.matrix,
-            label="mean of the table" if is_mean else "table",
+            label="mean of the data" if is_mean else "data",
             extend="both" if is_signed else "max",
             cmap="PuOr" if is_signed else "Greys",
             vmin=-high if is_signed else 0,
@@ -497,13 +499,13 @@ def _arrange_table(X, rows, columns, row_strength, column_strength, max_cells):
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_rows, n_columns)
-        NaN where nothing was observed, which means leave out.
+        The data matrix. NaN marks missing entries, which means leave out.
     rows, columns : ndarray of shape (n_clusters, n), bool
         Whether each row or column is in each cluster.
     row_strength, column_strength : ndarray of shape (n_clusters, n)
         How strongly each row or column belongs to each cluster, at least 0.
     max_cells : int
-        Largest number of cells in a row and in a column; but every cluster has one.
+        Largest number of cells in a row and in a column; every cluster has at least one.
 
     Returns
     -------
@@ -518,7 +520,7 @@ def _arrange_table(X, rows, columns, row_strength, column_strength, max_cells):
             f"X must have the {n_rows} rows and {n_columns} columns of the biclusters, "
             f"got shape {X.shape}."
         )
-    # neighbours share many rows and columns
+    # order clusters such that neighbours share many rows and columns
     clusters = np.arange(len(rows))
     if len(rows) > 2:
         distances = pdist(rows, "jaccard") + pdist(columns, "jaccard")
@@ -529,7 +531,7 @@ def _arrange_table(X, rows, columns, row_strength, column_strength, max_cells):
     column_cells, of_columns = _arrange_side(
         "column", columns, column_strength, clusters, max_cells
     )
-    # means over the observed entries of each cell
+    # compute means over the observed entries of each cell
     down = group_indicator(row_cells, X.dtype).T
     across = group_indicator(column_cells, X.dtype)
     X, missing = split_missing(X)
@@ -548,8 +550,10 @@ def _arrange_side(side, members, strength, clusters, max_cells):
     ----------
     side : {"row", "column"}
     members : ndarray of shape (k, n), bool
+        Whether each row is in each cluster.
     strength : ndarray of shape (k, n)
-        A row belongs to the block of its strongest cluster.
+        How strongly each row belongs to each cluster. A row is in the block of its
+        strongest cluster.
     clusters : ndarray of shape (k,), int
         The order of the blocks.
     max_cells : int
@@ -557,14 +561,14 @@ def _arrange_side(side, members, strength, clusters, max_cells):
     Returns
     -------
     cells : ndarray of shape (n,), int
-        Cell of every row, the rows in their order in the matrix.
+        Cell of every row, for the rows in the order of the matrix.
     display : dict
         Attributes of a display: the rows in the order of the picture, the size of every cell, and
         the share of its rows that are in each cluster, (k, n_cells).
     """
     belongs = members[clusters]
     strength = strength[clusters]
-    is_unassigned = ~belongs.any(axis=0)  # in no cluster: the last block
+    is_unassigned = ~belongs.any(axis=0)  # rows in no cluster form the last block
     strongest = np.where(belongs | is_unassigned, strength, -1).argmax(axis=0)
     block = np.where(is_unassigned, len(clusters), strongest)
     # Within a block, rows are ordered by the mean position of their clusters. Ties are
@@ -585,7 +589,7 @@ def _arrange_side(side, members, strength, clusters, max_cells):
 
 
 def _draw_outlines(ax, x, y, row_shares, column_shares):
-    """Frame the largest blocks of every cluster; x and y are edges of cells."""
+    """Frame the largest blocks of every cluster; x and y are the edges of cells."""
     from matplotlib.patheffects import withStroke
 
     outlines: list = []
@@ -606,7 +610,7 @@ def _draw_outlines(ax, x, y, row_shares, column_shares):
                 top,
                 align="edge",
                 edgecolor=cluster_colour(i),
-                clip_on=False,  # or half of the line at the edge of the matrix is cut
+                clip_on=False,  # keeps the outer half of lines at the edge of the matrix
                 fill=False,
                 linewidth=1.6,
                 zorder=2.6,
@@ -616,7 +620,7 @@ def _draw_outlines(ax, x, y, row_shares, column_shares):
 
 
 def _runs(edges, shares):
-    """Return the edges, (n, 2), of the runs of cells of which most are in a cluster."""
+    """Return the edges, (n, 2), of runs of cells with at least half in a cluster."""
     steps = np.flatnonzero(np.diff(np.concatenate([[0], shares >= 0.5, [0]])))
     return edges[steps].reshape(-1, 2)
 
@@ -671,9 +675,9 @@ def divide_into_cells(labels, confidence, max_cells):
     ----------
     labels : ndarray of shape (n_samples,), int
     confidence : ndarray of shape (n_samples,)
-        Samples of a cluster are ordered by it, the largest first.
+        The samples of a cluster are ordered by decreasing confidence.
     max_cells : int
-        Largest number of cells; but every cluster has one.
+        Largest number of cells; every cluster has at least one.
 
     Returns
     -------
@@ -684,12 +688,12 @@ def divide_into_cells(labels, confidence, max_cells):
         cell.
     """
     max_cells = check_count(max_cells, "max_cells")
-    # rounded, as rounding errors must not break ties
+    # round confidence, as rounding errors must not break ties
     order = np.lexsort((-np.round(confidence, 9), labels))
     clusters, sizes = np.unique(labels, return_counts=True)
-    # numbers of cells in proportion to the sizes, from 1 to one for each sample
+    # numbers of cells are proportional to sizes, from one per cluster to one per sample
     n_cells = np.clip(sizes * max_cells // len(labels), 1, sizes)
-    # in integers: cell j of a cluster begins where j * size / n_cells is first reached
+    # cell j of a cluster begins at its sample j * size / n_cells, rounded up
     first = np.cumsum(n_cells) - n_cells
     cells = np.empty(len(order), dtype=np.intp)
     cells[order] = np.concatenate(
@@ -706,10 +710,10 @@ def divide_into_cells(labels, confidence, max_cells):
 
 
 def draw_matrix(ax, x, y, values, label, extend, **colours):
-    """Draw a matrix, its first row on top, and a scale of its colours; return both.
+    """Draw a matrix, with its first row on top, and a scale of its colours; return both.
 
-    Cells have the edges `x` and `y`. The scale has a label, and is pointed as matplotlib's
-    `extend` says.
+    `x` and `y` are the edges of cells. `label` and `extend` are those of matplotlib's colour
+    bar.
     """
     mesh = ax.pcolormesh(x, y, values, **colours)
     mesh.set_rasterized(True)  # thousands of cells in a PDF are slow to show
@@ -724,7 +728,7 @@ def draw_matrix(ax, x, y, values, label, extend, **colours):
 
 
 def points_outside(ax):
-    """Return transforms that count points from an edge of the axes.
+    """Return transforms from points at an edge of the axes to positions in the figure.
 
     The first is for the left side: points from the left edge (x) and data (y). The second is for
     the bottom: data (x) and points from the bottom edge (y). The third is for the right side:
@@ -744,6 +748,6 @@ def points_outside(ax):
 
 
 def shorter_side(ax):
-    """Return the shorter side of axes in points, without the margins that they have by now."""
-    ax.get_tightbbox()  # lets them shrink
+    """Return the shorter side of axes in points, without their current margins."""
+    ax.get_tightbbox()  # makes axes shrink to their margins
     return float(min(ax.bbox.size)) * 72 / ax.figure.dpi

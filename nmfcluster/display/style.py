@@ -1,4 +1,4 @@
-"""Style and layout of all pictures; matplotlib is imported when one is drawn."""
+"""Style and layout of all pictures; drawing imports matplotlib."""
 
 from dataclasses import dataclass
 from typing import Any, Self, dataclass_transform
@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 from nmfcluster._utils.array_api import with_numpy_arrays
 from nmfcluster._utils.validation import format_value, type_name
 
-# Colours of clusters, by Okabe and Ito: colour-blind readers can tell them apart. Neighbouring
-# clusters never share one, and each is named beside it. After seven come the same ones darker,
-# half mixed with black, and then paler, mixed with 55 % of white.
+# Colours of clusters: the seven of Okabe and Ito, which colour-blind readers can tell apart; then
+# these mixed with 50 % of black, and then with 55 % of white. Neighbouring clusters never share a
+# colour, and each has its name beside it.
 # fmt: off
 COLOURS = (
     "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442",
@@ -19,9 +19,9 @@ COLOURS = (
     "#8CC0DC", "#F4D48C", "#8CD3C0", "#E8C3D7", "#B3DDF5", "#ECB78C", "#F8F3AA",
 )
 # fmt: on
-EMPHASIS = COLOURS[0]  # of the subject of the picture
-CONTEXT = "0.6"  # of what is beside it
-LINE = "0.4"  # of frames and lines, visible on light and on dark cells
+EMPHASIS = COLOURS[0]  # colour of the subject of a picture
+CONTEXT = "0.6"  # grey of everything else
+LINE = "0.4"  # grey of frames and lines, visible on light and on dark cells
 UNKNOWN = {"facecolor": "0.78", "edgecolor": "0.55", "hatch": "//////"}
 DASHED = {
     "color": CONTEXT,
@@ -33,12 +33,12 @@ CHOSEN = DASHED | {"color": LINE}  # the line through the value that was chosen
 HOLLOW = {"markerfacecolor": "white", "markeredgewidth": 1.5}  # dots
 FONT = 9.0  # points
 LEGEND = {"frameon": False, "fontsize": FONT}
-# share of the room of axes that labels and legends at one side take at most
+# largest share of the room of axes that labels and legends at one side may take
 MAX_MARGIN = 0.45
 
 
 def check_fitted(estimator, attribute, expected, cure):
-    """Return an estimator with numpy arrays; raise unless it has what a picture shows.
+    """Return an estimator with numpy arrays; raise unless it has the attribute to draw.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ def check_fitted(estimator, attribute, expected, cure):
     expected : str
         The estimators that have the attribute, for an error message.
     cure : str
-        What to do with others.
+        The end of the message: what to do for other estimators.
     """
     if hasattr(estimator, attribute) and not isinstance(estimator, type):
         return with_numpy_arrays(estimator)
     if hasattr(type(estimator), "fit"):
         check_is_fitted(estimator)
     raise TypeError(
-        f"estimator must be {expected}, got {type_name(estimator)}: {cure}."
+        f"estimator must be {expected}, got {type_name(estimator)}. {cure}."
     )
 
 
@@ -63,9 +63,9 @@ def check_fitted(estimator, attribute, expected, cure):
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Display:
-    """A picture, which subclasses draw in the axes that `_set_axes` returns.
+    """Base class of pictures. A subclass draws in the axes that `_set_axes` returns.
 
-    Subclasses are data classes: their fields are the parameters of the constructor.
+    Subclasses are data classes, and their fields are the parameters of the constructor.
     """
 
     def __init_subclass__(cls):
@@ -82,7 +82,7 @@ class Display:
         Returns
         -------
         object
-            Itself.
+            The display itself.
         """
         self._draw(ax)
         return self
@@ -93,15 +93,15 @@ class Display:
     def _set_axes(self, ax, figsize, has_margins=False):
         """Set `ax_` and `figure_` to given axes, or to new ones; return the axes.
 
-        With margins, given axes shrink so that labels and legends at their sides are in
-        their room.
+        With margins, given axes shrink so that their room also holds labels and legends at
+        their sides.
         """
         try:
             import matplotlib.pyplot as plt
             from matplotlib.axes import Axes
         except ImportError as error:
             raise ImportError(
-                "Drawing needs matplotlib, which is not installed: "
+                "Drawing needs matplotlib, which is not installed. Run "
                 'pip install "nmfcluster[plot]"'
             ) from error
         if ax is None:
@@ -118,15 +118,15 @@ class Display:
 
 
 class _MarginLocator:
-    """Locates axes inside their room, with margins for labels and legends at their sides.
+    """Locate axes inside their room, with margins for labels and legends at their sides.
 
-    Only their ticks, labels and titles reach out, as those of all axes do. Matplotlib calls it
-    whenever it draws, and when a layout has changed the room.
+    Only ticks, labels and titles of the axes may extend beyond the room, as for all axes.
+    Matplotlib calls the locator whenever it draws, and when a layout has changed the room.
     """
 
     def __init__(self, ax):
         locator = ax.get_axes_locator()
-        # the locator of others, if a picture is drawn in the same axes again
+        # if a picture is drawn in the same axes again, keep the locator below this one
         self.outer = getattr(locator, "outer", locator)
         self.get_subplotspec = getattr(
             self.outer, "get_subplotspec", ax.get_subplotspec
@@ -140,7 +140,7 @@ class _MarginLocator:
         for artist in ax.get_default_bbox_extra_artists():
             if artist not in ax.spines.values() and artist not in ax.child_axes:
                 boxes.append(artist.get_tightbbox(renderer))
-        # without the height of their labels, which would not fit smaller axes better
+        # leave out the height of labels of child axes, which smaller axes would not fit better
         for child in ax.child_axes:
             boxes.append(child.get_tightbbox(renderer, for_layout_only=True))
         around = room.union([box for box in boxes if box])
@@ -163,5 +163,5 @@ def set_count_ticks(axis, n_ticks=5):
 
 
 def cluster_colour(i):
-    """Return the colour of the i-th cluster, line or source; after 21 they begin again."""
+    """Return the colour of the i-th cluster, line or source; colours repeat after 21."""
     return COLOURS[i % len(COLOURS)]
