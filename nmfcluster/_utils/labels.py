@@ -149,7 +149,8 @@ def clean_labels(column, name):
         kinds = {str if isinstance(v, str) else type(v) for v in values}
         if kinds == {bytes}:
             values = [v.decode(errors="backslashreplace") for v in values]  # not UTF-8
-        if kinds in ({str}, {bytes}):
+        is_interval = {kind.__name__ for kind in kinds} == {"Interval"}  # of pandas.cut
+        if kinds in ({str}, {bytes}) or is_interval:
             texts = [str(v) for v in values]
             return np.array(texts, dtype=object), np.where(seen, 0, NOT_SEEN)
         if not kinds <= {bool, int, float}:

@@ -418,6 +418,8 @@ def as_matrix(value):
         If it is not a matrix.
     """
     array = value if is_sparse(value) else np.asarray(value)
+    if array.dtype == object and hasattr(value, "iloc"):
+        array = value.to_numpy(na_value=np.nan)  # NA of pandas is no number
     if array.dtype.kind not in "fiubO":
         raise TypeError(f"it holds {array.dtype}, not numbers")
     if array.ndim != 2:

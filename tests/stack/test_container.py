@@ -326,3 +326,15 @@ def test_scikit_learn_splits_and_shuffles_rows():
 def test_what_is_no_stack(sources, names, error, message):
     with raises_naming(error, message):
         SimilarityStack(sources, names=names)
+
+
+def test_missing_values_of_pandas_are_samples_that_a_source_has_not_seen():
+    S = np.eye(4)
+    frame = pd.DataFrame(S).astype("Float64")
+    frame.iloc[3, :] = pd.NA
+    frame.iloc[:, 3] = pd.NA
+    stack = SimilarityStack([S, frame])
+    assert_array_equal(stack.seen(), np.array([[1, 1], [1, 1], [1, 1], [1, 0]], bool))
+    frame.iloc[0, 1] = pd.NA
+    with raises_naming("sources"):
+        SimilarityStack([S, frame])

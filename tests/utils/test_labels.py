@@ -456,3 +456,14 @@ def test_the_order_of_distinct_rows_does_not_depend_on_that_of_the_rows(codes, r
 def test_keys_of_rows_differ():
     codes = np.stack(np.meshgrid(*[np.arange(-2, 8)] * 4), axis=-1).reshape(-1, 4)
     assert len(set(labels_module.hash_label_rows(codes).tolist())) == len(codes)
+
+
+def test_intervals_of_pandas_are_labels():
+    values = np.array([0.1, 0.2, 0.9, np.nan, 0.8])
+    intervals = pd.cut(pd.Series(values), [0, 0.5, 1])
+    table = pd.DataFrame({"interval": intervals, "text": list("aabba")})
+    codes, categories = encode_labels(table, "X")
+    assert codes[:, 0].tolist() == [0, 0, 1, NOT_SEEN, 1]
+    assert categories[0].tolist() == ["(0.0, 0.5]", "(0.5, 1.0]"]
+    again, _ = encode_labels(table.iloc[::-1], "X", categories)
+    assert_array_equal(again[::-1], codes)
