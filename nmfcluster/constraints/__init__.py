@@ -1,4 +1,4 @@
-"""What is known of pairs of samples: those of one cluster, and those of different ones."""
+"""Pairwise constraints: pairs of samples of one cluster, and pairs of different clusters."""
 
 from nmfcluster.constraints.active import next_pairs
 from nmfcluster.constraints.container import PairwiseConstraints

@@ -1,7 +1,7 @@
 """The container of constraints: pairs of samples that belong together, and pairs that do not.
 
-It is made of lists of pairs, of labels, of ids, of a table of both kinds, or of groups, which are
-read and checked below it.
+It is built from lists of pairs, labels, ids, a table of both kinds of pairs, or groups. Functions
+below the class read and check these.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -36,52 +36,53 @@ from nmfcluster.constraints.graph import (
 )
 
 _HINT_OF_NAMES = (
-    " PairwiseConstraints.from_table and from_ids read names of samples, with "
+    " For names of samples, use PairwiseConstraints.from_table or from_ids with "
     "ids=X.index."
 )
 _BOOLS = {bool, np.bool_}
-_NO_ROWS = str | bytes | Mapping | Set  # iterable, but no pair
+_NO_ROWS = str | bytes | Mapping | Set  # iterables that are not pairs
 
-# positions of samples, which are called by these or by ids
+# positions of samples: a range if users name samples by position, a dict if by id
 Samples = range | dict[Any, int]
 
-#: signs of the words for a kind of pair
+#: signs of the words for the two kinds of pairs
 _SIGNS = dict.fromkeys(("must", "must-link", "must_link", "ml"), 1)
 _SIGNS |= dict.fromkeys(("cannot", "cannot-link", "cannot_link", "cl"), -1)
 
-# weight of infinite cannot-links, in units of the largest finite weight: fits of four data sets
-# violate 28 of 2,485 at 1 and none at 3 and 10, and from there on their samples come apart from
-# their clusters
+# Weight of infinite cannot-links, relative to the largest finite weight: fits of four data sets
+# violate 28 of 2,485 at 1, and none at 3 and 10. Larger weights separate samples from their
+# clusters.
 _INFINITE_CANNOT_LINK = 3.0
 
 
 class PairwiseConstraints:
     """Pairs of samples that must be in one cluster, and pairs that cannot be.
 
-    The container is split as its samples are: indexed by samples, it keeps the pairs with both ends
-    among them, and renumbers these. So scikit-learn's splitters give every fold its own pairs; a
-    plain list of pairs would go to all folds, and name other samples there.
+    Indexing by samples keeps the pairs of two of these samples and renumbers them. So every fold of
+    scikit-learn's splitters has its own pairs. A plain list of pairs would go to all folds, where
+    the same numbers stand for other samples.
 
     Parameters
     ----------
     n_samples : int
         Number of samples.
     must_link, cannot_link : array-like, iterable of pairs, sparse matrix or None, default=None
-        Pairs (i, j) of samples of the same cluster, and of different clusters, in any order: of
-        shape (n_pairs, 2), or (n_pairs, 3) with weights, what it costs to violate a pair, 1 by
-        default; one by one, as those of ``zip(i, j)`` or of a set; or a sparse matrix of weights,
-        of shape (n_samples, n_samples). Of equal pairs the largest weight counts; pairs of weight 0
-        and must-links of a sample with itself are dropped. Pairs of weight 1 or more are *hard*,
-        and others *soft*; of a list with infinite weights these alone are hard.
+        Pairs (i, j) of samples of the same cluster, and of different clusters, in any order. They
+        have shape (n_pairs, 2), or (n_pairs, 3) with weights. A weight is the cost of violating the
+        pair, 1 by default. An iterable such as ``zip(i, j)`` or a set of pairs, and a sparse matrix
+        of weights, of shape (n_samples, n_samples), are also allowed. If a pair occurs more than
+        once, its largest weight counts. Pairs of weight 0 and must-links of a sample with itself
+        are dropped. Pairs of weight 1 or more are *hard*, and others *soft*. If some weights are
+        infinite, only the pairs with these are hard.
 
     Attributes
     ----------
     n_samples : int
         Number of samples.
     must_link, cannot_link : ndarray of shape (n_must_link, 2) and (n_cannot_link, 2), int
-        Pairs (i, j) of one cluster, and of two clusters: i < j, sorted, each once.
+        Pairs (i, j) of one cluster, and of two clusters, with i < j, sorted and distinct.
     must_link_weights, cannot_link_weights : ndarray of float64
-        What it costs to violate each of these pairs, positive.
+        Positive costs of violating these pairs.
     must_link_hard, cannot_link_hard : ndarray of bool
         Which of these pairs are hard.
     index : pandas Index, ndarray or None
@@ -90,21 +91,21 @@ class PairwiseConstraints:
     Raises
     ------
     TypeError
-        If `n_samples` is not an integer, or the pairs are not numbers, or a dict.
+        If `n_samples` is not an integer, or pairs are a dict or hold anything but numbers.
     ValueError
         If an index is negative, not whole, or not below `n_samples`; if a weight is negative or
-        NaN; if `cannot_link` holds a sample with itself; if a shape is another.
+        NaN; if `cannot_link` pairs a sample with itself; if a shape is not as described.
 
     Notes
     -----
-    Hard pairs are certain, soft ones are not: their weights are confidences below 1, or
-    `from_table` gets flags of which are soft. `SSNMFClusterer` joins the samples of hard must-links
-    and refuses hard pairs that contradict each other; soft ones are weighed. An infinite weight
-    counts as the largest of the others, but at least 1, and three times as much for cannot-links.
+    Hard pairs are certain. Soft pairs are uncertain: their weights are confidences below 1, or
+    users mark them in `from_table`. `SSNMFClusterer` joins the samples of hard must-links and
+    refuses hard pairs that contradict each other. It weighs soft pairs. An infinite weight counts
+    as the largest finite one, but at least 1, and three times as much for cannot-links.
 
-    A split that leaves out a sample forgets that all samples linked to it must be in one cluster;
-    take the `closure` before. Of the pairs, k folds keep a share of (1 - 1/k)^2 for training;
-    `GroupKFold` with `components` as the groups keeps every must-link pair.
+    If a split leaves out a sample, the samples that it joins are no longer linked. To keep their
+    links, split the `closure`. On average, the training part of k folds keeps a share of
+    (1 - 1/k)^2 of the pairs. `GroupKFold` with `components` as the groups keeps every must-link.
 
     Examples
     --------
@@ -124,7 +125,7 @@ class PairwiseConstraints:
     must_link_hard: np.ndarray
     cannot_link_hard: np.ndarray
     index: Any = None
-    _links: Sequence[Links]  # must-links and cannot-links, of which the arrays are
+    _links: Sequence[Links]  # must-links and cannot-links, which hold the arrays above
 
     def __init__(
         self, n_samples: int, must_link: Any = None, cannot_link: Any = None
@@ -136,13 +137,13 @@ class PairwiseConstraints:
 
     @classmethod
     def _of_links(cls, n_samples, links, names=None):
-        """Return constraints of pairs that are in their form."""
+        """Return constraints made of two checked `Links`."""
         new = cls.__new__(cls)
         new.__setstate__({"n_samples": n_samples, "_links": links, "index": names})
         return new
 
     def _with_hard_must_links(self, hard):
-        """Return the same pairs; `hard` says which must-links are hard, all or one by one."""
+        """Return the same pairs with other hard must-links; `hard` is one bool, or one for each."""
         must, cannot = self._links
         must = must._replace(hard=np.full(len(must.pairs), hard))
         return self._of_links(len(self), (must, cannot), self.index)
@@ -159,26 +160,28 @@ class PairwiseConstraints:
             cannot_link_hard=cannot.hard,
         )
         for part in must + cannot:
-            part.flags.writeable = False  # a pickle forgets
+            part.flags.writeable = False  # pickles do not store this flag
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
-        raise AttributeError(f"{name} of PairwiseConstraints cannot be set.")
+        raise AttributeError(
+            f"{name} of PairwiseConstraints cannot be set: make new constraints."
+        )
 
     @classmethod
     def from_labels(
         cls, labels: Any, n_pairs: int | None = None, random_state: Any = None
     ) -> Self:
-        """Make pairs of samples whose class is known: equal classes must link, others cannot.
+        """Make pairs of all labelled samples: equal classes must link, different ones cannot.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            Classes, integers or strings. Negative numbers, None and NaN: class not known.
+            Classes, integers or strings. Negative numbers, None and NaN mark unlabelled samples.
         n_pairs : int, default=None
-            Number of pairs to draw from all pairs of samples of known class, all with the same
-            chance. None takes all pairs, whose number grows with the square of `n_samples`.
+            Number of pairs to draw from all pairs of labelled samples, with equal chances. None
+            takes all pairs, whose number grows with the square of `n_samples`.
         random_state : int, RandomState, Generator or None, default=None
-            Source of the draws; an int makes them repeatable.
+            Determines the drawn pairs; pass an int for reproducible ones.
 
         Returns
         -------
@@ -189,7 +192,7 @@ class PairwiseConstraints:
         TypeError
             If the labels are of several kinds, or `n_pairs` is not an integer.
         ValueError
-            If the labels are not in one dimension, are fractions, or have fewer pairs.
+            If the labels are not one-dimensional or are fractions, or `n_pairs` is too large.
 
         Examples
         --------
@@ -204,15 +207,16 @@ class PairwiseConstraints:
 
     @classmethod
     def from_ids(cls, ids: Any, must_link: Any = None, cannot_link: Any = None) -> Self:
-        """Make constraints of pairs that name samples by their ids.
+        """Make constraints from pairs of ids of samples.
 
         Parameters
         ----------
         ids : sequence of hashable, pandas Index or pandas DataFrame
-            The ids of the samples in their order, all different; the index of a data frame.
+            The distinct ids of the samples, in the order of the samples. For a data frame, its
+            index is used.
         must_link, cannot_link : array-like, DataFrame, iterable or None, default=None
-            Pairs of ids of the same cluster, and of different clusters: (a, b), or (a, b, weight),
-            of shape (n_pairs, 2) or (n_pairs, 3), or both, one by one.
+            Pairs of ids of the same cluster, and of different clusters: (a, b) or (a, b, weight),
+            as an array of shape (n_pairs, 2) or (n_pairs, 3), or as an iterable of both forms.
 
         Returns
         -------
@@ -249,31 +253,31 @@ class PairwiseConstraints:
         names: Any = None,
         hard: Any = None,
     ) -> Self:
-        """Make constraints of one table of pairs of both kinds.
+        """Make constraints from one table with both kinds of pairs.
 
         Parameters
         ----------
         pairs : array-like, DataFrame, iterable of rows, or sparse matrix
-            Rows (a, b, kind): a kind is a weight, positive for samples of one cluster and negative
-            for those of different ones, or a word, "must" or "cannot", "must-link" or
-            "cannot-link", "ML" or "CL", for 1 or -1. In a fourth column, weights above 0, by which
-            kinds are multiplied, or bools, as for `hard`. The entries of a sparse matrix, of shape
-            (n_samples, n_samples), are signed weights.
+            Rows (a, b, kind). A kind is a weight, positive for samples of one cluster and negative
+            for samples of different ones, or a word for 1 or -1: "must" or "cannot", "must-link" or
+            "cannot-link", "ML" or "CL". A fourth column may hold weights above 0, which multiply
+            the kinds, or bools, as for `hard`. Alternatively, a sparse matrix of signed weights, of
+            shape (n_samples, n_samples).
         kinds : array-like of shape (n_pairs,), default=None
-            The kinds of the pairs, where the rows of `pairs` are (a, b): 1 and -1 for each pair, as
-            other packages take them.
+            The kinds of the pairs, such as 1 and -1, if the rows of `pairs` are (a, b). Other
+            packages take pairs in this form.
         n_samples : int, default=None
-            Number of samples, where these are called by their position, from 0. The shape of a
-            sparse matrix contains it, too.
+            Number of samples, if pairs hold positions from 0. By default, the number of rows of a
+            sparse matrix.
         ids : sequence of hashable, pandas Index or pandas DataFrame, default=None
-            The ids of the samples in their order, all different, where these are called by them;
-            the index of a data frame. Give either this or `n_samples`.
+            The distinct ids of the samples, in the order of the samples, if pairs hold ids. For a
+            data frame, its index is used. Pass either this or `n_samples`.
         names : sequence of hashable, pandas Index or pandas DataFrame, default=None
             Another name of `ids`.
         hard : bool or array-like of shape (n_pairs,), bool, default=None
-            Which pairs are hard, all, none or one by one, besides those of infinite weight: see
-            `PairwiseConstraints`. None: pairs of infinite weight, or where there are none, those
-            of weight 1 and more.
+            Whether all pairs are hard, or which ones. Pairs of infinite weight are always hard. By
+            default only these are, or if no weight is infinite, pairs of weight 1 or more. See
+            `PairwiseConstraints`.
 
         Returns
         -------
@@ -282,15 +286,15 @@ class PairwiseConstraints:
         Raises
         ------
         TypeError
-            If `pairs` is no table, an index or a weight is no number, or an id not hashable; if
-            both or none of `n_samples` and `ids` are given.
+            If `pairs` is not a table, an index or a weight is not a number, or an id is not
+            hashable; if both or neither of `n_samples` and `ids` are passed.
         ValueError
-            If a sample is unknown, a kind is another, a weight is not above 0, or the rows are not
-            of three or four entries; if `hard` is another, or not of one entry a row.
+            If a sample or a kind is unknown, a weight is not above 0, or a row does not have three
+            or four entries; if `hard` does not hold bools, or not one for each row.
 
         Examples
         --------
-        A file of COP-KMeans, what a matcher believes, and what somebody knows besides:
+        Read pairs in the format of COP-KMeans, and then two uncertain pairs with a certain one:
 
         >>> from nmfcluster import PairwiseConstraints
         >>> PairwiseConstraints.from_table([(0, 3, 1), (2, 0, -1)], n_samples=4)
@@ -318,37 +322,37 @@ class PairwiseConstraints:
         names: Any = None,
         apart: bool = False,
     ) -> Self:
-        """Make pairs of groups of samples that belong together, also called chunklets.
+        """Make pairs from groups of samples that belong together, also called chunklets.
 
         Parameters
         ----------
         groups : sequence of sequences, or mapping to them
-            The samples of each group: their indices, or with `ids` their ids. No sample is in two
-            groups. Of a mapping, such as ``frame.groupby("visit").groups``, the values count.
+            The samples of each group, by position, or with `ids` by id. No sample may be in two
+            groups. The values of a mapping, such as ``frame.groupby("visit").groups``, are used.
         n_samples : int, default=None
-            Number of samples, where groups hold indices.
+            Number of samples, if groups hold positions.
         ids : sequence of hashable, pandas Index or pandas DataFrame, default=None
-            The ids of the samples in their order, all different; the index of a data frame. Give
-            either this or `n_samples`.
+            The distinct ids of the samples, in the order of the samples. For a data frame, its
+            index is used. Pass either this or `n_samples`.
         names : sequence of hashable, pandas Index or pandas DataFrame, default=None
             Another name of `ids`.
         apart : bool, default=False
-            Whether samples of different groups cannot be in one cluster. False: two groups may
-            belong together.
+            Whether samples of different groups cannot be in one cluster. If False, several groups
+            may be in one cluster.
 
         Returns
         -------
         PairwiseConstraints
-            All pairs of a group must link; with `apart`, all pairs between groups cannot. That is
-            what `from_labels` makes of groups that are classes.
+            Must-links of all pairs within groups and, with `apart`, cannot-links of all pairs
+            between groups. With `apart`, the result is that of `from_labels` for groups as classes.
 
         Raises
         ------
         TypeError
-            If `groups`, or one of them, is no sequence, or `apart` is no bool; if both or none of
-            `n_samples` and `ids` are given.
+            If `groups` or one of them is not a sequence, or `apart` is not a bool; if both or
+            neither of `n_samples` and `ids` are passed.
         ValueError
-            If a group holds what is no sample, or a sample is in two groups.
+            If a group holds an unknown sample, or a sample is in two groups.
 
         Examples
         --------
@@ -376,22 +380,22 @@ class PairwiseConstraints:
 
     @property
     def shape(self) -> tuple[int]:
-        """``(n_samples,)``, by which scikit-learn splits the constraints as the samples."""
+        """``(n_samples,)``, so that scikit-learn splits the constraints like the samples."""
         return (self.n_samples,)
 
     @property
     def iloc(self) -> Self:
-        """The constraints themselves: they are indexed by position."""
+        """The constraints themselves, as they are indexed by position."""
         return self
 
-    loc = iloc  # the position of a sample is its only name
+    loc = iloc  # samples are selected only by position
 
     def __len__(self) -> int:
         return self.n_samples
 
     def __iter__(self) -> NoReturn:
         raise TypeError(
-            "PairwiseConstraints cannot be iterated: its pairs are in must_link and cannot_link."
+            "PairwiseConstraints cannot be iterated: use its must_link and cannot_link."
         )
 
     def __getitem__(self, key: Any) -> Self:
@@ -401,12 +405,12 @@ class PairwiseConstraints:
         return self._of_links(len(samples), links, names)
 
     def take(self, indices: Any, axis: int = 0) -> Self:
-        """Return the constraints among some samples, as ``constraints[indices]`` does.
+        """Return the constraints among some samples, like ``constraints[indices]``.
 
         Parameters
         ----------
         indices : array-like of shape (n_taken,), int, or bool of shape (n_samples,)
-            The samples, in their new order; one that occurs several times becomes as many samples.
+            The samples, in their new order; a sample that occurs n times becomes n samples.
         axis : {0}, default=0
             The samples are the only axis.
 
@@ -419,7 +423,7 @@ class PairwiseConstraints:
         TypeError
             If `indices` is a single number or holds anything but integers or booleans.
         ValueError
-            If an index is not among the samples, or `axis` is not 0.
+            If an index is out of range, a mask has the wrong length, or `axis` is not 0.
 
         Examples
         --------
@@ -427,7 +431,7 @@ class PairwiseConstraints:
         array([[0, 2], [0, 3]])
         """
         if axis != 0:
-            raise ValueError(f"axis must be 0, the samples, got {axis!r}.")
+            raise ValueError(f"axis must be 0, the axis of samples, got {axis!r}.")
         return self[indices]
 
     def __eq__(self, other: object) -> bool:
@@ -465,9 +469,10 @@ class PairwiseConstraints:
     def closure(self) -> Self:
         """Return all pairs that follow from these.
 
-        All samples of a group that hard must-link pairs join must be linked, and another pair
-        between two groups holds for all their samples. The number of pairs grows with the square of
-        the sizes of the groups; the total weight stays, shared evenly within and between groups.
+        All samples that hard must-links join must link, and a pair between two such groups holds
+        for all samples of both. The number of pairs grows with the square of the group sizes. The
+        total weight stays the same: the new pairs within a group, or between two groups, share the
+        weights of the old ones evenly.
 
         Returns
         -------
@@ -494,29 +499,29 @@ class PairwiseConstraints:
         return self._of_links(len(self), links, self.index)
 
     def check(self, n_clusters: int | None = None) -> str:
-        """Raise if no clustering can satisfy all hard pairs, as far as that is easily proved.
+        """Raise if it is easily proved that no clustering can satisfy all hard pairs.
 
-        That must-links contradict a cannot-link is always found, and so is whether one or two
-        clusters are enough. More are too few if so many samples and one exclude each other, or
-        samples that must be with them: a greedy search looks for these.
+        The check always finds must-links that contradict a cannot-link, and whether one or two
+        clusters are enough. For k > 2 clusters, a greedy search looks for k + 1 samples that, with
+        the samples that must be with them, exclude each other.
 
         Parameters
         ----------
         n_clusters : int, default=None
-            Largest number of clusters allowed; None: any number.
+            Largest number of clusters allowed. None allows any number.
 
         Returns
         -------
         {"feasible", "undecided"}
-            "feasible" if a clustering satisfies all hard pairs: shown for three clusters and more
-            where groups that exclude fewer others than there are clusters can be taken away, one
-            after another, until none is left. "undecided" if neither is shown.
+            "feasible" if a clustering satisfies all hard pairs. With k > 2 clusters, this is proved
+            if repeatedly removing groups that exclude fewer than k others leaves none. "undecided"
+            if nothing is proved.
 
         Raises
         ------
         ValueError
-            If hard must-links join two samples that cannot be linked, or `n_clusters` is below 1 or
-            too small for the cannot-link pairs; the message names the samples.
+            If hard must-links join two samples of a hard cannot-link, or `n_clusters` is below 1 or
+            too small for the cannot-links. The message names the samples.
 
         Examples
         --------
@@ -532,24 +537,26 @@ class PairwiseConstraints:
         return check_pairs(self, n_clusters)
 
     def satisfied(self, labels: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Tell which pairs a clustering satisfies.
+        """Return which pairs a clustering satisfies.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            Clusters. Pairs with a sample whose label is negative, None or NaN are not satisfied.
+            Cluster of every sample. Pairs of a sample whose label is negative, None or NaN count as
+            violated.
 
         Returns
         -------
         must_ok, cannot_ok : ndarray of shape (n_must_link,) and (n_cannot_link,), bool
-            Whether the samples of each pair are in the same cluster, and in different clusters.
+            Whether the samples of each must-link are in one cluster, and those of each cannot-link
+            in different ones.
 
         Raises
         ------
         TypeError
             If the labels are neither integers nor strings, or of several kinds.
         ValueError
-            If there are not `n_samples` labels in one dimension, or they are fractions.
+            If the labels are not an array of shape (n_samples,), or are fractions.
 
         Examples
         --------
@@ -559,7 +566,8 @@ class PairwiseConstraints:
         codes = read_labels(labels)
         if len(codes) != len(self):
             raise ValueError(
-                f"labels must have n_samples={len(self)} entries, got {len(codes)}."
+                f"labels must have n_samples={len(self)} entries, one for each sample, got "
+                f"{len(codes)}."
             )
         a, b = codes[self.must_link].T
         c, d = codes[self.cannot_link].T
@@ -568,17 +576,17 @@ class PairwiseConstraints:
         return must_ok, cannot_ok
 
     def satisfaction(self, labels: Any) -> float:
-        """Return the share of pairs that a clustering satisfies, whatever their weights.
+        """Return the share of pairs that a clustering satisfies, without their weights.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            Clusters, as for `satisfied`, which names the errors too.
+            Cluster of every sample, as for `satisfied`, which lists the errors.
 
         Returns
         -------
         float
-            In [0, 1]; NaN without pairs.
+            A number in [0, 1]; NaN without pairs.
 
         Examples
         --------
@@ -599,12 +607,12 @@ class PairwiseConstraints:
         Returns
         -------
         A, B : sparse array of shape (n_samples, n_samples)
-            The weights of must-link and of cannot-link pairs, at (i, j) and at (j, i).
+            The weights of must-links and of cannot-links, at (i, j) and (j, i).
 
         Raises
         ------
         TypeError
-            If `dtype` is not a type of floats.
+            If `dtype` is not a float dtype.
 
         Examples
         --------
@@ -616,7 +624,7 @@ class PairwiseConstraints:
             raise TypeError(
                 f"dtype must be a float dtype, such as np.float64, got {dtype!r}."
             )
-        # weights that become infinite are refused with the similarities
+        # fits refuse weights that become infinite when they are added to similarities
         with np.errstate(over="ignore"):
             A, B = (
                 make_adjacency(len(self), links.pairs, links.weights.astype(dtype))
@@ -626,15 +634,15 @@ class PairwiseConstraints:
 
 
 def read_pairs(value, name, samples):
-    """Return pairs of one kind, checked and in one form.
+    """Return pairs of one kind as checked `Links`.
 
     Parameters
     ----------
     value : array-like, data frame, sparse matrix, iterable of pairs or None
     name : {"must_link", "cannot_link"}
-        Name of `value` in an error message; only a must-link may join a sample with itself.
+        Name of `value` in error messages; only a must-link may pair a sample with itself.
     samples : range, or dict of positions by id
-        What samples are called.
+        Names of the samples in `value`: positions, or ids.
 
     Returns
     -------
@@ -648,16 +656,16 @@ def read_pairs(value, name, samples):
 
 
 def read_signed_pairs(value, samples, hard):
-    """Return the must-links and the cannot-links of one table, checked and in one form.
+    """Return the must-links and the cannot-links of one table as checked `Links`.
 
     Parameters
     ----------
     value : array-like, data frame, sparse matrix or iterable of rows
-        Columns, or entries: samples, samples, kinds or signed weights, and perhaps weights, or
-        bools that mark the pairs that are hard.
+        Two columns of samples, one of kinds or signed weights, and optionally one of weights, or
+        of bools that mark hard pairs. The entries of a sparse matrix are signed weights.
     samples : range, or dict of positions by id
     hard : bool, array-like of shape (n_pairs,), bool, or None
-        Which pairs are hard, besides those of infinite weight; None: as their weights imply.
+        Which pairs are hard, besides those of infinite weight. None derives it from the weights.
 
     Returns
     -------
@@ -665,15 +673,15 @@ def read_signed_pairs(value, samples, hard):
     """
     pairs, kinds, *columns = _read_columns(value, "pairs", samples)
     signed = _read_signed_weights(kinds)
-    # a fourth column of weights, or of which pairs are hard
+    # read a fourth column of weights, or of bools that mark hard pairs
     if columns and hard is None and set(map(type, columns[0])) <= _BOOLS:
         hard = columns[0]
     elif columns:
         weights = _as_numbers(columns[0], "pairs")
         if not (weights > 0).all():
             raise ValueError(
-                "pairs must have weights above 0, or bools, in a fourth column, got "
-                f"{weights.min()}: the third one has the sign."
+                "the fourth column of pairs must hold weights above 0, or bools, got "
+                f"{weights.min()}: put the sign into the third column."
             )
         signed = signed * weights
     if hard is not None:
@@ -698,7 +706,7 @@ def _join_columns(pairs, kinds):
     column = np.array(kinds, dtype=object)
     if table.ndim != 2 or table.shape[1] != 2 or column.shape != (len(table),):
         raise ValueError(
-            "with kinds, pairs must be of shape (n_pairs, 2), and kinds of shape (n_pairs,); got "
+            "with kinds, pairs must have shape (n_pairs, 2), and kinds shape (n_pairs,); got "
             f"shapes {table.shape} and {column.shape}."
         )
     return np.column_stack([table, column])
@@ -707,18 +715,18 @@ def _join_columns(pairs, kinds):
 def _read_columns(value, name, samples):
     """Return the positions of the samples of pairs, (n_pairs, 2), and further columns.
 
-    NumPy does not guess the type of what is no array: it would make words of all of a row.
+    Lists are read as objects: NumPy would convert a row of strings and numbers to strings.
     """
     if sp.issparse(value):
         n = len(samples)
-        samples = range(n)  # its rows are the samples, even where these have ids
+        samples = range(n)  # rows are positions of samples, even if samples have ids
         if value.shape != (n, n):
             raise ValueError(
                 f"{name} given as a sparse matrix must have shape ({n}, {n}), got {value.shape}. "
-                "Cross-validation does not split it: pass PairwiseConstraints."
+                "For cross-validation, which does not split it, pass PairwiseConstraints."
             )
         check_sparse_indices(value, name)
-        columns = list(sp.find(value * 1))  # numbers, where it holds bools
+        columns = list(sp.find(value * 1))  # converts bools to numbers
     else:
         columns = _split_columns(value, name)
     ends = [_read_positions(column, name, samples) for column in columns[:2]]
@@ -726,7 +734,7 @@ def _read_columns(value, name, samples):
 
 
 def _split_columns(value, name):
-    """Return the columns of a table of pairs that is no sparse matrix."""
+    """Return the columns of a table of pairs that is not a sparse matrix."""
     of_both_kinds = name == "pairs"
     lengths = (3, 4) if of_both_kinds else (2, 3)
     kind = ", kind" if of_both_kinds else ""
@@ -737,14 +745,14 @@ def _split_columns(value, name):
         return list(value.T)
     if isinstance(value, np.ndarray) and value.ndim > 2:
         raise ValueError(
-            f"{form}, got shape {value.shape}. Pairs of vectors of features are not read: give the "
+            f"{form}, got shape {value.shape}. Instead of pairs of vectors of features, pass the "
             "positions of their samples."
         )
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise TypeError(f"{form}, got {format_value(value)}.")
     rows = list(value)
     for row in rows:
-        # a set has no order: which of three is the weight?
+        # a set has no order, so it is unknown which of three entries is the weight
         is_sequence = hasattr(row, "__len__") and not isinstance(row, _NO_ROWS)
         if not is_sequence or len(row) not in lengths:
             got = (
@@ -753,12 +761,12 @@ def _split_columns(value, name):
             raise ValueError(f"{form}, got {got}.")
     if not rows:
         return [np.empty(0, dtype=object)] * lengths[0]
-    columns = zip_longest(*rows, fillvalue=1.0)  # 1: of pairs without a weight
+    columns = zip_longest(*rows, fillvalue=1.0)  # pairs without a weight get 1
     return [np.fromiter(column, dtype=object, count=len(rows)) for column in columns]
 
 
 def _read_positions(names, name, samples):
-    """Return the positions of samples that are called by them, or by ids."""
+    """Return the positions of samples that are named by position or by id."""
     n = len(samples)
     if isinstance(samples, dict):
         positions = []
@@ -767,8 +775,8 @@ def _read_positions(names, name, samples):
                 positions.append(samples[one])
             except KeyError:
                 raise ValueError(
-                    f"{name} must name samples by their ids, but {one!r} is not among the "
-                    f"{format_count(n, 'id')}."
+                    f"{name} must hold ids of samples, but {one!r} is not among the "
+                    f"{format_count(n, 'id')}: leave out its pairs, or add it to ids."
                 ) from None
             except TypeError:
                 raise TypeError(
@@ -780,20 +788,20 @@ def _read_positions(names, name, samples):
     bad = ~(is_whole & (numbers >= 0))
     if bad.any():
         raise ValueError(
-            f"{name} must hold indices of samples, whole numbers from 0, got {numbers[bad][0]}."
+            f"{name} must hold positions of samples, whole numbers from 0, got {numbers[bad][0]}."
         )
     too_large = numbers[numbers >= n]
     if len(too_large):
         raise ValueError(
-            f"{name} holds the index {int(too_large[0])}, but n_samples={n}. Inside "
-            "cross-validation a plain list of pairs is not split with the samples: pass "
-            "PairwiseConstraints, given as constraints=."
+            f"{name} must hold positions below n_samples={n}, got {int(too_large[0])}. "
+            "In cross-validation, which does not split a plain list of pairs with the samples, "
+            "pass PairwiseConstraints as constraints=."
         )
     return numbers.astype(np.intp)
 
 
 def _as_numbers(column, name, hint=""):
-    """Return a column as numbers; `hint` is added to the error where it holds text."""
+    """Return a column as numbers; raise an error, with `hint` if the column holds text."""
     if column.dtype.kind in "iuf":
         return column
     types = set(map(type, column))
@@ -809,12 +817,12 @@ def _as_numbers(column, name, hint=""):
     except OverflowError:
         huge = format_value(max(column, key=abs))
         raise ValueError(
-            f"{name} holds a number too large for a float, {huge}."
+            f"{name} must hold numbers that fit into a float, but {huge} is too large."
         ) from None
 
 
 def _read_signed_weights(kinds):
-    """Return signed weights: those of must-links are positive, those of cannot-links negative."""
+    """Return signed weights, positive for must-links and negative for cannot-links."""
     signed = np.zeros(len(kinds))
     if all(issubclass(kind, Real) for kind in set(map(type, kinds))):
         signed = _as_numbers(kinds, "pairs").astype(float)
@@ -823,9 +831,9 @@ def _read_signed_weights(kinds):
             signed[i] = float(_SIGNS.get(str(kinds[i]).strip().lower(), kinds[i]))
     bad = ~(np.abs(signed) > 0)
     if bad.any():
-        form = "must or cannot, 1 or -1, or ML or CL, or a weight with such a sign"
+        form = "must or cannot, 1 or -1, ML or CL, or a signed weight other than 0"
         raise ValueError(
-            f"pairs: the kind must be {form}, got {format_value(kinds[bad][0])}."
+            f"the kinds of pairs must be {form}, got {format_value(kinds[bad][0])}."
         )
     return signed
 
@@ -833,7 +841,7 @@ def _read_signed_weights(kinds):
 def _find_hard(weights, hard=None):
     """Return which pairs are hard: those of infinite weight, and those that `hard` marks.
 
-    Without it and infinite weights, they are those of weight 1 and more.
+    Without `hard`, and if no weight is infinite, pairs of weight 1 or more are hard.
     """
     infinite = np.isinf(weights)
     if hard is not None:
@@ -842,12 +850,12 @@ def _find_hard(weights, hard=None):
 
 
 def _normalize_links(links, name, samples):
-    """Return pairs that are in range in one form, their weights checked."""
+    """Return sorted, distinct links with checked finite weights."""
     pairs, weights, hard = links
     bad = ~(weights >= 0)
     if bad.any():
         raise ValueError(
-            f"{name} must have weights that are at least 0, got {weights[bad][0]} for the pair "
+            f"{name} must have weights of at least 0, got {weights[bad][0]} for the pair "
             f"{_names_at(pairs[bad][0], samples)}."
         )
     infinite = np.isinf(weights)
@@ -862,25 +870,25 @@ def _normalize_links(links, name, samples):
     elif (used & is_loop).any():
         pair = _names_at(pairs[used & is_loop][0], samples)
         raise ValueError(
-            f"{name} holds the pair {pair}, but a sample is always in one cluster with itself."
+            f"{name} must hold pairs of two different samples, got {pair}: leave it out."
         )
     return make_links(pairs[used], weights[used].astype(np.float64), hard[used])
 
 
 def _names_at(positions, samples):
-    """Return what a message calls some samples."""
+    """Return the names of some samples for a message: ids, or else positions."""
     names = list(samples)
     return tuple(names[i] for i in positions)
 
 
 def read_ids(n_samples, ids, names=None):
-    """Return what samples are called, and names to keep.
+    """Return the positions of samples by the names that pairs use, and the index to store.
 
     Parameters
     ----------
     n_samples : int or None
     ids : sequence of hashable, pandas Index, pandas DataFrame or None
-        Either this or `n_samples` must be given.
+        Either this or `n_samples` must be passed.
     names : as ids, default=None
         Another name of `ids`.
 
@@ -891,22 +899,25 @@ def read_ids(n_samples, ids, names=None):
     """
     if names is not None:
         if ids is not None:
-            raise TypeError("names is another name of ids: give one of them.")
+            raise TypeError(
+                "names and ids are the same parameter: pass only one of them."
+            )
         ids = names
     if (n_samples is None) == (ids is None):
-        raise TypeError("either n_samples or ids must be given, and not both.")
+        raise TypeError("pass either n_samples or ids, not both or neither.")
     if ids is None:
         return range(check_count(n_samples, "n_samples", 0)), None
     names = None if isinstance(ids, str | bytes) else ids
     if hasattr(ids, "columns"):
-        names = getattr(ids, "index", None)  # a data frame of polars has none
+        names = getattr(ids, "index", None)  # polars data frames have no index
     position: dict[Any, int] = {}
     try:
         for number, name in enumerate(names):
             first = position.setdefault(name, number)
             if first != number:
                 raise ValueError(
-                    f"ids must differ, but samples {first} and {number} are both {name!r}."
+                    f"ids must be distinct, but samples {first} and {number} are both {name!r}: "
+                    "rename one of them."
                 )
     except TypeError:
         form = (
@@ -918,14 +929,14 @@ def read_ids(n_samples, ids, names=None):
 
 
 def read_groups(groups, samples, apart):
-    """Return the number of the group of every sample, from 0; -1: in none.
+    """Return the group of every sample, numbered from 0; -1 marks samples in no group.
 
     Parameters
     ----------
     groups : sequence of sequences, or mapping to them
     samples : range, or dict of positions by id
     apart : bool
-        Checked only.
+        The function only checks its type.
 
     Returns
     -------
@@ -938,31 +949,32 @@ def read_groups(groups, samples, apart):
         groups = groups.values()
     if isinstance(groups, str | bytes) or not isinstance(groups, Iterable):
         raise TypeError(
-            f"groups must be a sequence of groups, got {format_value(groups)}."
+            f"groups must be a sequence of groups, such as [[0, 1], [4, 5]], got "
+            f"{format_value(groups)}."
         )
     for number, members in enumerate(groups):
         try:
             names = np.fromiter(members, dtype=object)
-            # letters of a word are no ids, and of a mask True would be taken for 1
+            # refuse strings, whose letters are not ids, and masks, whose True would count as 1
             if isinstance(members, str | bytes) or _BOOLS & set(map(type, names)):
                 raise TypeError
         except TypeError:
-            form = "groups must hold sequences of samples, by index or by id"
-            raise TypeError(f"{form}, got the group {format_value(members)}.") from None
+            form = "groups must hold sequences of positions or ids of samples"
+            raise TypeError(f"{form}, got {format_value(members)}.") from None
         own = _read_positions(names, "groups", samples)
         taken = own[codes[own] >= 0]
         if len(taken):
             sample = _names_at(taken, samples)[0]
             raise ValueError(
                 f"groups must not share samples, but {sample!r} is in groups {codes[taken[0]]} "
-                f"and {number}: make one group of them."
+                f"and {number}: merge these groups."
             )
         codes[own] = number
     return codes
 
 
 def read_labels(labels):
-    """Return labels as numbers from 0; -1 stands for a label that is not known."""
+    """Return labels as numbers from 0; -1 marks unlabelled samples."""
     column = np.asarray(None)
     with suppress(TypeError, ValueError):
         column = as_label_vector(labels)
