@@ -1,4 +1,4 @@
-"""Made-up data whose right answer is known: rings, partitions, biclusters, and counts."""
+"""Synthetic data with known clusters: rings, partitions, biclusters, and counts."""
 
 import numpy as np
 
@@ -19,11 +19,11 @@ __all__ = [
     "make_signatures",
 ]
 
-# share of the genes that a program raises, and share of those common to all programs
+# share of the genes that a program raises, and also that all programs have in common
 _RAISED = 0.1
-# Dirichlet concentration over channels of a signature as flat as that of ageing
+# Dirichlet concentration over channels of the flattest signature, as flat as that of ageing
 _FLAT = 2.0
-_ACTIVE = 4.0  # mean number of signatures of a sample
+_ACTIVE = 4.0  # mean number of signatures in a sample
 
 
 def make_nested_rings(
@@ -35,23 +35,24 @@ def make_nested_rings(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Make points on rings around one centre, the toy data of Lange and Buhmann.
 
-    A method that compares points by their distance alone finds halves of both rings. The
-    paper [1]_ does not print its radii and noise.
+    A method that compares points by distance alone finds clusters that are halves of both rings.
+    The paper [1]_ does not print its radii and noise.
 
     Parameters
     ----------
     n_samples : int, default=400
-        Number of points; those of two rings differ by one at most.
+        Number of points. The numbers of points on two rings differ by at most one.
     radii : tuple of float, default=(2.0, 3.5)
         Radii of the rings.
     noise : float, default=0.1
-        Standard deviation of a point's distance from its ring.
+        Standard deviation of the distances of points from their rings.
     random_state : int, RandomState, Generator or None, default=None
         Determines the result.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
+        The points.
     y : ndarray of shape (n_samples,), int
         Ring of every point.
 
@@ -76,7 +77,7 @@ def make_nested_rings(
     rng = make_rng(random_state)
     if not isinstance(radii, tuple | list | np.ndarray) or not len(radii):
         raise ValueError(
-            f"radii must be numbers, at least one of them, got {format_value(radii)}."
+            f"radii must be a tuple of at least one number, got {format_value(radii)}."
         )
     for radius in radii:
         check_number(radius, "radii", closed="neither")
@@ -98,26 +99,28 @@ def make_partitions(
     missing: float = 0.0,
     random_state: Seed = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Make noisy copies of one partition, with clusters renamed at random.
+    """Make noisy copies of one partition, with random cluster numbers in each.
 
     Parameters
     ----------
     n_samples : int or tuple of int, default=300
-        Number of samples, in clusters of equal size, or the sizes of the clusters.
+        Number of samples, in clusters of equal size, or a tuple with the sizes of the clusters.
     n_clusters : int, default=3
-        Number of clusters; ignored if `n_samples` gives their sizes.
+        Number of clusters; ignored if `n_samples` is a tuple.
     n_partitions : int, default=20
         Number of copies.
     noise : float, default=0.2
         Share of the labels of each copy that are replaced by a cluster drawn at random.
     missing : float, default=0.0
-        Share of the labels that are then replaced by -2, "not seen". Every sample keeps one label.
+        Share of the labels that are then replaced by -2, "not seen". Every sample keeps at least
+        one label.
     random_state : int, RandomState, Generator or None, default=None
         Determines the result.
 
     Returns
     -------
     partitions : ndarray of shape (n_samples, n_partitions), int
+        The copies, one in each column.
     y : ndarray of shape (n_samples,), int
         The partition that was copied.
 
@@ -153,7 +156,7 @@ def make_partitions(
         is_replaced = rng.uniform(size=len(y)) < noise
         labels = np.where(is_replaced, rng.randint(n_clusters, size=len(y)), y)
         partitions[:, t] = rng.permutation(n_clusters)[labels]
-    # remove labels, but keep one of every sample
+    # remove labels, but keep at least one of every sample
     is_missing = rng.uniform(size=partitions.shape) < missing
     is_missing[np.arange(len(y)), rng.randint(n_partitions, size=len(y))] = False
     partitions[is_missing] = NOT_SEEN
@@ -169,13 +172,13 @@ def make_biclusters(
     noise: float = 0.0,
     random_state: Seed = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""Make nonnegative data of overlapping biclusters, after section 6 of Badea.
+    r"""Make nonnegative data with overlapping biclusters, after section 6 of Badea.
 
-    A bicluster is a set of samples and a set of features. Where biclusters meet, they add up:
+    A bicluster is a set of samples and a set of features. Where biclusters overlap, they add up:
 
-    .. math:: X = W H + E, \quad W, H \ge 0 ,
+    .. math:: X = W H + E, \quad W, H \ge 0 .
 
-    with a column of W and a row of H for each of them, 0 outside of it.
+    Each bicluster has a column of W and a row of H, which are 0 outside of it.
 
     Parameters
     ----------
@@ -184,53 +187,53 @@ def make_biclusters(
     n_clusters : int, default=4
         Number of biclusters.
     overlap : float, default=0.25
-        Share of the samples, and of the features, of a bicluster that the next one has, too,
-        rounded to whole ones; in [0, 0.5).
+        Share of the samples, and of the features, of a bicluster that also belong to the next one,
+        in [0, 0.5). It is rounded to whole samples and features.
     twins : bool, default=True
-        Whether the first two biclusters have almost the same features: they share nine tenths
-        of these, or all but one, with the same coefficients. Their samples differ, and the second
-        one is half as intense. A method that looks at features alone confuses them.
+        Whether the first two biclusters have almost the same features. They share nine tenths of
+        these, or all but one, with the same coefficients. Their samples differ, and the second
+        one is half as intense. A method that only uses features confuses them.
     noise : float, default=0.0
         Standard deviation of the normal noise of a feature, as a multiple of the standard
         deviation of the feature without noise. Entries below 0 are then set to 0.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the result. The same one gives the same W and H for every `noise`.
+        Determines the result. W and H do not depend on `noise`.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
-        The data, at least 0.
+        The nonnegative data.
     W : ndarray of shape (n_samples, n_clusters)
-        How strong a bicluster is in a sample: the absolute value of a normal number in the
-        samples of the bicluster, 0 in others.
+        How strong a bicluster is in a sample: the absolute value of a normal number for the
+        samples of the bicluster, and 0 for others.
     H : ndarray of shape (n_clusters, n_features)
-        How strong a feature is in a bicluster: uniform in [0.5, 1] in the features of the
-        bicluster, 0 in others.
+        How strong a feature is in a bicluster: uniform in [0.5, 1] for the features of the
+        bicluster, and 0 for others.
 
     Raises
     ------
     TypeError
         If an argument is of the wrong type.
     ValueError
-        If `shape` is too small for all biclusters to have samples and features of their own,
-        `n_clusters` is below 1, or 2 with `twins`, `overlap` is not in [0, 0.5), or `noise` is
-        negative or not finite.
+        If `shape` is too small for all biclusters to have samples and features of their own;
+        if `n_clusters` is below 1, or below 2 with `twins`; if `overlap` is not in [0, 0.5); if
+        `noise` is negative or not finite.
 
     See Also
     --------
-    sklearn.metrics.consensus_score : Compares biclusters that were found with these.
-    sklearn.datasets.make_biclusters : Blocks of constants that do not overlap, in any order.
+    sklearn.metrics.consensus_score : Compares biclusters that a method found with these.
+    sklearn.datasets.make_biclusters : Makes constant blocks that do not overlap, in any order.
 
     Notes
     -----
-    Every bicluster has a sample and a feature that no other one has. Hence without noise
-    W H is the only factorization of X with `n_clusters` nonnegative factors, up to their scale and
-    order: these samples and features form a diagonal block, and a factor can hold only one entry
-    of it. But a single run of NMF often misses it, most of all with `twins`.
+    Every bicluster has a sample and a feature that no other bicluster has. These samples and
+    features form a diagonal block, and a factor can hold only one entry of it. Without noise, W H
+    is therefore the only factorization of X with `n_clusters` nonnegative factors, up to their
+    scale and order. A single run of NMF often misses it, most of all with `twins`.
 
-    Samples and features are in the order of the biclusters, so that a picture of X shows them,
-    but the second twin has the last samples. The paper [1]_ does not print sizes, overlaps and
-    coefficients; those here are our choice.
+    Samples and features are in the order of the biclusters, so that they are blocks in a picture of
+    X. Only the second twin has the last samples. The paper [1]_ does not print sizes, overlaps and
+    coefficients, and those here are our choice.
 
     References
     ----------
@@ -268,7 +271,7 @@ def make_biclusters(
 
 
 def _equal_labels(n_samples, n_clusters):
-    """Return sorted labels of clusters whose sizes differ by one at most, the larger ones first."""
+    """Return sorted labels of clusters with sizes that differ by at most 1, larger ones first."""
     return np.sort(np.arange(n_samples) % n_clusters)
 
 
@@ -280,7 +283,7 @@ def _make_blocks(shape, n_clusters, overlap, twins):
         )
     n_samples = check_count(shape[0], "shape[0]")
     n_features = check_count(shape[1], "shape[1]")
-    # twins share no sample, but two biclusters alone would be neighbours, which overlap
+    # twins share no sample; if there are only two biclusters, they would be neighbours and overlap
     row_overlap = 0.0 if twins and n_clusters == 2 else overlap
     rows = _make_intervals(n_samples, n_clusters, row_overlap)
     columns = _make_intervals(n_features, n_clusters - twins, overlap)
@@ -288,8 +291,8 @@ def _make_blocks(shape, n_clusters, overlap, twins):
     if twins:
         # the second twin has the last samples, which are far from those of the first
         rows = rows[[0, n_clusters - 1, *range(1, n_clusters - 1)]]
-        # each twin has the first block without some features that no other block has;
-        # the paper does not print how many
+        # each twin has the features of the first block, without some that no other block has;
+        # the paper does not print how many are left out
         alone = np.flatnonzero(columns[0] & ~columns[1:].any(axis=0))
         n_apart = max(1, round(0.1 * int(columns[0].sum())))
         columns = np.concatenate([columns[:1], columns])
@@ -303,9 +306,9 @@ def _make_blocks(shape, n_clusters, overlap, twins):
         own = members & (members.sum(axis=0) == 1)
         if not (is_shared and own.any(axis=1).all()):
             raise ValueError(
-                f"shape must give each of n_clusters={n_clusters} biclusters {things} of its own "
-                f"with overlap={overlap} and twins={twins}, got {(n_samples, n_features)}: too few "
-                f"{things}."
+                f"shape must have enough {things} for n_clusters={n_clusters} biclusters with some "
+                f"of their own, with overlap={overlap} and twins={twins}, got "
+                f"{(n_samples, n_features)}."
             )
     return rows, columns
 
@@ -334,17 +337,17 @@ def make_programs(
     doublets: float = 0.0,
     random_state: Seed = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""Make counts of cells by genes that are mixtures of gene expression programs.
+    r"""Make counts of genes in cells that are mixtures of gene expression programs.
 
-    The means are those of a factorization, and counts vary around them as in single cells,
+    A factorization gives the means, and counts vary around them as in single cells,
 
     .. math:: x_{ij} \sim \mathrm{Poisson}(\gamma_{ij} (WH)_{ij}) , \qquad
               \gamma_{ij} \sim \mathrm{Gamma}(1 / \phi, \phi) ,
 
-    after Splatter [1]_, with programs that add up, as cNMF was tried on [2]_. The mean of a gene is
-    drawn from a gamma distribution; a program multiplies a tenth of the genes, its own, by a factor
-    around 2.7 and has little of the rest. Some genes belong to all programs, as those that keep
-    every cell alive.
+    after Splatter [1]_. Programs add up, as in the simulations of cNMF [2]_. The mean of a gene is
+    drawn from a gamma distribution. A program has a tenth of the genes as its own, and multiplies
+    their means by a factor around 2.7. It has little of the other genes. Some genes belong to all
+    programs, like those that keep every cell alive.
 
     Parameters
     ----------
@@ -353,13 +356,15 @@ def make_programs(
     n_features : int, default=1000
         Number of genes.
     n_programs : int, default=8
+        Number of programs.
     depth : float, default=350.0
-        Median number of counts of a cell; the standard deviation of its log is 0.3.
+        Median number of counts in a cell. The standard deviation of its logarithm is 0.3.
     housekeeping : float, default=0.3
-        Share of the counts of every program that is in genes common to all, in [0, 1).
+        Share of the counts of every program that is in genes common to all programs, in [0, 1). A
+        larger share makes programs more similar.
     dispersion : float, default=0.1
-        :math:`\phi`: the variance of a count with mean m is :math:`m + \phi m^2`. With 0, counts
-        are Poisson numbers.
+        The dispersion :math:`\phi`. A larger one makes counts noisier: the variance of a count with
+        mean m is :math:`m + \phi m^2`. With 0, counts have a Poisson distribution.
     doublets : float, default=0.0
         Share of the cells that are doublets: two cells counted as one.
     random_state : int, RandomState, Generator or None, default=None
@@ -372,7 +377,7 @@ def make_programs(
     W : ndarray of shape (n_samples, n_programs)
         Expected counts of every program in a cell.
     H : ndarray of shape (n_programs, n_features)
-        The programs; rows sum to 1.
+        The programs, whose rows sum to 1.
 
     Raises
     ------
@@ -383,7 +388,7 @@ def make_programs(
 
     See Also
     --------
-    make_signatures : Counts of mutations by their kinds.
+    make_signatures : Makes counts of mutations.
 
     References
     ----------
@@ -416,7 +421,7 @@ def make_programs(
     raised = rng.uniform(size=(n_programs, n_features)) < _RAISED
     raised[np.arange(n_programs), rng.randint(n_features, size=n_programs)] = True
     fold = np.exp(rng.normal(1.0, 0.6, size=raised.shape))
-    own = base * np.where(raised, fold, 0.05)  # a program has little of the rest
+    own = base * np.where(raised, fold, 0.05)  # a program has little of other genes
     own /= own.sum(axis=1, keepdims=True)
     shared = base * common
     H = (1 - housekeeping) * own + housekeeping * (shared / shared.sum())
@@ -439,36 +444,39 @@ def make_signatures(
     noise: float = 0.0,
     random_state: Seed = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Make counts of mutations by their kinds that signatures of their causes add up to.
+    """Make counts of mutations in genomes that are mixtures of mutational signatures.
 
-    They have what makes real ones hard to find [1]_: signatures from a few channels, as of a single
-    cause, to flat ones, which are like each other; samples with few of them each, in very
-    different amounts.
+    A signature is the distribution of the mutations of one cause over channels, the kinds of
+    mutations. As in real data, signatures are hard to find [1]_. Some are peaked in a few channels,
+    and others are flat and similar to each other. Each sample has few of them, in very different
+    amounts.
 
     Parameters
     ----------
     n_samples : int, default=100
         Number of genomes.
     n_signatures : int, default=10
+        Number of signatures.
     n_channels : int, default=96
-        Number of kinds of mutations: substitutions with the bases on both sides.
+        Number of kinds of mutations. The default is that of substitutions with the bases on both
+        sides.
     burden : float, default=2000.0
         Four times the median number of mutations of a signature in a sample that has it, as samples
-        have between four and five of them; the standard deviation of its log is 0.8.
+        have between four and five signatures. The standard deviation of the logarithm is 0.8.
     noise : float, default=0.0
-        Standard deviation of a normal number added to every count, as a share of it; counts are
-        rounded and at least 0.
+        Standard deviation of a normal number added to every count, as a share of the count. Counts
+        are then rounded, and set to 0 if they are negative.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the result. The same one gives the same W and H for every `noise`.
+        Determines the result. W and H do not depend on `noise`.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_channels), int
         The counts.
     W : ndarray of shape (n_samples, n_signatures)
-        Expected mutations of every signature in a sample, 0 for most.
+        Expected number of mutations of every signature in a sample; 0 for most.
     H : ndarray of shape (n_signatures, n_channels)
-        The signatures, the most peaked first; rows sum to 1.
+        The signatures, whose rows sum to 1, with the most peaked one first.
 
     Raises
     ------
@@ -479,7 +487,7 @@ def make_signatures(
 
     See Also
     --------
-    make_programs : Counts of cells by genes.
+    make_programs : Makes counts of genes in cells.
 
     References
     ----------
@@ -499,13 +507,13 @@ def make_signatures(
     n_signatures = check_count(n_signatures, "n_signatures")
     check_number(burden, "burden", closed="neither")
     check_number(noise, "noise")
-    # signatures from peaked ones, as of a single cause, to flat ones; the flattest take
-    # 0.3 of one profile, so that flat ones are similar
+    # draw signatures from peaked to flat; the flattest one takes a share of 0.3 of a common
+    # profile, and others take less, so that flat ones are similar
     concentrations = np.geomspace(0.03, _FLAT, n_signatures)
     H = np.array([_draw_dirichlet(c, n_channels, rng) for c in concentrations])
     common = _draw_dirichlet(_FLAT, n_channels, rng)
     H += 0.3 * (concentrations / _FLAT)[:, None] * (common - H)
-    # a few signatures in each sample, at least one, in amounts whose log varies
+    # each sample has at least one signature, in amounts with a log-normal distribution
     share = min(1, _ACTIVE / n_signatures)
     active = rng.uniform(size=(n_samples, n_signatures)) < share
     active[np.arange(n_samples), rng.randint(n_signatures, size=n_samples)] = True
@@ -521,8 +529,8 @@ def make_signatures(
 def _draw_dirichlet(concentration, size, rng):
     """Draw shares from a symmetric Dirichlet distribution.
 
-    With a small concentration all gamma numbers may be 0, so one of them gets the smallest
-    normal number added.
+    With a small concentration, all gamma numbers may underflow to 0. The smallest positive normal
+    number is therefore added to one of them.
     """
     shares = rng.gamma(concentration, size=size)
     shares[rng.randint(size)] += np.finfo(float).tiny
@@ -530,7 +538,7 @@ def _draw_dirichlet(concentration, size, rng):
 
 
 def _draw_counts(W, H, dispersion, rng):
-    """Draw Poisson counts around W H; with a dispersion, from a negative binomial."""
+    """Draw Poisson counts with means W H, or negative binomial ones if dispersed."""
     means = W @ H
     if dispersion:
         means *= rng.gamma(1 / dispersion, dispersion, size=means.shape)
