@@ -336,5 +336,5 @@ def test_missing_values_of_pandas_are_samples_that_a_source_has_not_seen():
     stack = SimilarityStack([S, frame])
     assert_array_equal(stack.seen(), np.array([[1, 1], [1, 1], [1, 1], [1, 0]], bool))
     frame.iloc[0, 1] = pd.NA
-    with raises_naming("sources"):
+    with raises_naming(ValueError, "source1", "row 0, column 1"):
         SimilarityStack([S, frame])
