@@ -116,7 +116,7 @@ def test_a_file_becomes_a_file_with_its_programs(adata, tmp_path, capsys):
     for command, more in (("consensus", []), ("programs", ["--transpose"])):
         with pytest.raises(SystemExit):
             main([command, str(one), *more, "--clusters", "3", "--output", str(other)])
-        assert "--output can be an .h5ad file for" in capsys.readouterr().err
+        assert "--output may end in .h5ad only for" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("where", "key"), [("obsm", "X_nmf"), ("varm", "nmf")])

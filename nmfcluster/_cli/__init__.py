@@ -1,1 +1,1 @@
-"""The command line, for those who have files; the demo, for those who have none."""
+"""Command line: cluster tables in files, or run the demo."""

@@ -1,4 +1,4 @@
-"""What the commands do: read files, find clusters, and write what was found."""
+"""Commands: read files, cluster them, and write the results."""
 
 import csv
 import os
@@ -48,20 +48,20 @@ _N_TOP = 20  # number of features of a program that are listed and drawn
 
 
 class Result(NamedTuple):
-    """What a command found, and what is written of it."""
+    """Result of a command, and how it is written."""
 
     model: Any
     chosen: Any  # the result of choose_n_clusters, or None
-    # lists of columns, pairs of a title, which two may share, and values
+    # tables to write, by name: lists of pairs (title, values); titles may repeat
     tables: dict
-    comment: str = ""  # what else the line of output says
-    # draws the model
+    comment: str = ""  # added to the line of output
+    # function that draws the model
     draw: Any = ConsensusMatrixDisplay.from_estimator
-    annotate: Any = None  # writes an h5ad file with the result, if there can be one
+    annotate: Any = None  # function that writes the result to an h5ad file, or None
 
 
 def run(options):
-    """Run a command, and say in one line what it found."""
+    """Run a command, and print what it found in one line."""
     command = options.command
     if command == "demo":
         return _demo(options.picture)
@@ -72,18 +72,18 @@ def run(options):
     )
     if options.output.endswith(".h5ad") and not reads_cells:
         raise ValueError(
-            "--output can be an .h5ad file for the programs of another one, whose rows "
-            "are cells."
+            "--output may end in .h5ad only for `programs` of an .h5ad file without "
+            "--transpose: pass a folder or a prefix."
         )
-    # These are about single runs, also in workers. The result has a warning of its own.
+    # These concern single base runs, also in workers; the result has its own warning.
     warnings.filterwarnings("ignore", category=ConvergenceWarning, module="sklearn")
-    # `_read` warns of these names itself.
+    # `_read` has its own warning for repeated names.
     warnings.filterwarnings("ignore", "Variable names are not unique")
     paths = _output_paths(options)
     options.max_bytes = options.max_gib * 2**30
     result = _COMMANDS[command](options)
 
-    # write all that was found
+    # write the results
     paths["picture"].parent.mkdir(parents=True, exist_ok=True)
     save = {"annotated": result.annotate}
     for name, table in result.tables.items():
@@ -97,13 +97,13 @@ def run(options):
     _write_files(writers, options.force)
     written = f"{_join(writers)}{no_picture}"
 
-    # say what was found, and where it is
+    # print what was found, and where it is
     if command == "how-many":
         print(result.chosen.n_clusters_)
     labels = result.model.labels_
     sizes = np.bincount(labels[labels >= 0])
     choice = ""
-    if result.chosen is not None:  # its text, without its name
+    if result.chosen is not None:  # its text, without the name of the class
         choice = f" (choose_n_clusters: {str(result.chosen).partition('(')[2]}"
     print(
         f"{', '.join(options.files)}: {format_count(len(sizes), 'cluster')} of "
@@ -115,9 +115,9 @@ def run(options):
 
 
 def _output_paths(options):
-    """Return the files that a command will write: "annotated", if any, tables and "picture".
+    """Return the paths that a command will write: tables, "picture", and perhaps "annotated".
 
-    Raises, before any work, where it must not write.
+    Raises before any work if one cannot be written, or exists and must not be overwritten.
     """
     base = Path(options.output)
     if options.output.endswith(("/", os.sep)) or base.is_dir():
@@ -132,7 +132,7 @@ def _output_paths(options):
     folder = next(path for path in base.parents if os.path.lexists(path))
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise PermissionError(
-            f"--output must be where files can be written, not in {folder}."
+            f"--output must be in a writable folder, not in {folder}: pass another one."
         )
     existing = [path for path in paths.values() if os.path.lexists(path)]
     readonly = [
@@ -140,28 +140,29 @@ def _output_paths(options):
     ]
     if readonly:
         raise FileExistsError(
-            f"{_join(readonly)} cannot be written to: name another --output."
+            f"{_join(readonly)} cannot be written to: pass another --output."
         )
     if existing and not options.force:
         raise FileExistsError(
-            f"{_join(existing)} would be overwritten; --force allows it."
+            f"{_join(existing)} would be overwritten: pass --force to allow it."
         )
     return paths
 
 
 def _write_files(writers, may_replace):
-    """Write files whole or not at all: beside their places first, and then moved there.
+    """Write all files completely, or none: to temporary files first, which are then renamed.
 
     Parameters
     ----------
     writers : dict of Path to callable
-        What writes each file, to the path that it gets.
+        Function that writes each file, to the path that it is called with.
     may_replace : bool
+        Whether existing files are overwritten.
 
     Raises
     ------
     OSError
-        Which names the file. Nothing that was begun is left then.
+        If a file cannot be written. The message names it; temporary files are removed.
     """
     parts = {}
     try:
@@ -202,9 +203,9 @@ def _join(paths):
 
 
 def _as_text(entry):
-    """Return an entry that no spreadsheet takes for a formula; numbers stay as they are.
+    """Quote an entry that a spreadsheet would run as a formula; numbers are unchanged.
 
-    Spreadsheets read wide signs as others, and skip signs that take no space.
+    Spreadsheets read full-width characters as usual ones, and ignore invisible ones.
     """
     if not isinstance(entry, str) or is_number(entry):
         return entry
@@ -214,7 +215,7 @@ def _as_text(entry):
 
 
 def _row_columns(table, columns):
-    """Return columns with an entry for every row of a table, preceded by the names of the rows."""
+    """Return columns with a value for every row of a table, preceded by the row names."""
     names = table.rows or range(table.X.shape[0])
     title = table.title
     if title is None or title in dict(columns):
@@ -223,12 +224,12 @@ def _row_columns(table, columns):
 
 
 def _cluster_columns(F):
-    """Return the columns of a matrix that has one for every cluster."""
+    """Return the columns of a matrix with one column per cluster, with titles."""
     return [(f"cluster{c}", column) for c, column in enumerate(F.T)]
 
 
 def _tables(model, table):
-    """Return the tables of labels, with confidence if there is any, and of memberships."""
+    """Return the tables of labels, with confidence if the model has it, and memberships."""
     labels = [("label", model.labels_)]
     if hasattr(model, "confidence_"):
         labels.append(("confidence", model.confidence_))
@@ -245,7 +246,7 @@ def _cluster(options):
     table = _read(options, options.files[0])
     fit_params = {}
     if options.constraints:
-        # by the names of rows, or by positions without names
+        # pairs refer to rows by name, or by position if there are no names
         ids = table.rows or [str(i) for i in range(table.X.shape[0])]
         pairs = read_pairs(options.constraints, options.max_bytes, ids)
         fit_params["constraints"] = pairs
@@ -265,14 +266,14 @@ def _fuse(options):
     if len(set(names)) < len(names):
         raise ValueError(f"the files must differ, got {', '.join(names)}.")
     read = [_read(options, file) for file in options.files]
-    # Numbers that name the rows of several files must not be taken for features.
+    # Numbers that name the rows of several files must not be used as features.
     ids = [tuple(table.id_column()) for table in read]
     shared = set.intersection(*map(set, ids))
     if len(set(ids)) > 1 and 2 * len(shared) > min(map(len, ids)):
         raise ValueError(
-            f"{', '.join(names)} have the same numbers in their first columns, in other "
-            "rows. If they name the rows, --names TITLE says so; if not, put another "
-            "column first."
+            f"{', '.join(names)} have the same numbers in their first columns, but in "
+            "different rows. If these are row names, pass --names TITLE; if not, put "
+            "another column first."
         )
     tables = [table.by_names(options.max_bytes) for table in read]
     views = ViewStack(dict(zip(names, tables, strict=True)))
@@ -332,7 +333,7 @@ def _programs(options):
 
 def _feature_scores(model, X):
     """Return how much each column rises with the usage of each program."""
-    if model.n_clusters == 1:  # all usages are the same share
+    if model.n_clusters == 1:  # all rows have the same share of it
         return model.components_
     is_missing = False if is_sparse(X) else np.isnan(np.asarray(X))
     if np.any(is_missing):
@@ -356,9 +357,9 @@ def _how_many(options):
 
 
 def _read(options, file):
-    """Return the table of a file, checked for what the command needs; say how it was read.
+    """Read a file, check its table for the command, and print how it was read.
 
-    It raises if counts are negative, and warns if most of those above 0 are not whole numbers.
+    Raises if counts are negative, and warns if most positive ones are not whole numbers.
     """
     table = read_file(
         Path(file),
@@ -370,7 +371,7 @@ def _read(options, file):
     )
     if options.counts:
         X = table.X.data if is_sparse(table.X) else np.asarray(table.X)
-        cure = suggest_layers(table.layers) or "give the counts that it was made of"
+        cure = suggest_layers(table.layers) or "pass the original counts"
         n_negative = np.count_nonzero(X < 0)
         if n_negative:
             raise ValueError(
@@ -382,8 +383,8 @@ def _read(options, file):
         if 2 * n_fractions > len(positive):
             warn(
                 f"{file} should hold counts, but {n_fractions:,} of {len(positive):,} "
-                f"entries above 0 are no whole numbers, the largest is "
-                f"{positive.max():.3g}: it looks normalised; {cure}."
+                f"positive entries are not whole numbers (largest: "
+                f"{positive.max():.3g}). It looks normalised; {cure}."
             )
     elif options.command != "fuse" and not options.partitions:
         table.require_complete(file)
@@ -402,7 +403,7 @@ def _read(options, file):
 
 
 def _fit(options, X, **fit_params):
-    """Return the estimator of a command, fitted, and how its number of clusters was chosen."""
+    """Return the fitted estimator of a command, and the result of choose_n_clusters or None."""
     if options.counts:
         estimator = NMFMetaCluster(2, loss="kullback-leibler")
     elif options.command == "cluster":
@@ -440,7 +441,7 @@ _COMMANDS = {
 
 
 def _demo(picture):
-    """Cluster handwritten digits, compare with plain k-means, and save a picture if it is new."""
+    """Cluster handwritten digits, compare with k-means, and save a picture if the file is new."""
     X, y = load_digits(return_X_y=True)
     print(f"{len(X)} handwritten digits, {X.shape[1]} pixels, 10 classes")
     model = NMFConsensus(10, random_state=0)
@@ -455,18 +456,18 @@ def _demo(picture):
     for name, models in rows.items():
         began = perf_counter()
         runs = [one.fit_predict(X) for one in models]
-        seconds = perf_counter() - began  # in the end, those of the consensus
+        seconds = perf_counter() - began  # the last value is that of the consensus
         accuracy = np.mean([clustering_accuracy(y, run) for run in runs])
         rand = np.mean([adjusted_rand_score(y, run) for run in runs])
         print(f"{name:38}{accuracy:10.3f}{rand:15.3f}")
-    # A digit is misplaced if its class is not the commonest one of its cluster.
+    # A digit is misclustered if its class is not the most common one of its cluster.
     commonest = contingency_matrix(y, model.labels_).argmax(axis=0)
     is_wrong = commonest[model.labels_] != y
     is_unsure = model.confidence_ < np.quantile(model.confidence_, 0.1)
     print(
-        f"\nclustered in {seconds:.1f} s; of the tenth of the digits with the least confidence "
-        f"{is_wrong[is_unsure].mean():.0%} are misplaced, of the others "
-        f"{is_wrong[~is_unsure].mean():.0%}"
+        f"\nclustered in {seconds:.1f} s; "
+        f"{is_wrong[is_unsure].mean():.0%} of the least confident 10% of the digits are "
+        f"misclustered, and {is_wrong[~is_unsure].mean():.0%} of the rest"
     )
     try:
         display = ConsensusMatrixDisplay.from_estimator(model)

@@ -1,4 +1,4 @@
-"""Tables that lie in files, read with the names of their rows and columns."""
+"""Read tables from files, with the names of their rows and columns."""
 
 import csv
 import gzip
@@ -20,13 +20,13 @@ from nmfcluster._utils.storage import is_sparse
 from nmfcluster._utils.validation import check_sparse_indices, format_count, warn
 from nmfcluster.constraints import PairwiseConstraints
 
-# What pip installs for a module.
+# What to install with pip if a module is missing.
 _CURES = {"pandas": '"nmfcluster[cli]"', "anndata": "anndata", "h5py": "anndata"}
-# Separators of entries, if they are in all lines.
+# Separators that are tried first.
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
-_HEAD = 100  # number of lines from which the layout of a text is found
-_BLANK = "Unnamed: "  # beginning of the titles that pandas gives to columns without one
-# Options of pandas that keep entries as they are written; there is no NaN then.
+_HEAD = 100  # number of first lines from which the layout of a text file is detected
+_BLANK = "Unnamed: "  # prefix of the titles that pandas gives to columns without one
+# Options of pandas that keep entries as they are written, without NaN.
 _AS_TEXT = {"dtype": str, "keep_default_na": False}
 
 
@@ -34,13 +34,13 @@ class FileTable(NamedTuple):
     """A table with the names of its rows and columns."""
 
     X: Any  # a data frame, an array or a sparse matrix
-    rows: Any = None  # their names
-    columns: Any = None
-    rows_from: str = ""  # where the names of the rows are from
-    columns_from: str = ""
-    title: str | None = None  # of the column that names the rows
-    layers: Any = ()  # other tables of the file
-    adata: Any = None  # all of an h5ad file
+    rows: Any = None  # names of the rows, if there are any
+    columns: Any = None  # names of the columns, if there are any
+    rows_from: str = ""  # source of the row names
+    columns_from: str = ""  # source of the column names
+    title: str | None = None  # title of the column of row names
+    layers: Any = ()  # names of the layers of an h5ad file
+    adata: Any = None  # the AnnData object of an h5ad file
 
     def __str__(self):
         n_rows, n_columns = self.X.shape
@@ -50,8 +50,8 @@ class FileTable(NamedTuple):
         return f"{format_count(n_rows, 'row')}, {format_count(n_columns, 'column')}, {names}"
 
     def with_distinct_columns(self, file):
-        """Return the table with names of columns that differ; warn if they did not."""
-        names: dict = {}  # in their order
+        """Return the table with distinct column names; warn if some were repeated."""
+        names: dict = {}  # a set that keeps the order
         renamed = []
         for name in self.columns or ():
             new = name
@@ -65,8 +65,8 @@ class FileTable(NamedTuple):
         if not renamed:
             return self
         warn(
-            f"{file}: columns that have the name of another one are called "
-            f"{_first_three(renamed)} here."
+            f"{file}: repeated column names were changed to "
+            f"{_first_three(renamed)}; rename them in the file if necessary."
         )
         X = self.X
         if hasattr(X, "columns"):
@@ -76,21 +76,21 @@ class FileTable(NamedTuple):
     def require_complete(self, file):
         """Raise if an entry is missing; a sparse table has none."""
         X = np.zeros((0, 0)) if is_sparse(self.X) else np.asarray(self.X)
-        missing = np.argwhere(X != X)  # NaN alone is not equal to itself
+        missing = np.argwhere(X != X)  # only NaN differs from itself
         if not len(missing):
             return
         i, j = missing[0]
         row = repr(self.rows[i]) if self.rows else i
         column = repr(self.columns[j]) if self.columns else j
         raise ValueError(
-            f"{file} must not lack a value, but its column {column} does in row {row}: "
-            "leave one of them out, or put in a number."
+            f"{file} must not have missing values, but column {column} has one in row {row}: "
+            "drop the row or the column, or impute the value."
         )
 
     def id_column(self):
-        """Return the first column if it looks like names: whole numbers that all differ.
+        """Return the first column if it looks like row names: distinct whole numbers.
 
-        It is empty if the first column does not, or if all columns do: then the table holds counts.
+        Returns () if it does not, or if all columns do, as those of a table of counts may.
         """
         if self.rows is not None or not hasattr(self.X, "columns"):
             return ()
@@ -98,7 +98,7 @@ class FileTable(NamedTuple):
         return () if not first or all(others) else self.X.iloc[:, 0]
 
     def by_names(self, max_bytes):
-        """Return a table that can be matched by names: a sparse one with names becomes dense."""
+        """Return X so that rows can be matched by name: if sparse with names, it becomes dense."""
         if self.rows is None or not is_sparse(self.X):
             return self.X
         _check_size(prod(self.X.shape) * self.X.dtype.itemsize, max_bytes)
@@ -110,7 +110,7 @@ def _first_three(names):
 
 
 def imported(name):
-    """Return an optional module; raise an error that says how to install it."""
+    """Import an optional module, or raise an error that shows how to install it."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -128,25 +128,25 @@ def read_file(
     names=None,
     has_titles=True,
 ):
-    """Return the table of a csv, tsv, txt, npy, npz, mtx or h5ad file; raise if there is none.
+    """Read the table of a csv, tsv, txt, npy, npz, mtx or h5ad file.
 
-    Warns where it may be meant in another way.
+    Raises if there is none, and warns if it can be read in more than one way.
 
     Parameters
     ----------
     path : Path
         The file; csv, tsv, txt and mtx may be compressed by gzip.
     may_hold_text : bool, default=False
-        Whether columns of a text file, besides the one that names the rows, may hold text.
+        Whether columns of a text file may hold text, besides the column of row names.
     max_bytes : float, default=inf
-        Largest size, uncompressed; a larger file is refused.
+        Largest uncompressed size in bytes; a larger file is refused.
     layer : str, default=None
-        The layer of an h5ad file that is read, instead of its X.
+        Layer of an h5ad file to read instead of X.
     names : str, default=None
-        Title of the column that names the rows of a text file. By default the first, if its title
-        is blank, or if it holds distinct texts alone.
+        Title of the column of row names in a text file. By default, the first column if its title
+        is blank, or if its entries are distinct texts.
     has_titles : bool, default=True
-        Whether the first line of a text file holds titles, unless it holds numbers alone.
+        Whether the first line of a text file holds titles; a line of numbers never does.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def read_file(
             f"{path} must end in one of {', '.join(_ENDINGS)}; got {ending!r}."
         )
     if layer is not None and ending != ".h5ad":
-        raise ValueError(f"--layer is of .h5ad files: {path} has none.")
+        raise ValueError(f"--layer is only for .h5ad files, not for {path}.")
     try:
         with _unchanged(path):
             _check_file_size(path, max_bytes)
@@ -179,7 +179,7 @@ def read_file(
         X = table.X
         if is_sparse(X):
             check_sparse_indices(X, "it")
-            # The ends of rows, the values and their columns, once it is stored by rows.
+            # Size in CSR format: row pointers, values and column indices.
             size = 8 * X.shape[0] + X.nnz * (X.dtype.itemsize + 4)
             _check_size(size, max_bytes)
             table = table._replace(X=sp.csr_array(X))
@@ -187,8 +187,10 @@ def read_file(
         raise
     except UnicodeDecodeError:
         raise ValueError(f"{path} cannot be read: it must be text in UTF-8.") from None
-    except Exception as error:  # libraries of formats raise what they like
-        reason = str(error).strip().rpartition("C error: ")[2]  # as pandas has it
+    except Exception as error:  # libraries of formats raise errors of any kind
+        reason = (
+            str(error).strip().rpartition("C error: ")[2]
+        )  # after a prefix of pandas
         raise ValueError(f"{path} cannot be read: {reason or repr(error)}") from error
     if len(getattr(table.X, "shape", ())) != 2 or 0 in table.X.shape:
         raise ValueError(f"{path} must hold a table of rows and columns.")
@@ -198,22 +200,22 @@ def read_file(
     if len(ids):
         title = repr(str(ids.name))
         warn(
-            f"{path}: its first column, {title}, has whole numbers that all differ, and is "
-            f"taken for a feature; --names {title} names the rows by it."
+            f"{path}: the first column, {title}, has distinct whole numbers, and is used as "
+            f"a feature. If it holds row names, pass --names {title}."
         )
     return table
 
 
 @contextmanager
 def _unchanged(path):
-    """Raise if a file is written to in the meantime: parts of two versions are no table."""
+    """Raise if a file changes in the meantime: what was read may mix two versions."""
     before = path.stat()
     try:
         yield
     finally:
         now = path.stat()
         if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-            raise ValueError("it changed while it was read.")
+            raise ValueError("it changed while it was read: try again.")
 
 
 def _check_numbers(path, table):
@@ -226,29 +228,30 @@ def _check_numbers(path, table):
             numbers = imported("pandas").to_numeric(column, errors="coerce").to_numpy()
             entry = column.iloc[np.isnan(numbers).argmax()]
             raise ValueError(
-                f"{path} must hold numbers, but its column {column.name!r} has {entry!r}; "
-                f"numbers have points; --names {column.name!r} names the rows by it."
+                f"{path} must hold numbers, but its column {column.name!r} has {entry!r}: write "
+                f"decimal points, or pass --names {column.name!r} if it holds row names."
             )
     if not is_sparse(X) and X.shape[0] == X.shape[1]:
-        warn_of_distances(np.asarray(X), f"{path}, which is taken for features,")
+        warn_of_distances(np.asarray(X), f"{path}, which is used as features,")
 
 
 def _ending(path):
-    """Return the ending of a file, without that of gzip."""
+    """Return the ending of a file, ignoring .gz."""
     return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def _check_size(size, max_bytes):
-    if not size <= max_bytes:  # NaN allows nothing
+    if not size <= max_bytes:  # NaN refuses every file
         raise ValueError(
-            f"it holds more than {max_bytes / 2**30:g} GiB: --max-gib allows more."
+            f"it holds more than {max_bytes / 2**30:g} GiB: raise --max-gib to read it."
         )
 
 
 def _check_file_size(path, max_bytes):
-    """Raise if a file holds too much, uncompressed, whatever it says of itself.
+    """Raise if a file is too large once it is uncompressed.
 
-    No more of an array is read than its head claims, and no more of other files than there is.
+    Compressed text is decompressed for this. The size of an array is the one in its header, as no
+    more of it is read.
     """
     size = path.stat().st_size
     ending = _ending(path)
@@ -272,13 +275,13 @@ def _check_file_size(path, max_bytes):
 
 
 def _size_of_groups(file):
-    """Return the size of all that an h5ad file holds, as often as it is linked.
+    """Return the size in bytes of all data in an h5ad file; each link to data counts.
 
-    Raises if that is in another file, which must not be looked for, or a group has two places.
+    Raises if a part is in another file, which must not be opened, or a group has two places.
     """
     size = 0
     groups = [file]
-    for group in groups:  # which grow
+    for group in groups:  # the loop appends to it
         for name in group:
             place = f"{group.name.rstrip('/')}/{name}"
             is_inside = not hasattr(group.get(name, getlink=True), "filename")
@@ -293,13 +296,13 @@ def _size_of_groups(file):
                 raise ValueError(f"its {place} must not be in two places.")
             if hasattr(item, "keys"):
                 groups.append(item)
-            # the ends of the rows of a sparse matrix are 8 bytes each
+            # row pointers of a sparse matrix take 8 bytes each
             size += getattr(item, "nbytes", 8 * max(item.attrs.get("shape", [0])))
     return size
 
 
 def _claimed_size(array):
-    """Return the size of an array by the head of its file, for which memory would be asked."""
+    """Return the size in bytes of the memory that the header of an array claims."""
     version = np.lib.format.read_magic(array)
     read_head = np.lib.format.read_array_header_2_0
     if version == (1, 0):
@@ -309,10 +312,10 @@ def _claimed_size(array):
 
 
 def _open_text(path):
-    """Return pandas' reader of a text, and the entries of its first lines.
+    """Return a pandas reader of a text file, and the entries of its first lines.
 
-    The separator is the one of the file's ending if all first lines have it, or else another one
-    that they all have.
+    The separator is the usual one of the ending if all of these lines have it, and otherwise
+    another one that they all have.
     """
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     lines = []
@@ -351,7 +354,7 @@ def _read_text(path, names, has_titles):
         raise ValueError(f"--names must be one of {', '.join(titles)}; got {names!r}.")
     if names is not None and titles[0] == _BLANK:
         raise ValueError(
-            "--names cannot be given: the first column, without a title, has names."
+            "--names must not be passed: the first column has no title, and holds row names."
         )
     # Columns are numbered, so that lines with more entries are refused.
     read_csv = partial(
@@ -361,7 +364,7 @@ def _read_text(path, names, has_titles):
         names=range(len(titles)),
     )
     frame = read_csv()
-    # The names of the rows, as they are written: 007 is not 7, and NA may be a name.
+    # Row names are read as text: 007 is not 7, and NA may be a name.
     place = 0 if names is None else titles.index(names)
     rows = read_csv(usecols=[place], **_AS_TEXT)[place].tolist()
     has_names = names is not None or is_blank[place] or _are_names(rows)
@@ -373,15 +376,15 @@ def _read_text(path, names, has_titles):
         return FileTable(frame)
     frame.columns = [titles[i] for i in frame]
     if has_titles and names is None and not is_blank[0]:
-        # the first line may be a row
+        # warn if the first line may be a row
         texts = frame.select_dtypes(exclude=["number", "bool"]).astype(str)
         used = list(frame)
         recurs = any(title in set(texts.iloc[:, j]) for j, title in enumerate(texts))
         has_number = any(map(is_number, used))
         if recurs or has_number or all(title.startswith("NA") for title in used):
             warn(
-                f"{path}: its first line is taken for titles ({_first_three(used)}); "
-                "--no-titles takes it as a row."
+                f"{path}: the first line is used as titles ({_first_three(used)}). "
+                "If it is a row, pass --no-titles."
             )
     title = titles[place] if has_titles and has_names and not is_blank[place] else None
     named_by = names or title
@@ -396,10 +399,10 @@ def _read_text(path, names, has_titles):
 
 
 def _titles(head, has_titles):
-    """Return whether the first line holds titles, and those of all columns, blank ones too.
+    """Return whether the first line holds titles, and the titles of all columns.
 
-    Separators may end all lines, or all but the first one, which may also lack the title of the
-    first column, as R writes. A line that is shorter lacks values at its end.
+    Separators may end all lines, or all but the first. The first line may lack the title of the
+    first column, as in files that R writes. A shorter line has missing values at its end.
     """
     first = head[0]
     entries = first[: len(first) - _n_blank(first)]
@@ -412,46 +415,46 @@ def _titles(head, has_titles):
         return False, [*map(str, range(width - n_blank))] + [_BLANK] * n_blank
     titles = [title or f"{_BLANK}{i}" for i, title in enumerate(first)]
     n_lacking = max(width - len(first), 0)
-    # Separators that end all lines but the first one are no entries that lack a title.
+    # Separators at the end of all lines but the first do not stand for more columns.
     n_at_ends = min(n_lacking, n_blank - min(n_blank, _n_blank(first)))
     n_lacking -= n_at_ends
     if n_lacking > 1 or (n_lacking and first[0].startswith("#")):
         raise ValueError(
-            "its first line, of titles, must have as many entries as the others."
+            "its first line, the titles, must have as many entries as the others."
         )
     return True, [_BLANK] * n_lacking + titles + [_BLANK] * n_at_ends
 
 
 def _n_blank(entries):
-    """Return how many entries at the end are blank."""
+    """Return the number of blank entries at the end."""
     return len(list(takewhile(lambda entry: not entry.strip(), reversed(entries))))
 
 
 def is_number(entry):
-    """Return whether an entry is a number, with a point and not a comma."""
+    """Return whether an entry is a number; decimal commas are not allowed."""
     try:
         float(entry)
     except ValueError:
         return False
-    return "_" not in entry  # which Python ignores in numbers
+    return "_" not in entry  # Python allows underscores in numbers
 
 
 def _are_ids(values):
-    """Return whether values are whole numbers, at least 0, that all differ."""
+    """Return whether values are distinct nonnegative whole numbers."""
     if values.dtype.kind not in "iuf" or not ((values >= 0) & (values % 1 == 0)).all():
         return False
     return len(np.unique(values)) == len(values)
 
 
 def _are_names(entries):
-    """Return whether entries differ, and none is a number, with a comma or without one."""
+    """Return whether entries are distinct, and none is a number, even with a comma."""
     if len(set(entries)) < len(entries):
         return False
     return not any(is_number(entry.replace(",", "")) for entry in entries)
 
 
 def read_pairs(file, max_bytes, ids):
-    """Return the pairs of a text file, whose rows have names."""
+    """Read pairs of rows from a text file; `ids` are the names of the rows."""
     path = Path(file)
     columns = ["a", "b", "kind"]
     try:
@@ -470,7 +473,7 @@ def read_pairs(file, max_bytes, ids):
 
 
 def _read_npz(path):
-    # np.load would take what is no archive for a pickle
+    # np.load would read a file that is not an archive as a pickle
     with path.open("rb") as file, np.lib.npyio.NpzFile(file) as archive:
         if "format" in archive:
             return FileTable(sp.load_npz(path))
@@ -481,13 +484,13 @@ def _read_npz(path):
 
 
 def _read_mtx(path, max_bytes):
-    """Return a matrix. If 10x Genomics wrote it, rows are cells, named by the files beside it."""
+    """Read a matrix; with the files of names of 10x Genomics beside it, cells become rows."""
     X = mmread(path)
     genes_from, genes = _names_beside(path, max_bytes, ("features", "genes"), 1)
     cells_from, cells = _names_beside(path, max_bytes, ("barcodes",), 0)
     if not (cells or genes):
         return FileTable(X)
-    for A in (X.T, X):  # theirs has a column for every cell
+    for A in (X.T, X):  # 10x Genomics writes one column per cell
         if _fits(cells, A.shape[0]) and _fits(genes, A.shape[1]):
             return FileTable(
                 A,
@@ -498,18 +501,18 @@ def _read_mtx(path, max_bytes):
             )
     files = " and ".join(file for file in (genes_from, cells_from) if file)
     warn(
-        f"{path} is of shape {X.shape}: names in {files} do not fit, and are not used."
+        f"{path} has shape {X.shape}: names in {files} do not fit it, and are ignored."
     )
     return FileTable(X)
 
 
 def _fits(names, size):
-    """Return whether there are no names, or as many as needed, below a title or not."""
+    """Return whether there are no names, or `size` of them, with or without a title."""
     return not names or len(names) - size in (0, 1)
 
 
 def _names_beside(path, max_bytes, kinds, column):
-    """Return the file of names of a kind that lies beside a matrix, if any, and what it holds."""
+    """Return the file of names beside a matrix, and the names in it; "" and [] if there is none."""
     prefix = path.name.partition("matrix.mtx")[0]  # as in GSM1_matrix.mtx
     for start, kind, gz in product((prefix, ""), kinds, ("", ".gz")):
         file = path.with_name(f"{start}{kind}.tsv{gz}")
@@ -522,8 +525,8 @@ def _names_beside(path, max_bytes, kinds, column):
 
 
 def suggest_layers(layers):
-    """Return how to read one of the layers of a file, if there are any."""
-    return f"--layer takes one of its layers: {', '.join(layers)}" if layers else ""
+    """Return the advice to read one of the layers, or "" if there are none."""
+    return f"pass --layer with one of its layers: {', '.join(layers)}" if layers else ""
 
 
 def _read_h5ad(path, layer):
@@ -533,7 +536,7 @@ def _read_h5ad(path, layer):
     if X is None:
         lacking = "X" if layer is None else f"layer {layer!r}"
         raise ValueError(
-            f"it has no {lacking}: {suggest_layers(layers) or 'nor any other'}."
+            f"it has no {lacking}: {suggest_layers(layers) or 'it has no layers'}."
         )
     return FileTable(
         X if is_sparse(X) else data.to_df(layer),

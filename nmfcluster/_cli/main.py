@@ -1,6 +1,6 @@
-"""The command line: `nmfcluster consensus table.csv`, and so on for all that takes files.
+"""Parser and entry point of the command line, as in `nmfcluster consensus table.csv`.
 
-Nothing here imports the estimators before a command runs, so that help comes at once.
+The estimators are imported only when a command runs, so that `--help` is fast.
 """
 
 import argparse
@@ -15,19 +15,19 @@ from functools import partial
 from importlib import import_module
 
 _LABELS = ("labels", "memberships")
-# What each command finds, and the tables that it writes.
+# Purpose of each command, and the tables that it writes.
 COMMANDS = {
-    "consensus": ("one partition out of many, of runs or given", _LABELS),
-    "cluster": ("clusters that respect pairs of rows, together or apart", _LABELS),
-    "fuse": ("clusters by several tables, and their weights", (*_LABELS, "weights")),
+    "consensus": ("combine many clusterings, generated or supplied, into one", _LABELS),
+    "cluster": ("cluster rows so that pairs are together or apart", _LABELS),
+    "fuse": ("cluster rows described by several tables", (*_LABELS, "weights")),
     "programs": (
-        "programs that counts add up, also called signatures or topics",
+        "find programs (signatures, topics) in counts",
         (*_LABELS, "usages", "components", "top", "recurrence"),
     ),
-    "how-many": ("how many clusters there are", ("candidates",)),
+    "how-many": ("choose the number of clusters", ("candidates",)),
 }
 
-# Errors that are the user's to mend.
+# Errors that are printed in one line, without a traceback.
 _ERRORS = (
     ArithmeticError,
     ImportError,
@@ -37,10 +37,10 @@ _ERRORS = (
     TypeError,
     ValueError,
 )
-_PAUSE = 5000  # smallest time between two lines of progress, in milliseconds
-# Options that have another name than the parameter.
+_PAUSE = 5000  # shortest time between two lines of progress, in milliseconds
+# Parameters, and their options if these have other names.
 _OPTIONS = {"n_clusters": "clusters", "candidates": "clusters", "n_jobs": "jobs"}
-# Options that are called otherwise elsewhere, by the names that people try.
+# Names that options have in other programs, and our names.
 _OTHER_NAMES = {
     "--k": "--clusters",
     "--n-components": "--clusters",
@@ -62,7 +62,7 @@ def _option(found):
     return f"--{name.replace('_', '-')}"
 
 
-# Parts of messages, and what they become where there is no Python.
+# Parts of messages about Python, and their replacements on the command line.
 _REPLACEMENTS = [
     (r", an instance of '[\w.]+'| or None\b", ""),
     (r"\bn_samples=(\d+)", r"the \1 rows"),
@@ -70,15 +70,15 @@ _REPLACEMENTS = [
     (rf"{_PARAMETER}='?([\w.-]+\b)'?", r"\1 \2"),
     (
         r"key_added='\w+' would replace adata\.(\S+): give another name",
-        r"--output would replace \1 of the file: give a folder",
+        r"--output would replace \1 of the file: pass a folder",
     ),
 ]
 
 
 class _Progress(logging.Handler):
-    """Lines on stderr about long work; there are none about work that is soon over."""
+    """Prints progress on stderr, at most one line every `_PAUSE`; none in short fits."""
 
-    # When the last one was printed, in milliseconds since the program began.
+    # time of the last line, in milliseconds since the program started
     _last = 0.0
 
     def emit(self, record):
@@ -94,7 +94,7 @@ def report(line):
 
 
 def main(arguments=None):
-    """Run a command; an error of the user is one line, with the exit status 2."""
+    """Run a command; an error is printed in one line, and the exit status is 2."""
     parser = _make_parser()
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
@@ -111,13 +111,13 @@ def main(arguments=None):
         import_module("nmfcluster._cli.commands").run(options)
         sys.stdout.flush()
     except BrokenPipeError:
-        # the reader of the output has closed it, as `head` does, and has all that it wants;
-        # Python would print an error when it closes the output
+        # The reader of the output, such as `head`, has closed it. Redirect the output, or
+        # Python prints an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except _ERRORS as error:
         parser.error(_of_options(str(error).strip() or repr(error)))
     except KeyboardInterrupt:
-        parser.exit(130, "nmfcluster: interrupted\n")  # as shells have it for Ctrl-C
+        parser.exit(130, "nmfcluster: interrupted\n")  # status of shells after Ctrl-C
     finally:
         warnings.formatwarning = format_before
         log.removeHandler(progress)
@@ -125,7 +125,7 @@ def main(arguments=None):
 
 
 def _format_warning(printed, message, *_, **__):
-    """Return a warning as a line, or nothing if it was printed before."""
+    """Return a warning as a line, or "" if it was printed before."""
     line = f"nmfcluster: warning: {_of_options(' '.join(str(message).split()))}\n"
     if line in printed:
         return ""
@@ -134,7 +134,7 @@ def _format_warning(printed, message, *_, **__):
 
 
 def _of_options(message):
-    """Return a message that names an option where it names a parameter."""
+    """Return a message with the names of options in place of parameters."""
     for pattern, replacement in _REPLACEMENTS:
         message = re.sub(pattern, replacement, message)
     return re.sub(_PARAMETER, _option, message)
@@ -145,7 +145,7 @@ def _of_options(message):
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
-        """Say in one line what is wrong, and leave."""
+        """Print the message in one line, and exit with status 2."""
         self.exit(2, f"nmfcluster: error: {message.splitlines()[0]}\n")
 
 
@@ -156,7 +156,7 @@ def _explain_unknown(arguments, options):
     name = arguments[0].partition("=")[0].replace("_", "-")
     name = f"--{name.lstrip('-')}"
     meant = [_OTHER_NAMES.get(name), *get_close_matches(name, known)]
-    # the option that is meant, or else all
+    # suggest the option that is probably meant, or else list all options
     likely = [option for option in meant if option in known][:1]
     if known:
         message += f"; the command has {', '.join(likely or known)}"
@@ -166,15 +166,16 @@ def _explain_unknown(arguments, options):
 def _make_parser():
     """Return the parser of all commands."""
     parser = _Parser(
-        prog="nmfcluster", description="Cluster tables by matrix factorization."
+        prog="nmfcluster",
+        description="Cluster tables by nonnegative matrix factorization.",
     )
     version = f"nmfcluster {import_module('nmfcluster').__version__}"
     parser.add_argument("--version", action="version", version=version)
-    parser.set_defaults(usage=str)  # no options to name
+    parser.set_defaults(usage=str)  # without a command, list no options
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, (purpose, _) in COMMANDS.items():
         command = commands.add_parser(
-            name, help=purpose, description=f"Find {purpose}."
+            name, help=purpose, description=f"{purpose.capitalize()}."
         )
         command.set_defaults(
             constraints=None,
@@ -183,98 +184,120 @@ def _make_parser():
             usage=command.format_usage,
         )
         add = command.add_argument
-        add("files", metavar="FILE", nargs="+" if name == "fuse" else 1)
+        add(
+            "files",
+            metavar="FILE",
+            nargs="+" if name == "fuse" else 1,
+            help="table: csv, tsv, txt, npy, npz, mtx or h5ad",
+        )
         add(
             "--clusters",
             "--n-clusters",
             metavar="K",
             type=_number_or_range,
-            default=range(1, 16),  # that of choose_n_clusters
-            help="number of clusters, or a range to choose from; by default 1-15",
+            default=range(1, 16),  # default of choose_n_clusters
+            help="number of clusters, or a range to choose from (default: 1-15)",
         )
         add(
             "--output",
             metavar="PLACE",
             default=".",
-            help="a folder, or how names of files begin",
+            help="folder, or prefix of the output files (default: current folder)",
         )
-        add("--force", action="store_true", help="overwrite files that are there")
+        add("--force", action="store_true", help="overwrite existing files")
         add(
             "--names",
             metavar="TITLE",
-            help="of the column that names the rows (csv, tsv, txt)",
+            help="title of the column of row names (csv, tsv, txt)",
         )
         add(
             "--transpose",
             action="store_true",
-            help="columns of the file are what is clustered",
+            help="cluster the columns of the file, not its rows",
         )
         add(
             "--layer",
             metavar="NAME",
-            help="of the table that is read, instead of X (h5ad)",
+            help="layer to read instead of X (h5ad)",
         )
         add(
             "--random-state",
             metavar="N",
             type=int,
             default=0,
-            help="seed; 0 by default",
+            help="random seed (default: 0)",
         )
-        add("--jobs", metavar="N", type=int, help="how much is done at a time")
+        add("--jobs", metavar="N", type=int, help="number of parallel jobs")
         add(
             "--no-titles",
             action="store_true",
-            help="the first line is a row (csv, tsv, txt)",
+            help="the file has no column titles (csv, tsv, txt)",
         )
         add(
             "--max-gib",
             metavar="N",
             type=float,
             default=8,
-            help="most of a file, unpacked; 8",
+            help="largest uncompressed file size in GiB (default: 8)",
         )
         if name in ("consensus", "how-many"):
             either = command.add_mutually_exclusive_group().add_argument
-            either("--partitions", action="store_true", help="columns are labellings")
+            either(
+                "--partitions",
+                action="store_true",
+                help="each column is an existing clustering",
+            )
             either(
                 "--max-samples",
                 metavar="N",
                 type=number_or_share,
                 default=1.0,
-                help="rows that a run sees, or the share of them; 1.0",
+                help="number or share of rows drawn for a base clustering (default: 1.0)",
             )
             if name == "how-many":
                 either(
-                    "--counts", action="store_true", help="of programs, out of counts"
+                    "--counts",
+                    action="store_true",
+                    help="choose the number of programs in counts",
                 )
         if name == "cluster":
-            add("--constraints", metavar="PAIRS", help="csv, tsv or txt of a, b, kind")
+            add(
+                "--constraints",
+                metavar="PAIRS",
+                help="file of pairs, with columns a, b, kind",
+            )
             add(
                 "--contradictions",
                 default="raise",
-                help="of pairs: raise, warn or ignore",
+                help="if hard pairs conflict: raise, warn or ignore (default: raise)",
             )
     demo = commands.add_parser(
-        "demo", help="a consensus of scikit-learn's digits, with a picture"
+        "demo",
+        help="cluster scikit-learn's digits, and draw a picture",
+        description="Cluster digits, compare with k-means, and draw a picture.",
     )
-    demo.add_argument("picture", nargs="?", default="consensus-digits.png")
+    demo.add_argument(
+        "picture",
+        nargs="?",
+        default="consensus-digits.png",
+        help="file of the picture (default: consensus-digits.png)",
+    )
     return parser
 
 
 def _number_or_range(text):
-    """Return the number, or the range of numbers, that an argument stands for."""
+    """Parse a number, such as 5, or a range of numbers, such as 2-20."""
     found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
     if found is None:
         raise argparse.ArgumentTypeError(
-            f"must be such as 5, or 2-20 to choose from, got {text!r}"
+            f"must be a number such as 5, or a range such as 2-20, got {text!r}"
         )
     first, last = found.groups()
     return range(int(first), int(last) + 1) if last else int(first)
 
 
 def number_or_share(text):
-    """Return a number of rows, or a share of them, which has a point."""
+    """Parse a number of rows, or a share of them, which has a decimal point."""
     try:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:

@@ -118,23 +118,23 @@ def test_entries_that_are_missing_are_so(tmp_path):
 REFUSED = {
     "semicolons and decimal commas": (
         "x;y\n1,5;2,5\n3,5;4,5\n",
-        "'x' has '1,5'; numbers have points",
+        "'x' has '1,5': write decimal points",
     ),
-    "these without titles": ("1,5;2,5\n3,5;4,5\n", "column '5;2' has '5;4'; numbers"),
+    "these without titles": ("1,5;2,5\n3,5;4,5\n", "column '5;2' has '5;4': write"),
     "tabs and decimal commas": (
         "x\ty\n1,5\t2,5\n",
-        "'x' has '1,5'; numbers have points",
+        "'x' has '1,5': write decimal points",
     ),
     "spaces and decimal commas": (
         "x y\n1,5 2,5\n3 4\n",
-        "'x' has '1,5'; numbers have points",
+        "'x' has '1,5': write decimal points",
     ),
     "what Excel says of separators": ("sep=;\nx;y\n1;2\n", "column 'sep=' has 'x'"),
     "decimal commas": (
         'x,y\n"1,5",2\n"3,5",4\n',
-        "column 'x' has '1,5'; numbers have points",
+        "column 'x' has '1,5': write decimal points",
     ),
-    "text among numbers": ("x,y\n1,2\n?,4\n", "its column 'x' has '?'; numbers have"),
+    "text among numbers": ("x,y\n1,2\n?,4\n", "its column 'x' has '?': write"),
     "text by spaces": ("kind of cell\nT cell\nB cell\n", "must hold a table"),
     "a line of units": ("x,y\n1,kg\n3,4\n", "its column 'y' has 'kg'"),
     "text in the middle": (
@@ -146,9 +146,9 @@ REFUSED = {
     "a line that is long": ("x,y\n1,2\n3,4,5\n", "Expected 2 fields in line 3, saw 3"),
     "two titles too few": (
         "x,y\na,q,1,2\nb,q,3,4\n",
-        "first line, of titles, must",
+        "first line, the titles, must",
     ),
-    "a comment": ("# by me\nx,y\n1,2\n", "first line, of titles, must"),
+    "a comment": ("# by me\nx,y\n1,2\n", "first line, the titles, must"),
     "nothing": ("\n\n", "it is empty"),
     "another encoding": ("\xe9,x\n1,2\n".encode("latin-1"), "it must be text in UTF-8"),
     "yet another": ("x,y\n1,2\n".encode("utf-16"), "it must be text in UTF-8"),
@@ -216,8 +216,8 @@ def test_numbers_that_look_like_names_are_told(name, tmp_path):
     told = [str(one.message) for one in caught]
     assert len(told) == (title is not None)
     if title is not None:
-        assert f"its first column, {title}, has whole" in told[0]
-        assert f"--names {title} names the rows by it." in told[0]
+        assert f"the first column, {title}, has distinct whole" in told[0]
+        assert f"pass --names {title}." in told[0]
         assert read_file(path, names=title.strip("'"), may_hold_text=True).rows[0] in (
             "7",
             "70",

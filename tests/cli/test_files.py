@@ -158,7 +158,7 @@ def test_nothing_is_overwritten_without_being_asked(here, capsys):
     labels = here / "new" / "folder" / "points-consensus-labels.csv"
     before = labels.read_text()
     capsys.readouterr()
-    assert "would be overwritten; --force allows it." in refused(
+    assert "would be overwritten: pass --force to allow it." in refused(
         [*run, "--clusters", "3"], capsys
     )
     assert labels.read_text() == before
@@ -194,10 +194,10 @@ def test_what_is_no_file_is_found_before_the_work(here, monkeypatch, capsys):
     for name, place in (("a.png", "a"), ("b.png", "b"), ("c-l", "c"), ("d-m", "d")):
         run = ["cluster", "points.csv", "--clusters", "2", "--output", place, "--force"]
         assert re.search(
-            f"{name}.* cannot be written to: name another", refused(run, capsys)
+            f"{name}.* cannot be written to: pass another", refused(run, capsys)
         )
     run = ["cluster", "points.csv", "--clusters", "2", "--output", "nowhere/out"]
-    assert "written, not in nowhere" in refused(run, capsys)
+    assert "folder, not in nowhere" in refused(run, capsys)
 
 
 def test_no_spreadsheet_runs_what_is_written(here):
@@ -248,12 +248,12 @@ FAULTS = [
     ("consensus text.csv", "its column 'y' has 'a'"),
     (
         "consensus nan.csv --clusters 2",
-        "nan.csv must not lack a value.* column 'y' does in row 0",
+        "nan.csv must not have missing values.* column 'y' has one in row 0",
     ),
-    ("cluster names.csv", "its column 'y' does in row 'b': leave one of them out"),
+    ("cluster names.csv", "column 'y' has one in row 'b': drop the row or the column"),
     (
         "how-many nan.npy",
-        "nan.npy must not lack a value, but its column 1 does in row 2",
+        "nan.npy must not have missing values, but column 1 has one in row 2",
     ),
     ("consensus ragged.csv", "ragged.csv cannot be read: Expected 2 fields in line 3"),
     ("consensus empty.csv", "empty.csv cannot be read: "),
@@ -303,10 +303,10 @@ FAULTS = [
     ("how-many points.csv --max-samples 9 --partitions", "not allowed with argument"),
     (
         "programs points.csv --layer counts",
-        "--layer is of .h5ad files: points.csv has none",
+        "--layer is only for .h5ad files, not for points.csv",
     ),
     ("consensus candidates.csv", "There is no file candidates.csv"),
-    ("consensus points.csv --clusters two", "--clusters.*: must be such as 5, or 2-20"),
+    ("consensus points.csv --clusters two", "--clusters.*: must be a number such as 5"),
     (
         "consensus points.csv --clusters 5-2",
         "--clusters must hold a number of clusters",
@@ -355,7 +355,7 @@ FAULTS = [
     ("fuse points.csv twice.csv --names id", "--names must be one of"),
     (
         "programs negative.csv --clusters 2",
-        "but 1 of 4 entries are negative, down to -1; give",
+        "but 1 of 4 entries are negative, down to -1; pass",
     ),
     (
         "how-many points.csv --clusters 3",

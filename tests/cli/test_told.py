@@ -301,7 +301,10 @@ APART = ["SAME", "a", "SAME.1", "SAME.1.1", "SAME.2", "b", *TWICE[6:]]
 def test_names_of_features_that_are_there_twice_are_told_apart(wide, here):
     table = pd.DataFrame(COUNTS, columns=TWICE, index=[f"cell{i}" for i in range(30)])
     (table.T if wide else table).to_csv("t.csv")
-    said = "columns that have the name of another one are called SAME.1, SAME.1.1, SAME.2 here."
+    said = (
+        "repeated column names were changed to SAME.1, SAME.1.1, SAME.2; rename them in "
+        "the file if necessary."
+    )
     assert warned(
         ["programs", "t.csv", "--clusters", "3", *["--transpose"] * wide]
     ) == [f"t.csv: {said}"]
@@ -333,10 +336,10 @@ def test_a_layer_is_read_where_it_is_asked_for(here, capsys):
         )
         assert_array_equal(layer.iloc[:, 1:].to_numpy(), array.iloc[:, 1:].to_numpy())
     line = refused(["programs", "cells.h5ad", "--layer", "raw", "--force"], capsys)
-    assert "has no layer 'raw': --layer takes one of its layers: counts" in line
+    assert "has no layer 'raw': pass --layer with one of its layers: counts" in line
     annotated(COUNTS)
     line = refused(["programs", "cells.h5ad", "--layer", "raw", "--force"], capsys)
-    assert "has no layer 'raw': nor any other" in line
+    assert "has no layer 'raw': it has no layers" in line
 
 
 def scaled(X):
@@ -367,11 +370,9 @@ def test_what_is_no_table_of_counts_is_told(kind, command, here, capsys):
             assert len(lines) == (said is not None)
             if said:
                 assert re.search(
-                    r"[\d,]+ of [\d,]+ entries above 0 are no whole numbers", lines[0]
+                    r"[\d,]+ of [\d,]+ positive entries are not whole numbers", lines[0]
                 )
-                assert (
-                    f"the largest is {table.max():.3g}: it looks normalised" in lines[0]
-                )
+                assert f"(largest: {table.max():.3g}). It looks normalised" in lines[0]
                 assert cure(kind) in lines[0]
     write(scaled(COUNTS), kind)
     capsys.readouterr()
@@ -384,8 +385,8 @@ def test_what_is_no_table_of_counts_is_told(kind, command, here, capsys):
 
 def cure(kind):
     if kind == "h5ad":
-        return "--layer takes one of its layers: counts, raw_counts."
-    return "give the counts that it was made of."
+        return "pass --layer with one of its layers: counts, raw_counts."
+    return "pass the original counts."
 
 
 def write(X, kind):

@@ -161,7 +161,7 @@ def test_the_bound_is_an_option_and_holds_for_what_becomes_dense(
         bound = [] if "nan" in run else ["--max-gib", "0.005"]
         with pytest.raises(SystemExit):
             main([*run, *bound, "--clusters", "2"])
-        assert "GiB: --max-gib allows more." in capsys.readouterr().err
+        assert "GiB: raise --max-gib to read it." in capsys.readouterr().err
     assert not list(Path().glob("*.png"))
 
 

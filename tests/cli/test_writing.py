@@ -57,7 +57,7 @@ def test_a_folder_that_takes_nothing_is_refused_before_any_work(
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     monkeypatch.setattr("nmfcluster._cli.commands._read", None)
     line = refused(["consensus", "x.csv", "--output", "found/deep/out"], capsys)
-    assert "--output must be where files can be written, not in found" in line
+    assert "--output must be in a writable folder, not in found" in line
     assert os.listdir("found") == []
 
 
