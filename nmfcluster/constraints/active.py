@@ -1,4 +1,4 @@
-"""Which pairs of samples to ask about next, given a fit under the pairs known so far."""
+"""Active learning: choose the next pairs to ask about, given a fit with the known pairs."""
 
 import copy
 from typing import Any, NamedTuple
@@ -23,19 +23,20 @@ from nmfcluster.constraints.graph import components, make_adjacency
 from nmfcluster.similarity.propagation import MAX_DENSE_SAMPLES
 
 _CONTINUATION = 0.95  # probability of a further step of a walk
-# weight of a sample that seems certain: its cluster may still be the wrong one
+# weight of a sample whose cluster seems certain, above 0 as it can still be wrong
 _LEAST_WEIGHT = 0.05
-_FLOOR = 1e-9  # of a probability or a centrality: ranked last, above exact zeros
-_LEAST_VARIANCE = 1e-12  # known samples have variance 0, which rounding may put below
+_FLOOR = 1e-9  # smallest probability or centrality: ranked last, but above exact zeros
+# smallest variance: that of known samples is 0, and rounding can make it negative
+_LEAST_VARIANCE = 1e-12
 
 
 class _Groups(NamedTuple):
-    """The groups of samples that must-links join."""
+    """Groups of samples that must-links join."""
 
-    of: np.ndarray  # number of the group of every sample
+    of: np.ndarray  # group of every sample
     size: np.ndarray
     apart: sp.csr_array  # bool, symmetric: pairs of groups that cannot be linked
-    known: np.ndarray  # bool: some pair holds one of its samples
+    known: np.ndarray  # bool, whether one of its samples is in a pair
 
 
 def next_pairs(
@@ -43,53 +44,60 @@ def next_pairs(
 ) -> np.ndarray:
     r"""Choose the pairs of samples whose answers would be most informative.
 
-    Known groups that exclude each other, and the middle of each cluster without one, represent the
-    clusters. Every other sample is paired with the most probable of them that is not excluded.
-    First come samples that cannot be linked to one group and are not yet in another. Then come
-    those that are most informative about uncertain ones: one after another, the x by which
+    The clusters are represented by known groups that exclude each other, and by the most central
+    sample of each cluster without such a group. Every other sample is paired with its most probable
+    representative that is not excluded, in this order:
 
-    .. math:: \sum_i (0.05 + u_i) \operatorname{var}(f_i)
+    1. Samples in known pairs that are not yet in the group of a representative.
+    2. Samples that are most informative about uncertain ones. One after another, this is the x
+       for which
 
-    falls most once :math:`f_x` is known [1]_. u is the entropy of the cluster of a sample, divided
-    by its largest value. f is a Gaussian field on the similarity of `model`, with the covariance
-    :math:`(I - 0.95 D^{-1/2} W D^{-1/2})^{-1}`, given its values at the samples in known pairs.
+       .. math:: \sum_i (0.05 + u_i) \operatorname{var}(f_i)
+
+       falls most once :math:`f_x` is known [1]_. u is the entropy of the cluster of a sample,
+       divided by its largest value. f is a Gaussian field on the similarity W of `model`, with the
+       covariance :math:`(I - 0.95 D^{-1/2} W D^{-1/2})^{-1}`, given its values at the samples in
+       known pairs.
 
     Parameters
     ----------
     model : fitted SSNMFClusterer
-        It is not changed.
+        The model with the known pairs; it is not changed.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The data of the fit, in the same order, or its similarity with ``affinity="precomputed"``.
+        The data of the fit in the same order, or the similarity with ``affinity="precomputed"``.
     n_pairs : int
-        Largest number of pairs.
+        Largest number of pairs to return.
     exclude : array-like of shape (n_excluded, 2), default=None
-        Pairs without an answer, in the form of what is returned. Neither they nor pairs of samples
-        that are linked to theirs are returned.
+        Pairs of positions that nobody can answer. Neither these nor pairs of samples that are
+        linked to theirs are returned.
     random_state : int, RandomState, Generator or None, default=None
-        Draws 3,000 samples where there are more: f is computed, and pairs are chosen, among these.
+        Determines the draw of 3,000 samples if there are more. f is computed for these, and pairs
+        are chosen among them.
 
     Returns
     -------
     ndarray of shape (n_chosen, 2), int
         Positions of samples, as in `PairwiseConstraints.must_link`. No pair follows from the known
-        ones, and a group of linked samples occurs once, so that there may be fewer than `n_pairs`.
-        There are none only where all pairs of the drawn samples are known, or excluded.
+        ones, and each group of linked samples is asked about once, so there may be fewer than
+        `n_pairs` pairs. There are none only if all pairs of the drawn samples are known or
+        excluded.
 
     Raises
     ------
     TypeError
         If `model` is not a fitted SSNMFClusterer, or `n_pairs` is not an integer.
     ValueError
-        If `n_pairs` is below 1, `X` is not the data of the fit, `exclude` holds no pairs of its
-        samples, or `random_state` is no seed.
+        If `n_pairs` is below 1, `X` is not the data of the fit, `exclude` does not hold pairs of
+        its samples, or `random_state` is not a seed.
 
     See Also
     --------
-    nmfcluster.constraints.PairwiseConstraints : Takes the answers; from_ids takes them by names.
+    nmfcluster.constraints.PairwiseConstraints : Container of the answers; from_ids reads ids.
 
     Notes
     -----
-    Groups that represent clusters are the neighbourhoods of [2]_, entropies those of [3]_.
+    The groups that represent clusters are the neighbourhoods of [2]_, and the entropies are those
+    of [3]_.
 
     References
     ----------
@@ -102,7 +110,7 @@ def next_pairs(
 
     Examples
     --------
-    Ask five pairs at a time; here the true classes answer:
+    Ask for five pairs at a time, and answer by the true classes:
 
     >>> import numpy as np
     >>> from sklearn.datasets import load_iris
@@ -127,23 +135,23 @@ def next_pairs(
     excluded = read_pairs(exclude, "exclude", range(len(known))).pairs
     P = model.membership_
     groups = _make_groups(known)
-    # the covariance of all samples or of some, and the groups that represent clusters
+    # compute the covariance of all or of drawn samples, and the groups that represent clusters
     drawn = np.sort(draw_preferring(groups.known[groups.of], MAX_DENSE_SAMPLES, rng))
     C = compute_covariance(_compute_similarity(model, X, drawn))
     centrality = _compute_centrality(C, model.labels_, drawn, P)
     anchors = _find_anchors(groups, P, model.labels_, centrality)
-    # how uncertain groups are, given what is known
+    # compute the entropy of the cluster of every group, given the known pairs
     p = _compute_probabilities(groups, P, anchors, excluded)
     best = p.max(axis=1, initial=0)
     entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1)
     entropy /= np.log(max(len(anchors), 2))
-    # known groups without a cluster come first; ties are broken by centrality, not by the order
-    # of the samples
+    # known groups without a representative come first; centrality breaks ties, so that the order
+    # of the samples does not matter
     unassigned = groups.known & (best > 0)
     unassigned[anchors] = False
     order = np.lexsort((-np.bincount(groups.of, centrality), -best, -groups.size))
     chosen: list[int] = order[unassigned[order]].tolist()
-    # then come those whose answers lower uncertainty most
+    # then come groups whose answers lower uncertainty most
     group = groups.of[drawn]
     C = condition_covariance(C, np.flatnonzero(groups.known[group]))
     weights = np.where(best > 0, _LEAST_WEIGHT + entropy, 0)[group]
@@ -151,53 +159,53 @@ def next_pairs(
     n_more = n_pairs - len(chosen)
     chosen += choose_most_informative(C, weights, group, candidates, n_more)
     chosen = chosen[:n_pairs]
-    # the first sample of each group with that of its most probable anchor
+    # pair the first sample of each group with that of its most probable anchor
     first = np.unique(groups.of, return_index=True)[1]
     anchor = np.array(anchors)[p[chosen].argmax(axis=1)]
     return np.column_stack([first[chosen], first[anchor]])
 
 
 def _read(model, X):
-    """Return the known pairs, and X as the fit read it."""
+    """Return the known pairs, and X in the form in which the fit read it."""
     known = getattr(model, "constraints_", None)
     if not isinstance(known, PairwiseConstraints):
         raise TypeError(
-            f"model must be a fitted SSNMFClusterer, got {format_value(model)}: fit it first."
+            f"model must be a fitted SSNMFClusterer, got {format_value(model)}: call fit first."
         )
     fit_names = row_names(known)
     names = row_names(X)
     if model.affinity_ == "precomputed":
-        model = copy.copy(model)  # it notes what X is
+        model = copy.copy(model)  # reading X sets attributes
         X = read_similarity(model, X, signed=True)
     else:
         X = read_features(model, X, reset=False)
     if X.shape[0] != len(known):
         raise ValueError(
             f"X must be the data of the fit, of {format_count(len(known), 'sample')}, "
-            f"got shape {X.shape}: give what model.fit was given."
+            f"got shape {X.shape}: pass the X that was passed to model.fit."
         )
     if fit_names is not None and names is not None and not fit_names.equals(names):
         raise ValueError(
-            "X must have the samples of the fit in the order of the fit, but its index is "
-            "another; take X.loc[model.constraints_.index]."
+            "X must have the samples of the fit in the same order, but its index differs: pass "
+            "X.loc[model.constraints_.index]."
         )
     return known, X
 
 
 def _make_groups(pairs):
-    group = components(len(pairs), pairs.must_link)  # soft ones were answered, too
+    group = components(len(pairs), pairs.must_link)  # soft pairs are answers, too
     size = np.bincount(group)
     apart = make_adjacency(len(size), group[pairs.cannot_link])
     return _Groups(group, size, apart, (size > 1) | (np.diff(apart.indptr) > 0))
 
 
 def _compute_similarity(model, X, drawn):
-    """Return how similar the drawn samples are, at least 0, by the affinity of the model."""
+    """Return the nonnegative similarities of the drawn samples by the affinity of the model."""
     affinity = model.affinity_
     X = storage.submatrix(X, drawn, drawn if affinity == "precomputed" else None)
     if affinity == "callable":
         affinity = model.affinity
-    elif affinity == "landmarks":  # those of so few samples are the samples
+    elif affinity == "landmarks":  # with so few samples, each would be a landmark
         affinity = "nearest_neighbors"
     made = make_affinity(
         X,
@@ -213,7 +221,8 @@ def _compute_similarity(model, X, drawn):
 def compute_covariance(W):
     """Return ``(I - 0.95 D^-1/2 W D^-1/2)^-1``, W without its diagonal and D its row sums.
 
-    It is how uncertain each sample is, and how much of that two share, where none is known.
+    Its diagonal is the uncertainty of each sample if no pairs are known, and the other entries are
+    the uncertainty that two samples share.
     """
     S = W.copy()
     np.fill_diagonal(S, 0)
@@ -224,7 +233,7 @@ def compute_covariance(W):
 
 
 def condition_covariance(C, known):
-    """Return the covariance C of a Gaussian field, given its values at some samples: 0 there."""
+    """Return the covariance of a Gaussian field, given its values at the known samples."""
     own = C[np.ix_(known, known)]
     left = C - C[:, known] @ scipy.linalg.solve(own, C[known], assume_a="pos")
     left[known] = 0
@@ -233,7 +242,7 @@ def condition_covariance(C, known):
 
 
 def _compute_centrality(C, labels, drawn, P):
-    """Return how much each sample is in the middle of its cluster; others have their membership."""
+    """Return how central samples are in their clusters; samples that were not drawn come last."""
     own = P[np.arange(len(P)), labels]
     inside = labels[drawn][:, None] == labels[drawn]
     centrality = own * _FLOOR
@@ -242,7 +251,7 @@ def _compute_centrality(C, labels, drawn, P):
 
 
 def _find_anchors(groups, P, labels, centrality):
-    """Return groups that represent clusters: ones that exclude each other, and middles."""
+    """Return groups that represent clusters: known ones apart from each other, and central ones."""
     anchors: list[int] = []
     n_excluding = np.zeros(len(groups.size))  # number of anchors apart from each group
     n_apart = np.diff(groups.apart.indptr)
@@ -251,7 +260,7 @@ def _find_anchors(groups, P, labels, centrality):
         if n_excluding[group] == len(anchors):
             anchors.append(group)
             n_excluding += groups.apart[[group]].toarray()[0]
-    # the samples in the middle of clusters that none of these is in
+    # add the most central sample of each cluster without such a group
     represented = {P[groups.of == group].sum(axis=0).argmax() for group in anchors}
     for cluster in range(P.shape[1]):
         inside = np.flatnonzero((labels == cluster) & ~np.isin(groups.of, anchors))
@@ -262,36 +271,36 @@ def _find_anchors(groups, P, labels, centrality):
 
 
 def _compute_probabilities(groups, P, anchors, excluded):
-    """Return the probabilities that groups are one with each anchor.
+    """Return the probabilities that groups are in one cluster with each anchor.
 
-    They are 0 where this is known, or the pair is excluded.
+    They are 0 if the answer is known or the pair is excluded.
     """
     apart = groups.apart + make_adjacency(len(groups.size), groups.of[excluded])
     sums = np.stack([np.bincount(groups.of, column) for column in P.T], axis=1)
     Q = sums / groups.size[:, None]
-    p = Q @ Q[anchors].T + _FLOOR  # an anchor of another cluster comes last
+    p = Q @ Q[anchors].T + _FLOOR  # anchors of other clusters come last
     p[apart[:, anchors].toarray()] = 0
     for j, anchor in enumerate(anchors):
-        p[anchor, j:] = 0  # of two anchors the later is paired with the earlier
+        p[anchor, j:] = 0  # pair an anchor only with earlier ones
     return p * storage.safe_inverse(p.sum(axis=1))[:, None]
 
 
 def choose_most_informative(C, weights, group, candidates, count):
-    r"""Return the groups with the samples whose answers lower uncertainty most, one after another.
+    r"""Return the groups of the samples whose answers lower uncertainty most, chosen one by one.
 
-    A sample x that becomes known lowers :math:`\sum_i w_i C_{ii}` by
-    :math:`\sum_i w_i C_{ix}^2 / C_{xx}`; then C is that of what is left.
+    When a sample x becomes known, :math:`\sum_i w_i C_{ii}` falls by
+    :math:`\sum_i w_i C_{ix}^2 / C_{xx}`. The next sample is chosen with the covariance given x.
 
     Parameters
     ----------
     C : ndarray of shape (n, n)
-        The covariance; it is changed.
+        The covariance; it is overwritten.
     weights : ndarray of shape (n,)
         w.
     group : ndarray of shape (n,), int
-        Group of every sample; one sample of a group is taken.
+        Group of every sample; at most one sample of each group is chosen.
     candidates : ndarray of shape (n_groups,), bool
-        Groups that may be taken.
+        Groups that may be chosen.
     count : int
         Largest number of groups.
     """

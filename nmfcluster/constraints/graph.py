@@ -1,7 +1,8 @@
 """Pairs of samples with weights, as lists and as a graph.
 
-Lists of pairs are brought into one form, copied, closed, and made of labels and of groups. As a
-graph, they have a matrix, connected groups, contradictions, and folds that keep no contradiction.
+Functions for lists sort, copy and close pairs, and make them from labels and groups. Functions for
+the graph return its matrix and its connected groups, find contradictions, and split the pairs into
+folds.
 """
 
 from typing import NamedTuple
@@ -12,24 +13,24 @@ from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spannin
 
 from nmfcluster._utils.validation import check_count, make_rng
 
-_MOST_NAMED = 20  # samples that a message names; more would make it unreadable
+_MOST_NAMED = 20  # largest number of samples in a message, to keep it readable
 
-# pairs that follow from others at least, and share of them contradicted at most, for must-links to
-# be hard where pairs may be wrong: draws of 20 to 600 pairs, 5 % of them wrong, hardly ever are
-# so, and half of those of 600 right pairs are (31 data sets)
+# Must-links of pairs that may be wrong stay hard from this number of pairs that follow from others,
+# and up to this contradicted share of these. On 31 data sets, draws of 20 to 600 pairs, 5 % of
+# them wrong, hardly ever meet both bounds, and half of the draws of 600 right pairs do.
 _MIN_CHECKS = 20
 _MAX_CONTRADICTED = 0.03
 
 
 class Links(NamedTuple):
-    """Pairs of samples of one kind, and what it costs to violate each."""
+    """Pairs of samples of one kind, with the cost of violating each."""
 
     pairs: np.ndarray  # (n_pairs, 2) int, i < j, sorted, distinct
     weights: np.ndarray  # (n_pairs,) float64, positive, finite
-    hard: np.ndarray  # (n_pairs,) bool: not to be violated, as opposed to soft
+    hard: np.ndarray  # (n_pairs,) bool, whether the pair must not be violated
 
     def where(self, mask):
-        """Return some of the pairs, by a mask or by their positions."""
+        """Return the pairs in a mask or at some positions."""
         return Links._make([part[mask] for part in self])
 
 
@@ -37,13 +38,13 @@ NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty(0), np.empty(0, dtype
 
 
 def make_links(pairs, weights=1.0, hard=True):
-    """Return every pair once, as (i, j) with i <= j and sorted; of equal ones a hard one counts.
+    """Return sorted, distinct pairs (i, j) with i <= j; among equal pairs, a hard one is kept.
 
     Parameters
     ----------
     pairs : ndarray of shape (n_pairs, 2), int
     weights : ndarray of shape (n_pairs,), float64, or float
-        Of equal pairs that are both hard, or both soft, the largest weight counts.
+        Among equal pairs that are all hard, or all soft, the largest weight is kept.
     hard : ndarray of shape (n_pairs,), bool, or bool
 
     Returns
@@ -53,27 +54,27 @@ def make_links(pairs, weights=1.0, hard=True):
     pairs = np.sort(pairs, axis=1)
     weights = np.broadcast_to(weights, len(pairs))
     hard = np.broadcast_to(hard, len(pairs))
-    # the last of equal pairs is kept: a hard one, or else that of the largest weight
+    # keep the last of equal pairs: a hard one, or else the one with the largest weight
     order = np.lexsort((weights, hard, pairs[:, 1], pairs[:, 0]))
     is_last = np.diff(pairs[order], axis=0, append=-1).any(axis=1)
     return Links(pairs, weights, hard).where(order[is_last])
 
 
 def copy_links(links, origin):
-    """Return the links of copies: all (a, b), a < b, that are copies of the ends of a link.
+    """Return the links of copies of samples: all (a, b), a < b, whose originals are linked.
 
     Parameters
     ----------
     links : Links
     origin : ndarray of shape (n_copies,), int
-        The sample that every copy is of; a sample may have no copy, one or many.
+        The original of every copy; a sample may have any number of copies.
 
     Returns
     -------
     Links
-        A copy has the weight of its link, and is hard where this is.
+        Copies of a link have its weight, and are hard if it is hard.
     """
-    # the numbers of pairs, from 1, in a matrix, whose rows and columns are then copied
+    # write the numbers of pairs, from 1, into a matrix, and copy its rows and columns
     pairs = links.pairs
     n_samples = max(pairs.max(initial=-1), origin.max(initial=-1)) + 1
     parts = np.arange(1, len(pairs) + 1), tuple(pairs.T)
@@ -88,8 +89,8 @@ def copy_links(links, origin):
 def link_all_members(links, group):
     """Return all pairs of samples in groups that links connect.
 
-    They share the weights of the links between two groups, or inside of one, evenly, and are hard
-    where one of these links is.
+    The pairs between two groups, or inside a group, share the weights of the links there evenly.
+    They are hard if one of these links is hard.
 
     Parameters
     ----------
@@ -104,21 +105,21 @@ def link_all_members(links, group):
     one, other = ends.T
     inside = one == other
     n_pairs = sizes[one] * np.where(inside, (sizes[one] - 1) / 2, sizes[other])
-    # what is known of two groups holds for all pairs of their samples
+    # links between two groups hold for all pairs of their samples
     shares = np.bincount(number, links.weights) / n_pairs
     hard = np.bincount(number, links.hard) > 0
     return copy_links(Links(ends, shares, hard), group)
 
 
 def make_links_of_labels(codes, n_pairs=None, random_state=None):
-    """Return pairs of samples whose class is known, of weight 1: of equal classes, of others.
+    """Return must-links and cannot-links of labelled samples, of weight 1.
 
     Parameters
     ----------
     codes : ndarray of shape (n_samples,), int
-        Numbers of the classes from 0; -1: not known.
+        Classes, numbered from 0; -1 marks unlabelled samples.
     n_pairs : int or None
-        Number of pairs to draw, all sets of pairs with the same chance; None: all pairs.
+        Number of pairs to draw; all sets of pairs have the same chance. None takes all pairs.
     random_state : int, RandomState, Generator or None
 
     Returns
@@ -136,7 +137,7 @@ def make_links_of_labels(codes, n_pairs=None, random_state=None):
         if n_pairs > total:
             raise ValueError(
                 f"n_pairs must be at most {total}, the number of pairs of the {len(known)} "
-                f"samples whose label is known, got {n_pairs}."
+                f"labelled samples, got {n_pairs}: pass None for all pairs."
             )
         numbers = _draw_distinct_numbers(rng, total, n_pairs)
     pairs = known[decode_pairs(numbers)]
@@ -150,7 +151,7 @@ def make_links_of_groups(codes):
     Parameters
     ----------
     codes : ndarray of shape (n_samples,), int
-        Number of the group of every sample, from 0; -1: in none.
+        Group of every sample, numbered from 0; -1 marks samples in no group.
     """
     members = np.flatnonzero(codes >= 0)
     numbers = np.unique(codes[members])
@@ -160,8 +161,8 @@ def make_links_of_groups(codes):
 
 
 def _draw_distinct_numbers(rng, total, n_drawn):
-    """Draw distinct numbers below `total`, all sets of them with the same chance."""
-    # a list of all is then short, and draws would often repeat others
+    """Draw distinct numbers below `total`; all sets of numbers have the same chance."""
+    # permute all numbers if a third or more are drawn: single draws would often repeat others
     if 3 * n_drawn > total:
         return rng.permutation(total)[:n_drawn]
     drawn = np.empty(0, dtype=np.int64)
@@ -173,9 +174,9 @@ def _draw_distinct_numbers(rng, total, n_drawn):
 
 
 def decode_pairs(numbers):
-    """Return the pairs (a, b), a < b, that are counted (0, 1), (0, 2), (1, 2), (0, 3) ..."""
+    """Return pairs (a, b), a < b, by number in the order (0, 1), (0, 2), (1, 2), (0, 3) ..."""
     b = ((1 + np.sqrt(1 + 8.0 * numbers)) / 2).astype(np.int64)
-    # rounding may lift the root over a whole number, never below
+    # rounding may raise the root to the next whole number, but never lowers it below one
     b -= b * (b - 1) // 2 > numbers
     return np.column_stack([numbers - b * (b - 1) // 2, b])
 
@@ -189,7 +190,7 @@ def make_adjacency(n_nodes, pairs, weights=True):
         Number of samples, or of groups of them.
     pairs : ndarray of shape (n_pairs, 2), int
     weights : ndarray of shape (n_pairs,), default=True
-        Of any type, which the matrix gets.
+        The matrix has their dtype.
 
     Returns
     -------
@@ -212,7 +213,7 @@ def components(n_samples, pairs):
     Returns
     -------
     ndarray of shape (n_samples,), int
-        Sample 0 is in group 0; each new number is one more than the largest before it.
+        Sample 0 is in group 0. Each new number is one more than the largest before it.
     """
     _, labels = connected_components(make_adjacency(n_samples, pairs), directed=False)
     # SciPy numbers components as it meets them, from node 0
@@ -220,10 +221,10 @@ def components(n_samples, pairs):
 
 
 def find_confirmed_must_links(pairs):
-    """Return which must-links are hard where pairs may be wrong.
+    """Return which must-links stay hard if pairs may be wrong.
 
-    None is, unless enough pairs follow from others, almost none of which is contradicted. The
-    must-links of a group that holds a cannot-link are soft even then.
+    None stays hard unless enough pairs follow from others and almost none of these is contradicted.
+    Even then, must-links of a group that holds a cannot-link become soft.
 
     Parameters
     ----------
@@ -236,7 +237,7 @@ def find_confirmed_must_links(pairs):
     group = components(len(pairs), pairs.must_link)
     ends = np.sort(group[pairs.cannot_link], axis=1)
     is_contradicted = ends[:, 0] == ends[:, 1]
-    # must-links that close a cycle, and cannot-links between the same two groups
+    # count must-links that close a cycle, and repeated cannot-links between the same two groups
     n_joining = len(pairs) - 1 - group.max(initial=-1)
     n_repeated = len(ends) - len(np.unique(ends, axis=0))
     n_checks = len(pairs.must_link) - n_joining + n_repeated
@@ -248,18 +249,18 @@ def find_confirmed_must_links(pairs):
 
 
 def check_pairs(pairs, n_clusters):
-    """Raise if it turns out that no clustering can satisfy all hard pairs.
+    """Raise if it is easily proved that no clustering can satisfy all hard pairs.
 
     Parameters
     ----------
     pairs : PairwiseConstraints
     n_clusters : int or None
-        Largest number of clusters allowed, 1 at least; None: any number.
+        Largest number of clusters allowed, at least 1; None allows any number.
 
     Returns
     -------
     {"feasible", "undecided"}
-        "feasible" if there is a clustering that satisfies all hard pairs.
+        "feasible" if a clustering is known to satisfy all hard pairs.
     """
     n_samples = len(pairs)
     shown = range(n_samples) if pairs.index is None else pairs.index
@@ -285,11 +286,11 @@ def check_pairs(pairs, n_clusters):
         if cycle:
             samples = _enumerate_names(shown[i] for i in first[cycle])
             raise ValueError(
-                f"n_clusters=2 is too small: samples {samples} are a cycle of odd length, in "
-                "which each, or a sample that must be with it, cannot be linked to the next."
+                f"n_clusters=2 is too small: samples {samples} form a cycle of odd length, in "
+                "which no sample can be in one cluster with the next. Increase n_clusters."
             )
         return "feasible"
-    # a group with fewer than n_clusters others apart from it can be placed after all of them
+    # remove groups that exclude fewer than n_clusters others: they can be placed after all others
     apart = np.unique(np.sort(apart, axis=1), axis=0)
     n_left = None
     while n_left != len(apart):
@@ -301,13 +302,13 @@ def check_pairs(pairs, n_clusters):
         samples = _enumerate_names(shown[i] for i in first[clique])
         raise ValueError(
             f"n_clusters={n_clusters} is too small: samples {samples} need a cluster each, as no "
-            "two of them, or samples that must be with them, can be linked."
+            "two of them can be in one cluster. Increase n_clusters."
         )
     return "undecided" if len(apart) else "feasible"
 
 
 def _search_breadth_first(n_nodes, edges, roots):
-    """Search a graph from roots: the depth of every node, and the node before it."""
+    """Search a graph from roots; return the depth of every node, and the node before it."""
     found = dijkstra(
         make_adjacency(n_nodes, edges),
         indices=roots,
@@ -319,35 +320,35 @@ def _search_breadth_first(n_nodes, edges, roots):
 
 
 def _trace_to_root(before, node):
-    """Return the nodes on the way back to the root of a search, from `node` on."""
+    """Return the nodes from `node` back to the root of a search."""
     path = []
-    while node >= 0:  # SciPy marks what is before a root by a negative number
+    while node >= 0:  # SciPy marks the predecessor of a root by a negative number
         path.append(int(node))
         node = before[node]
     return path
 
 
 def _find_odd_cycle(n_nodes, edges):
-    """Return the nodes of a cycle of odd length, in its order; none where two colours are enough.
+    """Return the nodes of a cycle of odd length, in its order; none if two colours are enough.
 
-    Every other step away from a root then has the other colour.
+    Two colours are enough if no edge joins two nodes of the same depth, as depths then alternate.
     """
     roots = np.unique(components(n_nodes, edges), return_index=True)[1]
     depth, before = _search_breadth_first(n_nodes, edges, roots)
     level = edges[depth[edges[:, 0]] == depth[edges[:, 1]]]
     if not len(level):
         return []
-    # the paths from both ends of such an edge up to where they meet, and the edge
+    # the cycle is the edge and the paths from both of its ends up to where they meet
     one, other = (_trace_to_root(before, node) for node in level[0])
     n_apart = int(np.not_equal(one, other).sum())
     return one[: n_apart + 1] + other[:n_apart][::-1]
 
 
 def _find_clique(edges, size):
-    """Return so many nodes that are all neighbours; none where a greedy search finds none.
+    """Return a clique of `size` nodes; none if a greedy search finds none.
 
-    From every node a clique grows by those of its neighbours that fit, the ones with the most
-    neighbours first.
+    From every node, a clique grows by neighbours of all its members. Nodes with the most neighbours
+    come first.
     """
     # number the nodes by decreasing number of neighbours
     nodes = np.argsort(-np.bincount(edges.ravel()), kind="stable")
@@ -373,35 +374,39 @@ def _enumerate_names(samples, between=", "):
 
 
 def split_pairs(pairs, n_splits, rng):
-    """Yield the folds of pairs that hold out any.
+    """Yield the folds of pairs that hold out at least one pair.
 
-    Must-links that join what others join too are held out with them: the links of a random
-    spanning forest are dealt out, and a fold cuts its own. Samples that are then still joined are
-    a piece; must-links between two pieces are held out. Cannot-links between the same two pieces
-    are kept or held out together. Without chains of pairs each pair is held out in one fold; of a
-    group of many must-links a fold keeps fewer than its share, as all links between pieces go.
+    No pair that is kept may imply one that is held out. So a fold splits the pairs in these steps:
+
+    1. The links of a random spanning forest of the must-links are dealt to the folds, and each fold
+       cuts its own. Samples that are still joined form a piece.
+    2. Must-links between two pieces are held out.
+    3. Cannot-links between the same two pieces are kept or held out together.
+
+    Without chains of pairs, each pair is held out in one fold. In a group of many must-links a fold
+    keeps fewer than its share, as all links between pieces are held out.
 
     Parameters
     ----------
     pairs : PairwiseConstraints
     n_splits : int
-        Number of folds, 2 at least.
+        Number of folds, at least 2.
     rng : Generator
 
     Yields
     ------
     kept : PairwiseConstraints
-        The part of the pairs that is kept.
+        The pairs that are kept.
     held_out : tuple of ndarray, bool
-        Which of all must-links, and which of all cannot-links, are held out and can be scored.
+        Masks of the must-links, and of the cannot-links, that are held out and can be scored.
     """
     must, cannot = pairs._links
     n_samples = len(pairs)
-    # some must-links that join what all of them join, with no cycle among them
+    # draw must-links without a cycle that join the same samples as all must-links
     order = rng.permutation(len(must.pairs)) + 1.0
     graph = make_adjacency(n_samples, must.pairs, order)
     forest = np.column_stack(sp.coo_array(minimum_spanning_tree(graph)).coords)
-    # every fold gets as many links as any other, or one more
+    # numbers of links in two folds differ by at most one
     fold_of_forest = rng.permutation(len(forest)) % n_splits
     fold_of_cannot = rng.permutation(len(cannot.pairs)) % n_splits
     for fold in range(n_splits):
@@ -409,7 +414,7 @@ def split_pairs(pairs, n_splits, rng):
         must_ends = piece[must.pairs]
         cannot_ends = piece[cannot.pairs]
         open_must = must_ends[:, 0] != must_ends[:, 1]
-        # cannot-links between the same two pieces follow the first of them
+        # cannot-links between the same two pieces are in the fold of the first one
         _, first, number = np.unique(
             np.sort(cannot_ends, axis=1),
             axis=0,
@@ -418,10 +423,10 @@ def split_pairs(pairs, n_splits, rng):
         )
         open_cannot = (fold_of_cannot == fold)[first[number.ravel()]]
         kept = must.where(~open_must), cannot.where(~open_cannot)
-        # a cannot-link within a piece is contradicted by pairs that are kept
+        # kept pairs contradict a cannot-link within a piece, so it is not scored
         open_cannot &= cannot_ends[:, 0] != cannot_ends[:, 1]
         if open_must.any() or open_cannot.any():
-            # with the names of samples, by which fit puts them into its own order
+            # keep the names of samples, by which fit reorders the pairs
             yield (
                 pairs._of_links(n_samples, kept, pairs.index),
                 (open_must, open_cannot),

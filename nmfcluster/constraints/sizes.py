@@ -1,4 +1,4 @@
-"""Labels of memberships where clusters have bounds on their sizes."""
+"""Labels from memberships, with bounds on the sizes of clusters."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ from nmfcluster._utils.validation import (
 )
 from nmfcluster.constraints.graph import make_adjacency
 
-# programs that are solved at most for connected clusters; 400 samples of a map in 20 clusters, most
-# of which are in pieces by their memberships, take 24
+# Largest number of programs solved for connected clusters: a map of 400 samples in 20 clusters,
+# most of which are in pieces by their memberships, takes 24.
 _MAX_ROUNDS = 100
 
 
@@ -29,55 +29,54 @@ def labels_of_sizes(
     connectivity: Any = None,
     sample_weight: Any = None,
 ) -> np.ndarray:
-    r"""Return labels by memberships, with bounds on the sizes of clusters.
+    r"""Return labels from memberships, with bounds on the sizes of clusters.
 
-    With the memberships P, the labels maximise :math:`\sum_i P_{i, l_i}` among all labels l by
-    which every cluster has `min_size` to `max_size` samples, and samples that hard must-links of a
-    fit join are in one cluster.
+    The labels l maximise the sum :math:`\sum_i P_{i, l_i}` of memberships P. Every cluster has
+    `min_size` to `max_size` samples, and samples that hard must-links of a fit join are in one
+    cluster.
 
     Parameters
     ----------
     membership : array-like of shape (n_samples, n_clusters), or fitted estimator
-        How much each sample belongs to each cluster, or an estimator with `membership_`, and with
-        `must_link_groups_` if samples are to stay together.
+        Memberships of samples in clusters, or an estimator with `membership_`. If it also has
+        `must_link_groups_`, the samples of a group stay together.
     min_size, max_size : int, default=0 and None
-        Smallest and largest number of samples of a cluster, or sum of `sample_weight`; None: any
-        number.
+        Smallest and largest number of samples of a cluster, or sum of their `sample_weight`. None
+        allows any number.
     connectivity : array-like or sparse matrix of shape (n_samples, n_samples), default=None
-        Above 0 between samples that are neighbours, as areas with a common border are. Every
-        cluster is then connected: each of its samples can be reached from the others through the
-        cluster.
+        Entries above 0 mark neighbours, such as areas with a common border. Every cluster is then
+        connected: neighbours in the cluster lead from each of its samples to the others.
     sample_weight : array-like of shape (n_samples,), default=None
-        How much each sample adds to the size of its cluster, as the population of an area; 1 by
-        default.
+        How much each sample adds to the size of its cluster, such as the population of an area; 1
+        by default.
 
     Returns
     -------
     ndarray of shape (n_samples,), int
-        Cluster of every sample. Where the largest memberships of all samples keep the bounds,
-        these determine it, as in the `labels_` of a fit, and are connected if they have to be.
+        Cluster of every sample. This is the cluster of its largest membership, as in the `labels_`
+        of a fit, if these clusters keep the bounds and are connected where this is required.
 
     Raises
     ------
     TypeError
         If a bound is not an integer.
     ValueError
-        If `membership` is no data matrix of finite numbers, no labels keep the bounds and the
-        hard must-links of the fit, or no connected clusters that do were found.
+        If `membership` is not a matrix of finite numbers, no labels keep the bounds and the hard
+        must-links of the fit, or no connected clusters that keep them were found.
 
     Notes
     -----
     Samples that hard must-links of a fit join stay together; cannot-links are ignored.
 
-    This is a transportation problem, whose vertices are whole numbers; an interior point method
-    and a crossover to a vertex take some 20 s for 100,000 samples and 10 clusters, 2 s for 10,000.
-    With groups of samples that stay together it is a mixed-integer program, in which these alone
-    are integers, and the sum of the memberships is within 0.01 % of the best.
+    This is a transportation problem, whose vertices are whole numbers. An interior point method
+    with a crossover to a vertex takes about 20 s for 100,000 samples and 10 clusters, and 2 s for
+    10,000 samples. With groups of samples that stay together, it is a mixed-integer program with
+    integers for these groups only. Its sum of memberships is within 0.01 % of the best.
 
-    Connected clusters are found by cuts: where a cluster falls into pieces, the program is solved
-    again with a constraint by which two samples of two pieces are in the cluster only if one that
-    borders on a piece is, too. That takes a second for 144 samples and 6 clusters, and a minute
-    for 400 samples and 20 clusters.
+    Connected clusters are found by cuts. If a cluster falls into pieces, the program is solved
+    again with further constraints: samples of two pieces can be in the cluster only if it also
+    holds a sample that borders on a piece. This takes a second for 144 samples and 6 clusters, and
+    a minute for 400 samples and 20 clusters.
 
     Examples
     --------
@@ -95,11 +94,11 @@ def labels_of_sizes(
     most = total if max_size is None else check_count(max_size, "max_size", 1)
     if not (min_size <= most and k * min_size <= total <= k * most):
         raise ValueError(
-            f"min_size={min_size} and max_size={max_size} must allow for {total:g} samples, or "
-            f"their weight, in {k} clusters: give a min_size of at most {int(total // k)}, and a "
-            f"max_size of at least {int(-(-total // k))}."
+            f"min_size={min_size} and max_size={max_size} are impossible for {total:g} samples, or "
+            f"units of sample_weight, in {k} clusters: pass a min_size of at most "
+            f"{int(total // k)}, and a max_size of at least {int(-(-total // k))}."
         )
-    # samples that must-links join are one row, unless the fit has parted them
+    # samples that must-links join form one row, unless the fit has separated them
     group = np.arange(n)
     if hasattr(membership, "must_link_groups_"):
         joined = membership.must_link_groups_ * k + membership.labels_
@@ -114,12 +113,12 @@ def labels_of_sizes(
     of_groups = np.bincount(group, w)
     labels = _assign_groups(E.T @ P, of_groups, min_size, most, neighbors)
     if labels is None:
-        joined = f" Must-links join samples of up to {of_groups.max():g}, which stay together."
+        joined = f" Must-links join groups with sizes of up to {of_groups.max():g}."
         stay = joined if len(of_groups) < n else ""
         connected = "" if neighbors is None else " Clusters have to be connected."
         raise ValueError(
             f"no labels were found that keep min_size={min_size} and max_size={max_size}.{stay}"
-            f"{connected} Give wider bounds, or membership_ itself, by which groups may part."
+            f"{connected} Pass wider bounds, or only membership_ to let must-links be violated."
         )
     return labels[group]
 
@@ -136,18 +135,18 @@ def _assign_groups(P, weights, least, most, neighbors):
     least, most : float
         Bounds of the sums of weights in a cluster.
     neighbors : csr_array of shape (n_groups, n_groups), or None
-        Above 0 between groups that are neighbours, if clusters have to be connected.
+        Entries above 0 mark neighbours, if clusters have to be connected.
     """
     n, k = P.shape
     if neighbors is not None and connected_components(neighbors)[0] > k:
         return None
-    # the largest memberships, if they keep the bounds
+    # return the labels of the largest memberships if they keep the bounds
     labels = P.argmax(axis=1)
     sizes = np.bincount(labels, weights, minlength=k)
     cuts = _find_cuts(P, labels, neighbors)
     if sizes.min() >= least and sizes.max() <= most and not cuts:
         return labels
-    # or else a linear program: row i of x is the cluster of group i
+    # otherwise solve a linear program, in which row i of x is the cluster of group i
     of_cluster = sp.kron(weights[None, :], sp.eye_array(k), format="csr")
     of_group = sp.kron(sp.eye_array(n), np.ones((1, k)), format="csr")
     is_linear = neighbors is None and (weights == 1).all()
@@ -155,7 +154,7 @@ def _assign_groups(P, weights, least, most, neighbors):
     integers = weights != 1 if neighbors is None and is_whole else np.ones(n)
     for _ in range(_MAX_ROUNDS):
         x = linprog(
-            P.ravel() / -(np.abs(P).max() or 1),  # HiGHS' tolerances are absolute
+            P.ravel() / -(np.abs(P).max() or 1),  # tolerances of HiGHS are absolute
             A_ub=sp.vstack([of_cluster, -of_cluster, *cuts]),
             b_ub=np.concatenate([np.repeat([most, -least], k), np.ones(len(cuts))]),
             A_eq=of_group,
@@ -175,7 +174,7 @@ def _assign_groups(P, weights, least, most, neighbors):
 
 
 def _find_cuts(P, labels, neighbors):
-    """Return rows of x whose sum is at most 1 in connected clusters, and is 2 by the labels."""
+    """Return cuts as rows; the product with x is 2 for the labels, and at most 1 if connected."""
     n, k = P.shape
     cuts = []
     for cluster in range(k if neighbors is not None else 0):
@@ -186,7 +185,7 @@ def _find_cuts(P, labels, neighbors):
         for other in np.setdiff1d(part, main):
             piece = members[part == other]
             around = np.setdiff1d(neighbors[piece].indices, piece)
-            # a sample of the piece, and one of the main part, need one that borders on the piece
+            # to hold samples of both parts, a cluster needs one that borders on the piece
             center = core[P[core, cluster].argmax()]
             for sample in piece:
                 cut = np.zeros((n, k))
