@@ -256,8 +256,8 @@ def cophenetic_correlation(consensus: Any) -> float:
     consensus : array-like of shape (n_samples, n_samples)
         A symmetric matrix with entries in [0, 1] and ones on the diagonal, as
         `NMFConsensus.consensus_matrix` returns it, of at least 3 samples. NaN marks a pair that no
-        partition saw. Such a pair is left out of the correlation, and its distance in the tree is
-        the mean of the others. A sample with NaN on the diagonal is left out.
+        partition contains. Such a pair is left out of the correlation, and its distance in the tree
+        is the mean of the others. A sample with NaN on the diagonal is left out.
 
     Returns
     -------
@@ -290,7 +290,7 @@ def cophenetic_correlation(consensus: Any) -> float:
     seen = ~np.isnan(distances)
     if not seen.any():
         raise ValueError(
-            "consensus must hold a pair of samples that a partition saw, got only NaN."
+            "consensus must hold a number for a pair of samples, got only NaN."
         )
     known = distances[seen]
     if np.ptp(known) < 1e-12:  # equal up to rounding, so there is no correlation
@@ -300,7 +300,7 @@ def cophenetic_correlation(consensus: Any) -> float:
 
 
 def _check_consensus(consensus):
-    """Return a valid consensus matrix in float64, without samples that no partition saw."""
+    """Check a consensus matrix; remove samples with NaN on the diagonal."""
     consensus = validation.read_matrix(
         consensus,
         "consensus",
@@ -328,7 +328,7 @@ def _check_consensus(consensus):
 
 
 def consensus_matrix(codes, weights, groups=None):
-    """Return the weight of partitions that join each pair, divided by that of those that saw it.
+    """Return the weighted share of partitions that join a pair, among those that contain it.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def consensus_matrix(codes, weights, groups=None):
     Returns
     -------
     ndarray of shape (n, n) or (g, g)
-        A dense matrix, NaN where no partition saw a pair together.
+        A dense matrix, with NaN for pairs that no partition contains.
     """
     n_clusters = cluster_counts(codes)
     Z = indicator(codes, n_clusters)
@@ -372,8 +372,8 @@ def confidence(codes, labels, weights=None):
 def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.ndarray:
     """Return how often partitions join a sample with the members of every cluster.
 
-    It is the mean co-association of the sample and the other members of a cluster [1]_, over the
-    pairs that a partition saw. A sample with about equal values for two clusters lies between them.
+    It is the mean co-association of the sample and the other members of a cluster [1]_, over pairs
+    that a partition contains. A sample with about equal values for two clusters lies between them.
     No n × n matrix is formed, so time and memory are linear in the number of samples.
 
     Parameters
@@ -389,8 +389,8 @@ def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.n
     Returns
     -------
     ndarray of shape (n_samples, n_clusters)
-        In [0, 1]; NaN where no partition saw a pair, for example in the own cluster of a sample
-        that is alone in it. Columns are in the order of the sorted labels.
+        In [0, 1]; NaN if there is no such pair, for example if the sample is the only one in the
+        cluster. Columns are in the order of the sorted labels.
 
     Raises
     ------

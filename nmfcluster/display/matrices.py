@@ -57,7 +57,7 @@ class ConsensusMatrixDisplay(Display):
     Parameters
     ----------
     matrix : ndarray of shape (n_cells, n_cells)
-        Mean co-association of the samples of two cells; NaN if no partition saw two together.
+        Mean co-association of the samples of two cells; NaN if no partition contains a pair.
     cell_sizes : ndarray of shape (n_cells,), int
         Number of samples of every cell.
     cell_labels : ndarray of shape (n_cells,), int

@@ -63,7 +63,7 @@ def read_candidates(candidates, n_samples, n_fixed=0):
         raise ValueError("candidates must hold a number of clusters, got none.")
     numbers = [check_count(number, "candidates") for number in numbers]
     if max(numbers) > most:
-        fixed = f" beside {n_fixed} fixed ones" if n_fixed else ""
+        fixed = f" plus {n_fixed} fixed ones" if n_fixed else ""
         raise ValueError(
             f"candidates must be at most n_samples={n_samples}{fixed}, got {max(numbers)}."
         )
@@ -255,9 +255,9 @@ class NumberOfClusters(_Choice):
         for memberships. If any share is 0.25 or more, the largest number with a share of 0.15 is
         chosen. None for other methods.
     similarity : ndarray of shape (n_candidates,) or None
-        For the programs of groups, the lowest similarity of programs that are put together with
-        this total. Programs are alike from 0.55 on. It is 1 if no programs are put together, and -1
-        if some of one group are. None for other methods.
+        For the programs of groups, the lowest similarity of programs that are merged with this
+        total. Only programs with a similarity of 0.55 or more should be merged. It is 1 if no
+        programs are merged, and -1 if some of one group are. None for other methods.
     values : dict of int to list
         With `param_name`, the values that lead to each number of clusters for all samples. Numbers
         above 1 are the candidates. `n_fits` is then the number of fits to halves that found a

@@ -131,9 +131,9 @@ def sweep_n_clusters(
        smallest `recurrence_` is then at most 0.15 below that of any candidate.
 
     With `groups`, the number of programs of all groups is chosen. Programs of different groups are
-    put together as long as they are alike, see `nmfcluster.meta.metacluster`. Programs of one group
-    are never put together. If `base_n_clusters` of the estimator is None, the rules above first
-    choose a number of programs for each of the three largest groups, and the median is used.
+    merged as long as they are similar, see `nmfcluster.meta.metacluster`. Programs of one group are
+    never merged. If `base_n_clusters` of the estimator is None, the rules above first choose a
+    number of programs for each of the three largest groups, and the median is used.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def _count_fixed(model):
 
 
 def _choose_total(estimator, X, candidates, groups, options, n_jobs, rng):
-    """Choose the number of programs of all groups such that no two programs are alike."""
+    """Choose the number of programs of all groups such that no two are similar."""
     groups = reorder_samples(row_names(X), groups, "groups")
     names, group = read_groups(groups, "groups", get_n_samples(X), "sample")
     model = clone(estimator)
@@ -300,7 +300,7 @@ def _choose_total(estimator, X, candidates, groups, options, n_jobs, rng):
         )
     numbers = numbers[numbers <= n_programs]
 
-    # the smallest total for which only programs that are alike are put together
+    # the smallest total for which only similar programs are merged
     last_merges = merges[n_programs - numbers]
     next_merges = np.append(merges, -1)[n_programs - numbers + 1]
     is_alike = last_merges >= ALIKE
