@@ -120,8 +120,7 @@ def match_labels(labels: Any, reference: Any) -> Any:
     Cluster numbers differ from fit to fit. This function keeps the number, and so the colour, of a
     cluster from one clustering to another, for example with another seed, with more samples, or
     with another number of clusters. Every cluster gets the label of at most one reference cluster.
-    The Hungarian method finds the labels for which most samples have the same label as in the
-    reference.
+    The Hungarian method finds the labels with which the most samples agree with the reference.
 
     Parameters
     ----------
@@ -132,8 +131,8 @@ def match_labels(labels: Any, reference: Any) -> Any:
     reference : array-like of shape (n_reference_samples,)
         Labels that are kept: integers or strings. If `labels` and `reference` are both pandas
         Series or data frames, samples are aligned by the index, and only some of them need to be in
-        both. Otherwise, samples are aligned by position. Position also decides if the indices have
-        the same length but different names, and one of them is 0, 1, 2, ...
+        both. Otherwise, samples are aligned by position, and also if the indices have the same
+        length but different names, and one of them is 0, 1, 2, ...
 
     Returns
     -------

@@ -44,7 +44,7 @@ class NumberDisplay(Display):
       chosen in the end, and an arrow points to a number beyond the candidates.
     - For stability, the curve is the mean agreement of fits to parts of the samples. For the
       eigengap, it is the gap between eigenvalues. For programs of groups, it is the lowest
-      similarity at which programs are put together.
+      similarity at which programs are merged.
     - A sweep divides its axes in two. The upper part shows how reliably clusters recur in the runs,
       on average and for the least recurrent cluster (left scale), and the reconstruction error
       (right scale). The lower part shows the held-out loss minus its minimum.

@@ -44,19 +44,19 @@ _UNMIXED = 0.05
 # second eigenvalue below which partitions are noisy; it stays near 1 if they only split
 # the clusters
 _NOISY = 0.9
-# part of an eigenvalue that is chance, beyond that of a cluster of one partition alone
+# part of an eigenvalue that is chance, above that of a cluster of one partition alone
 _CHANCE = 0.02
 _GAP_AS_GOOD = 0.8  # share of the largest gap from which a number is about as good
 # adjusted Rand index from which partitions are nearly the same; runs of k-means reach it
 # with as many clusters as the data have, but not with more
 _SAME = 0.95
-# share of the partitions, nearly the same, from which their number of clusters is chosen
+# smallest share of nearly equal partitions for which their number of clusters is chosen
 _SHARE_DECIDES = 0.25
 # share from which a finer clustering is chosen instead, as more resolutions repeat a coarse
 # one; 0.15 was best on 89 sweeps of Leiden and Louvain, and on 198 of other parameters
 _SHARE_OF_FINER = 0.15
 _SHARE_AS_GOOD = 0.1  # share from which a number is about as good as the chosen one
-_MIN_REPEATS = 4  # smallest number of repeats; fewer partitions are the same by chance
+_MIN_REPEATS = 4  # smallest number of repeats; fewer partitions may be equal by chance
 _MAX_REPEATS = 150  # largest number of partitions that are compared
 
 # stability
@@ -93,7 +93,7 @@ def choose_n_clusters(
 
     The rule that decides depends on the input:
 
-    - For features, four different criteria vote. If they vote for 1, there are no clusters.
+    - For features, four different criteria vote. A vote for 1 means that there are no clusters.
     - For labels of partitions, a clustering that a quarter of the partitions repeat decides. If
       there is none, the eigenvalues of their mean projector decide.
     - For similarities, distances, constraints and other input that the criteria cannot use,
@@ -162,7 +162,7 @@ def choose_n_clusters(
     See Also
     --------
     sweep_n_clusters : Has more options for runs of NMF.
-    StabilityScorer : Chooses other parameters than the number of clusters.
+    StabilityScorer : Scores values of other parameters than the number of clusters.
 
     Notes
     -----

@@ -218,7 +218,7 @@ class NumberOfClusters(_Choice):
         Numbers of clusters that were compared, in increasing order.
     n_clusters_ : int
         The chosen number. Stability and eigenvalues never choose 1, so that data without clusters
-        also get some number. Only a vote for features can choose 1.
+        also get some number. A vote for features can choose 1.
     as_good : ndarray of shape (n_candidates,), bool
         Whether a candidate is about as good as the chosen one. This holds for the chosen one
         itself, and for these candidates:

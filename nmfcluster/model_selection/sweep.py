@@ -114,9 +114,9 @@ def sweep_n_clusters(
 
     For counts, the held-out loss decides. Every count is split at random into `n_folds` parts,
     which are independent matrices with the same clusters [1]_. A single run is fitted to all parts
-    but one, and scored on the held-out part. A cluster too many fits noise that the held-out part
-    does not have. The smallest number is chosen whose mean loss is within one standard error of the
-    smallest loss.
+    but one, and scored on the held-out part. With too many clusters, it fits noise that the
+    held-out part does not have. The smallest number is chosen whose mean loss is within one
+    standard error of the smallest loss.
 
     Parts are independent if counts have a Poisson distribution. If counts vary more, with a
     variance of :math:`\mu + \phi \mu^2`, another split makes parts independent [2]_. :math:`\phi`
@@ -153,8 +153,8 @@ def sweep_n_clusters(
         "held-out" if `X` holds whole numbers. Otherwise it is "recurrence", unless a factorization
         is exact.
     n_folds : int, default=5
-        Number of parts. More parts make losses more precise, and each part takes a fit of a single
-        run for every candidate.
+        Number of parts. A larger number leaves more counts for each fit and takes longer, as every
+        candidate takes one fit of a single run per part.
     dispersion : "auto" or float, default="auto"
         The dispersion :math:`\phi` of counts; 0 for Poisson counts. "auto" estimates it.
     n_estimators : "auto", int or None, default=None
@@ -192,7 +192,7 @@ def sweep_n_clusters(
 
     See Also
     --------
-    StabilityScorer : Chooses other parameters, and works with other estimators.
+    StabilityScorer : Scores values of other parameters, also of other estimators.
 
     Notes
     -----
