@@ -26,6 +26,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:.* hardly count:UserWarning"),
     pytest.mark.filterwarnings("ignore:Nothing .* the cluster:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* uniform memberships:UserWarning"),
     pytest.mark.filterwarnings("ignore:No two sources agree:UserWarning"),
     pytest.mark.filterwarnings(
         "ignore:The graph of similarities and must-links falls into"

@@ -144,7 +144,7 @@ figure_1(search, models)
 # 40 points has gaps as wide as the distance between the rings. Halves are large enough.
 
 # two kernels are nearly equal in some subsamples
-warnings.filterwarnings("ignore", message=".* next to equal")
+warnings.filterwarnings("ignore", message=".* nearly equal")
 for size in (0.2, 0.5):
     model = SimilarityFusionNMF(2, eta=0.1, affinity=kernels)
     figures = StabilityScorer(20, subsample_size=size, details=True)(model, X)

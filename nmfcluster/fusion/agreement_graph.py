@@ -1,4 +1,4 @@
-"""Fusion of the sources that agree with others: which ones count, and the graph that they make."""
+"""Fusion of the sources that agree: the selection of the sources, and the graph of their sum."""
 
 from math import fsum
 
@@ -26,16 +26,16 @@ from nmfcluster.fusion.residuals import (
 from nmfcluster.similarity import Explicit
 from nmfcluster.stack.container import check_above_0
 
-# objects up to which there is a start for every single graph, which takes an eigendecomposition
+# largest number of objects for which every graph has a start, which takes an eigendecomposition
 _MAX_STARTED = 50_000
-# share of the median sum of similarities below which an object may be an outlier: in 18 drawn views
-# the least was 0.02, and that of rows that are four times as large up to 0.01
+# share of the median sum of similarities below which an object may be an outlier: in 18 simulated
+# views the smallest share was 0.02; rows multiplied by four had at most 0.01
 _FAR = 0.01
-_EVALUATED = 500  # objects whose pairs tell how well a model explains a dense source
+_EVALUATED = 500  # objects from whose pairs the loss of a dense source is computed
 
 
 class AgreementGraph(FittedSources):
-    """Sources of which those count that agree, and the graph that these make.
+    """The sources that agree, and the graph of the sum of their residuals.
 
     Parameters
     ----------
@@ -58,13 +58,13 @@ class AgreementGraph(FittedSources):
         self.evaluated_rows = sample.compared if is_square else sample.fitted
         self._square = is_square
         self._distinct = sample.distinct
-        # read the residuals, one source after the other: together sources can be large
-        with np.errstate(over="ignore"):  # a sum that is too large is refused
+        # read one source after the other, because all sources together can be large
+        with np.errstate(over="ignore"):  # sums that overflow raise an error below
             if is_square:
                 residuals = reader.compare_fitted(
                     objects, sample.compared, compute_residual
                 )
-            else:  # similarities to what are no objects
+            else:  # the columns are not the objects
                 stack = reader.compare_with_columns(
                     objects, sample.fitted, sample.compared
                 )
@@ -76,33 +76,33 @@ class AgreementGraph(FittedSources):
             for R, label in zip(residuals, reader.labels, strict=True):
                 if not np.isfinite(R.degrees.sum()):
                     raise ValueError(
-                        f"{label} must have a sum that float64 can hold; scale it."
+                        f"{label} has a sum that overflows float64; scale it down."
                     )
         check_connected(np.column_stack([R.seen for R in residuals]), reader.names)
         self._residuals = residuals
         self._is_informative = np.array([R.size > 0 for R in residuals])
         self.agreement = measure_agreement(residuals)
-        # the similarities of all objects to landmarks are read again, some at a time
+        # the similarities of all objects to landmarks are read again, in blocks of objects
         has_landmarks = is_square and len(sample.fitted) > self.n_compared
         self._read_again = objects if has_landmarks else None
 
     def prepare(self, config, weights):
         self._n_clusters = config.n_clusters
-        # the weights of informative sources: those of the user, or equal ones of those that agree
+        # informative sources have the user's weights, or equal ones if they agree
         prior = self._vote() if weights is None else weights
         prior = np.where(self._is_informative, prior, 0)
         if prior.any():
             prior = prior / fsum(prior)
         self.counted = prior > 0
         self.own = [self._graph_of_some([R], np.ones(1))[0] for R in self._residuals]
-        # single graphs are starts, too
+        # each single graph gives a start, too
         single = []
         counting = counted_sources(self._residuals, prior)
         has_few = len(self._residuals[0].rows) <= _MAX_STARTED
         are_graphs = all(self._residuals[i].is_graph for i in counting)
         if has_few and are_graphs and len(counting) > 1:
             single = [self.own[i] for i in counting]
-            if self._read_again is not None:  # those hold landmarks alone
+            if self._read_again is not None:  # `own` holds only landmarks
                 blocks = list(self._blocks())
                 alone = np.eye(len(prior))[counting]
                 single = [self.mix(weights, blocks).A for weights in alone]
@@ -110,13 +110,13 @@ class AgreementGraph(FittedSources):
 
     def release(self):
         for R in self._residuals:
-            R.stored = R.stored[:0].copy()  # a view would keep the whole
+            R.stored = R.stored[:0].copy()  # a view would keep all of it in memory
         self._read_again = None
 
     def mix(self, weights, blocks=None):
-        """Return the graph that weighted sources make.
+        """Return the graph of the weighted sum of the sources.
 
-        It may be kept unless `blocks` of residuals are passed, and then says what sources add.
+        Unless `blocks` of residuals are passed, it holds the contribution of every source.
         """
         is_kept = blocks is None
         if is_kept:
@@ -148,12 +148,15 @@ class AgreementGraph(FittedSources):
         return {i: with_nonzero_data(self.mixed.A, values) for i, values in added}
 
     def _vote(self):
-        """Return the weights of sources that agree; in doubt, of those whose clusters stand out."""
+        """Return the weights of the sources that agree, or else of those whose clusters stand out.
+
+        They are shares of votes, and 0 for the other sources.
+        """
         names = self.reader.names
         if not self._is_informative.any():
             warn(
-                "No source says anything beyond independence: all of its similarities are next to "
-                "equal. Nothing tells clusters apart."
+                "No source is informative: the similarities in each are nearly equal, so there "
+                "are no clusters. Pass sources with more contrast."
             )
             return np.zeros(len(names))
         # nearly equal sources share a vote
@@ -164,8 +167,8 @@ class AgreementGraph(FittedSources):
             one, other = (names[i] for i in pairs[0])
             n_pairs = format_count(len(pairs), "pair")
             warn(
-                f"{n_pairs} of sources are next to equal, such as {one!r} and {other!r}, and share "
-                "one vote: what is said twice is no evidence. weights= lets each of them count."
+                f"{n_pairs} of sources are nearly equal, such as {one!r} and {other!r}, and share "
+                "one vote, as copies are no further evidence. Pass weights= to count each in full."
             )
         options = candidate_groups(self.agreement, duplicates, self._is_informative)
         groups = self._groups_by_clusters(options, duplicates)
@@ -173,13 +176,14 @@ class AgreementGraph(FittedSources):
         largest = np.unique(groups[sizes == sizes.max()], axis=0)
         if len(options) == 1 or (len(largest) == 1 and sizes.max() > 1):
             return largest[0] * votes
-        # of several groups of sources, take that whose clusters stand out most. Clusters of a few
-        # objects are outliers, which stand out, too; where each group has some, take all groups.
+        # Choose the group of sources whose clusters stand out most. Clusters of a few objects are
+        # outliers, which stand out, too: groups that have some are skipped, and if all have some,
+        # all sources are taken.
         k = self._n_clusters
         chosen = options[-1]
         widest = 0.0
         for option in options:
-            # how far k eigenvalues are above the next: how far k clusters stand out
+            # the gap after the k-th eigenvalue measures how far k clusters stand out
             graph = self.mix(option, [self._residuals]).A.astype(np.float64)
             if not self._square:
                 graph = bipartite_graph(graph)
@@ -195,26 +199,26 @@ class AgreementGraph(FittedSources):
         if np.round(options[:-1] @ votes).max() > 1:
             why = (
                 "The sources fall into groups that do not agree with each other, and none "
-                "is larger"
+                "is the largest"
             )
         else:
             most = float(self.agreement.scores[~duplicates].max())
             why = (
-                "No two sources agree in more than what chance would make of independent ones: the "
-                f"largest of agreement_.scores is {most:.2f}, {AGREE:.0f} is asked"
+                "No two sources agree by more than chance: the largest of agreement_.scores is "
+                f"{most:.2f}, and must exceed {AGREE:.0f}"
             )
         reason = "which stand out most"
         if widest == 0:
-            reason = "as none has clusters of more than a few objects"
+            reason = "as no source has only clusters of more than a few objects"
         warn(
-            f"{why}. The clusters are those of {kept}, {reason}, and may be noise: so few sources "
-            "cannot outvote each other. weights= says which to trust."
+            f"{why}. The clusters are those of {kept}, {reason}. They may be noise, because so few "
+            "sources cannot outvote each other. Pass weights= for the sources that you trust."
             f"{self._outliers()}"
         )
         return chosen * votes
 
     def _outliers(self):
-        """Return a sentence that names objects that are far from all others, or an empty one."""
+        """Return a sentence that names objects far from all others; empty if there are none."""
         for R, name in zip(self._residuals, self.reader.names, strict=True):
             least = _FAR * np.median(R.degrees)
             far = self.evaluated_rows[
@@ -224,15 +228,16 @@ class AgreementGraph(FittedSources):
                 number = format_count(len(far), "object")
                 shown = np.sort(far)[:5].tolist()
                 return (
-                    f" In {name!r}, {number} may be outliers, similar to next to none, such as "
-                    f"{shown}: leave them out, or clip features."
+                    f" In {name!r}, {number} may be outliers, as they are similar to hardly any "
+                    f"other, such as {shown}. Leave them out, or clip features."
                 )
         return ""
 
     def _groups_by_clusters(self, options, duplicates):
-        """Return groups with the sources that agree with their clusters, (n_groups, L), bool.
+        """Return the groups, extended by sources that agree with their clusters, (n_groups, L).
 
-        If no two sources agree, those make a group that agree with the clusters of all others.
+        If no two sources agree, the sources that agree with the clusters of all others are the only
+        group. The masks are boolean.
         """
         if len(options) == 1:
             groups = options
@@ -255,14 +260,14 @@ class AgreementGraph(FittedSources):
         n_values = min(self._n_clusters, graph.shape[0])
         _, vectors = leading_eigenpairs(Explicit(graph.astype(np.float64)), n_values)
         for i in np.flatnonzero(candidates):
-            # the first eigenvector is that of the degrees
+            # the first eigenvector holds the degrees, and separates no clusters
             agree[i] = agrees_with_clusters(residuals[i], vectors[:, 1:])
         return agree
 
     def _graph_of_some(self, residuals, weights):
-        """Return the graph of sources, and their residuals: of some objects if one is dense.
+        """Return the graph of sources, and their residuals; of some objects if one is dense.
 
-        The first ones are as good as any: their order is random.
+        These are the first objects, a random sample because the order of objects is random.
         """
         distinct = self._distinct
         are_graphs = all(R.is_graph for R in residuals)
@@ -277,7 +282,7 @@ class AgreementGraph(FittedSources):
         return graph.A, residuals
 
     def _blocks(self):
-        """Yield the residuals of all fitted objects, or to landmarks of some at a time."""
+        """Yield the residuals of all fitted objects, in blocks if they are read again."""
         if self._read_again is None:
             yield self._residuals
         else:
@@ -285,15 +290,15 @@ class AgreementGraph(FittedSources):
             yield from map(self._residuals_of_new, blocks)
 
     def _residuals_of_new(self, sources):
-        """Return the residuals of the similarities of other objects."""
+        """Return the residuals of the similarities of new objects to the fitted ones."""
         pairs = zip(self._residuals, sources, strict=True)
         return [R.residual_of_new(S) for R, S in pairs]
 
 
 def _clear_self_similarities(sources):
-    """Set similarities of objects to themselves to 0, in which all sources agree.
+    """Set similarities of objects to themselves to 0, because all sources agree in these.
 
-    They are the largest of their row and of their column in every source.
+    They are the largest entry of their row and of their column in every source.
     """
     if len(sources) == 1:
         return
@@ -306,11 +311,11 @@ def _clear_self_similarities(sources):
         S[i, j[i]] = 0
 
 
-# --- which sources count: those that agree with others --------------------------------------------
+# --- the selection of sources ---------------------------------------------------------------------
 
 
 def vote_shares(duplicates):
-    """Return the share of a vote of every source, (L,): 1, or less if others are nearly equal.
+    """Return the vote of every source, (L,): 1, or an equal share of 1 among copies.
 
     Parameters
     ----------
@@ -322,10 +327,11 @@ def vote_shares(duplicates):
 
 
 def candidate_groups(found, duplicates, is_informative):
-    """Return the groups of sources that may count: masks, (n_groups, L).
+    """Return masks of the groups of sources that may count, (n_groups, L).
 
-    They are those of the largest group that agree, directly or by a chain. Where several groups
-    are as large, it can be any of them, or all; and where no two sources agree, one alone, or all.
+    Sources are in one group if they agree, directly or by a chain. The largest group is returned
+    alone. If several are equally large, which single sources are if no two agree, each of them is
+    returned, and then all of them together.
 
     Parameters
     ----------
@@ -338,7 +344,7 @@ def candidate_groups(found, duplicates, is_informative):
     Returns
     -------
     ndarray of shape (n_groups, L), bool
-        One alone where there is no doubt.
+        A single row if one group is the largest.
     """
     votes = vote_shares(duplicates)
     group = connected_components((found.scores > AGREE) | duplicates, directed=False)[1]
@@ -352,12 +358,12 @@ def candidate_groups(found, duplicates, is_informative):
 
 
 def read_source_weights(weights, names):
-    """Return the user's weights of sources, which sum to 1; None if there are none.
+    """Return the user's weights of sources, scaled to sum to 1; None if there are none.
 
     Parameters
     ----------
     weights : array-like of shape (L,), dict or None
-        One for each source, or by its name; those that are not named have none.
+        One for each source, or by its name. Sources that are not named have weight 0.
     names : tuple of str
     """
     if weights is None:
@@ -366,29 +372,30 @@ def read_source_weights(weights, names):
         unknown = [name for name in weights if name not in names]
         if unknown:
             raise ValueError(
-                f"weights name the source {unknown[0]!r}; there are {list(names)}."
+                f"weights name {unknown[0]!r}, which is no source; the sources are {list(names)}."
             )
         weights = [weights.get(name, 0) for name in names]
     read = np.asarray(weights)
     is_valid = read.shape == (len(names),) and read.dtype.kind in "biuf"
     if not is_valid or not 0 <= read.min() <= read.max() < np.inf or not read.any():
         raise ValueError(
-            f"weights must be one number for each of the sources {list(names)}, or a dict of these "
-            f"names: finite, at least 0, and not all 0, got {format_value(weights)}."
+            f"weights must be one number for each of the sources {list(names)}, or a dict from "
+            "these names to numbers. The numbers must be finite, at least 0, and not all 0, got "
+            f"{format_value(weights)}."
         )
-    read = read / read.max()  # whose sum does not overflow
+    read = read / read.max()  # so that the sum does not overflow
     return read / fsum(read)
 
 
 def check_connected(seen, names):
-    """Raise if objects fall into groups that no source has in common.
+    """Raise an error if objects fall into groups that no source connects.
 
     Parameters
     ----------
     seen : ndarray of shape (n, L), bool
-        Which objects every source saw.
+        Which objects each source covers.
     names : tuple of str
-        Of the sources.
+        Names of the sources.
     """
     n = len(seen)
     component = connected_components(
@@ -403,7 +410,7 @@ def check_connected(seen, names):
             sources = [names[i] for i in np.flatnonzero(source_groups == group)]
             found.append(f"{format_count(int(sizes[group]), 'object')} in {sources}")
         raise ValueError(
-            f"no source saw objects of more than one of these groups: {' and '.join(found)}. The "
-            "clusters of one cannot be matched with those of another: fit each group alone, or "
-            "add a source that saw objects of both."
+            "the sources must overlap, but none covers objects of more than one of these groups: "
+            f"{' and '.join(found)}. Clusters of different groups cannot be matched. Fit each "
+            "group alone, or add a source that covers objects of both."
         )

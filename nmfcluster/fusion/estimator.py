@@ -1,4 +1,4 @@
-"""Clustering by several similarities, using what they agree in (Lange and Buhmann, 2005)."""
+"""Clustering by the structure that several similarities share (Lange and Buhmann, 2005)."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ _CRITERIA: dict[str, type[AgreementGraph | KLFusion]] = {
 
 
 class RankedSource(NamedTuple):
-    """A source beside the result.
+    """A source, and how far it agrees with the result.
 
     Attributes
     ----------
     name : str
     agreement : float
         Normalised mutual information of `labels_` with the clusters of the source alone, over the
-        objects that it saw; 1: the same.
+        objects that the source covers. It is 1 if they are the same.
     weight : float
     loss : float
         As in `source_losses_`.
@@ -69,34 +69,34 @@ class RankedSource(NamedTuple):
 
 
 class SimilarityFusionNMF(NMFClusterer):
-    r"""Clustering by several similarities of the same objects, using what they agree in.
+    r"""Clustering by several similarities of the same objects, using the structure they share.
 
     Each of L sources holds similarities of the objects: an array, a sparse graph, or a kernel of
-    the features or of some of them. Each source is first corrected for chance, as an object that
-    is similar to many others is similar to some by chance alone. What is left is its residual
-    :math:`R_l = N_l - u_l u_l'`: :math:`N_l = D^{-1/2} S_l D^{-1/2}` without its diagonal, minus
-    the similarity that is expected of independent objects that are as frequent as in it, with
-    :math:`u_{li} \sum_{j \ne i} u_{lj}` the sum of row i of :math:`N_l`. D has the sums of rows
-    plus their mean [2]_: outliers, which are similar to few, do not have the largest entries.
+    all or some of the features. Each source is first corrected for chance, because an object that
+    is similar to many others is similar to some by chance alone. The corrected similarity is the
+    residual :math:`R_l = N_l - u_l u_l'`. Here :math:`N_l = D^{-1/2} S_l D^{-1/2}`, without its
+    diagonal, and :math:`u_l u_l'` is the similarity that is expected of independent objects with
+    the same row sums: :math:`u_{li} \sum_{j \ne i} u_{lj}` is the sum of row i of :math:`N_l`. D
+    holds the sums of rows plus their mean [2]_. Without this mean, outliers, which are similar to
+    few objects, would have the largest entries.
 
-    A source counts if it agrees with another one: if the correlation of their residuals, over all
-    pairs of objects that both saw, is larger than that of independent sources, or that with the
-    clusters of the others. Residuals of the sources that count are added before neighbours are
-    looked for,
+    A source counts if it agrees with another one, or with the clusters of the others. Two sources
+    agree if their residuals, over all pairs of objects that both cover, correlate more than those
+    of independent sources. The residuals of the sources that count are added,
 
     .. math:: R_{ij} = \sum_l \alpha_l R^l_{ij} / s_l , \quad
-              s_l \text{ the root mean square of } R_l :
+              s_l \text{ the root mean square of } R_l ,
 
-    so that pairs that are dissimilar in one source cancel chance neighbours in another. The largest
-    entries make the graph P, which is scaled to sum to 1 and explained by the model of [1]_:
-    cluster :math:`\nu` has probability :math:`q_\nu`, and draws two objects independently, each by
-    :math:`h_\nu`,
+    before the neighbour graph is built, so that pairs that are dissimilar in one source cancel
+    chance neighbours in another. The largest entries make the graph P, which is scaled to sum to 1.
+    The model of [1]_ explains it: cluster :math:`\nu` has probability :math:`q_\nu`, and draws two
+    objects independently, each from :math:`h_\nu`,
 
     .. math:: \min_{H, q} D(P \,\|\, H \,\mathrm{diag}(q)\, H') , \quad 1'H = 1', \quad 1'q = 1 .
 
-    With a finite `eta`, sources that this model explains better get larger weights; the model and
-    the weights are found in turn: :math:`\alpha_l \propto p_l e^{-x_l / \eta}`, with
-    :math:`p_l` the weights before, and :math:`x_l` the share of the source's own graph
+    With a finite `eta`, sources that this model explains better get larger weights. The estimator
+    alternates between the model and the weights :math:`\alpha_l \propto p_l e^{-x_l / \eta}`, where
+    :math:`p_l` are the initial weights. :math:`x_l` is the share of the source's own graph
     :math:`P_l`, with margins :math:`m_l`, that the model leaves unexplained,
 
     .. math:: x_l = \min_{0 \le \lambda \le 1}
@@ -110,66 +110,66 @@ class SimilarityFusionNMF(NMFClusterer):
     n_clusters : int
         Number of clusters.
     criterion : {"agreement", "kl", "cross_entropy"}, default="agreement"
-        How sources are weighed: "agreement" does what is described above. The others are those of
-        [1]_, which fits one model to the sources as they are,
-        :math:`\min_{\alpha, H, q} \sum_l \alpha_l c_l - \eta H(\alpha)`, with the loss
-        :math:`c_l` of a source: its Kullback-Leibler divergence from the model, "kl", or its
-        cross-entropy, which is larger by the entropy of the source. They have no defence against
-        noise.
+        How sources are weighted. "agreement" is described above. The others are those of [1]_,
+        which fits one model to the sources as they are,
+        :math:`\min_{\alpha, H, q} \sum_l \alpha_l c_l - \eta H(\alpha)`. The loss :math:`c_l` of a
+        source is its Kullback-Leibler divergence from the model with "kl". With "cross_entropy" it
+        is larger by the entropy of the source. Neither gives noise a weight of 0.
     eta : float, default=numpy.inf
-        Larger values make the weights more even: sources whose losses differ by `eta` have weights
-        that differ by the factor e. With infinity all sources that count have equal weights, with 0
-        the best of them has all weight. With "agreement" losses are shares, and values from 0.03 to
-        1 are sensible; with the other criteria they are in nats. To choose it see
-        `nmfcluster.model_selection.StabilityScorer`.
+        Larger values make the weights more even. With infinity all sources that count have equal
+        weights, with 0 the best one has all the weight. Sensible values are 0.03 to 1 with
+        "agreement", where losses are shares; with the other criteria losses are in nats. Two
+        sources whose losses differ by `eta` have weights that differ by the factor e. To choose a
+        value, see `nmfcluster.model_selection.StabilityScorer`.
     weights : array-like of shape (n_sources,) or dict, default=None
         Your own weights of the sources, or of some of them by name; the others have weight 0. With
         weights, no source has to agree with another. With a finite `eta` they are :math:`p_l`.
     symmetric : bool, default=True
         Whether the model is symmetric, as above. False fits :math:`P \approx W H'` with two
-        factors, as [1]_ does; similarities can then be those of n objects to p others, the same
-        in all sources, of shape (n, p), and `max_samples` makes such ones.
+        factors, as [1]_ does. Similarities can then have the shape (n, p), for n objects and p
+        columns that are the same in all sources; `max_samples` makes such similarities.
     affinity : str, callable or list, default="precomputed"
-        With "precomputed" `X` holds the similarities; for views it stands for Gaussian kernels,
-        "rbf", or for graphs of nearest neighbours if there are more than 3,000 objects. Otherwise
-        similarities are made of the features in `X`, as by `nmfcluster.stack.KernelStack`: a
-        kernel, or a list of kernels or of triples (name, kernel, columns), a kernel being a name
-        that `nmfcluster.affinity.make_affinity` knows or a function of two sets of samples. For
-        views: a kernel, or a list with one kernel for each view. All but "nearest_neighbors" are
-        dense, n × n: see `max_samples`. Parameters of kernels are those of a `KernelStack` in a
-        pipeline, or of a function.
+        How similarities are computed. With "precomputed" `X` holds them; views get Gaussian
+        kernels, "rbf", or graphs of nearest neighbours if there are more than 3,000 objects.
+        Otherwise `affinity` is a kernel of the features in `X`, or a list of kernels or of triples
+        (name, kernel, columns), as for `nmfcluster.stack.KernelStack`; for views it is a kernel, or
+        a list with one kernel for each view. A kernel is a name that
+        `nmfcluster.affinity.make_affinity` accepts, or a function of two sets of samples. All
+        kernels but "nearest_neighbors" are dense, n × n; see `max_samples`. To set parameters of
+        kernels, use a `KernelStack` in a pipeline, or a function.
     normalize : bool or "auto", default="auto"
         Whether kernels of features are replaced by :math:`D^{-1/2} W D^{-1/2}`, D their row sums.
-        "auto": those by "nearest_neighbors" only.
+        "auto" does so for "nearest_neighbors" only.
     max_samples : int or float, default=None
         Number, or share, of the objects that the model is fitted to, drawn at random; the
         others are predicted. With ``symmetric=False`` they are landmarks: all objects are fitted
-        to their similarities to these, in time linear in their number. None: all.
+        to their similarities to the landmarks, in time linear in the number of objects. None fits
+        the model to all objects.
     n_init : int or "auto", default="auto"
-        Largest number of starts; the solution with the smallest loss is kept. The first is
-        computed from leading eigenvectors, of the fused graph or the mean source, the second from
-        clusters of k-means on these; where all sources that count are graphs, of at most 50,000
-        objects, the others from single ones. "auto" has all of these, and there are no more. All
-        but the first are abandoned after 3 updates, 20 with another `criterion`, unless they are
-        below it by what `tol` counts as progress.
+        Largest number of starts; the solution with the smallest loss is kept. The first start is
+        computed from leading eigenvectors of the fused graph, or of the mean source. The second
+        comes from the clusters of k-means on these. If all sources that count are graphs, of at
+        most 50,000 objects, each source gives one more. "auto" runs all of these; larger numbers
+        add none. All but the first are abandoned after 3 updates, or 20 with another `criterion`,
+        unless their loss is then below that of the first by the tolerance `tol`.
     max_iter : int, default=500
-        Largest number of updates of a start: three EM steps, one of them extrapolated.
+        Largest number of updates of a start. An update is three EM steps, one of them extrapolated.
     tol : float, default=1e-4
-        A start has converged when ten updates lower its loss by less than `tol`; in nats, by less
-        than `tol` times the mean divergence of the sources from independent objects. A negative
-        value runs all updates of all starts. It hardly ever has to be set: a larger value ends a
-        long fit earlier.
+        Larger values end a long fit earlier; it hardly ever has to be set. A start has converged
+        when ten updates lower its loss by less than `tol`; if the loss is in nats, by less than
+        `tol` times the mean divergence of the sources from independent objects. A negative value
+        runs all updates of all starts.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the objects of `max_samples`; nothing else is random. The result does not depend
-        on `n_jobs`, the number of threads, or the order of the objects or of the sources.
+        Determines which objects `max_samples` draws; nothing else is random. The result does not
+        depend on `n_jobs`, the number of threads, or the order of the objects or of the sources.
     n_jobs : int, default=None
-        Number of starts that run at a time, and of jobs that look for neighbours.
+        Number of starts that run at a time, and of jobs that search for neighbours.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int
-        Cluster of every object, numbered by decreasing size; -1 if the sources that count did not
-        see the object, or it is similar to no other in them.
+        Cluster of every object, numbered by decreasing size. -1 if the sources that count do not
+        cover the object, or if it is similar to no other in them.
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Probability of the clusters given the object, :math:`h_{i\nu} q_\nu` scaled to sum to 1.
     weights_ : ndarray of shape (n_sources,), float
@@ -178,32 +178,33 @@ class SimilarityFusionNMF(NMFClusterer):
         Which sources count, with ``criterion="agreement"``.
     agreement_ : tuple of ndarray of shape (n_sources, n_sources)
         With ``criterion="agreement"``: ``agreement_.correlations`` of the residuals, and
-        ``agreement_.scores``, these times the root of the number of pairs, which have mean 0 and
-        variance 1 for independent sources. From 5 on two sources agree; a source can also agree
-        with the clusters of several.
+        ``agreement_.scores``, the correlations times the root of the number of pairs. Scores have
+        mean 0 and variance 1 for independent sources; two sources agree above 5. A source can also
+        agree with the clusters of several others.
     source_losses_ : ndarray of shape (n_sources,), float
-        :math:`x_l`, between 0 and 1: a source of 1 is not explained. For dense sources it is
-        computed from 500 objects in a random order. With another `criterion` :math:`c_l`, in nats.
+        :math:`x_l`, between 0 and 1, where 1 means that the model explains nothing of the source.
+        Those of dense sources are computed from 500 objects. With another `criterion`
+        :math:`c_l`, in nats.
     source_names_ : tuple of str
         Names of the sources.
     core_ : ndarray of shape (n_clusters, n_clusters)
-        :math:`\mathrm{diag}(q)`: the probability of every cluster.
+        :math:`\mathrm{diag}(q)`, which holds the probability of every cluster.
     loss_ : float
         Loss of the kept model: its divergence from the fused graph, as a share of that of
-        independent objects. With another `criterion` its divergence from the mixture of the
-        sources, in nats. It is not the smallest of `loss_curves_` where clusters of eigenvectors
-        are kept, see Notes.
+        independent objects. With another `criterion` it is the divergence from the mixture of the
+        sources, in nats. If clusters of eigenvectors are kept, it need not be the smallest of
+        `loss_curves_`, see Notes.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
-        The same for all starts, the kept one first; short for those that were abandoned.
+        The same for all starts, the kept one first. Those of abandoned starts are short.
     n_iter_ : int
         Number of updates of the kept run.
     sample_indices_ : ndarray of shape (n_fitted,), int
-        The objects that the model was fitted to: all, unless there is `max_samples`.
+        The objects that the model was fitted to: all, unless `max_samples` is set.
     sample_names_ : ndarray of shape (n_samples,)
         Names of the objects, in the order of `labels_`, if views or similarities are data frames
-        that have them.
+        with named rows.
     n_features_in_ : int
         Number of columns of `X`, or of all views.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -218,38 +219,42 @@ class SimilarityFusionNMF(NMFClusterer):
 
     Notes
     -----
-    The largest entries of every row of R are kept: as many as the root of the number of objects, or
-    as three quarters of a mean cluster if these are fewer. If all sources that count are graphs,
-    all pairs of any of them are kept. A source is a graph, dense or sparse, if it has at most
-    :math:`2 \sqrt n` entries a row on average, or few different ones for at most half of the
-    pairs. A pair is in P if one of its objects keeps the other; its entry is divided by the roots
-    of both degrees.
+    *The graph.* Every row of R keeps its largest entries: as many as the root of the number of
+    objects, or as three quarters of a mean cluster if these are fewer. If all sources that count
+    are graphs, the pairs of all of them are kept. A source, dense or sparse, is a graph if it has
+    at most :math:`2 \sqrt n` entries a row on average, or if at most half of its entries are above
+    0 and have few distinct values. A pair is in P if one of its objects keeps the other. Its entry
+    is divided by the roots of both degrees.
 
-    The divergence can be smaller if a large cluster is split than if a small one is found. Clusters
-    that k-means finds in the leading eigenvectors of P are kept where their normalised cut is below
-    0.9 times that of the model minus 0.1, and each has more than five objects. Memberships are then
-    the shares of similarity to these clusters, of new objects, too; there is a loss curve of length
-    1.
+    *Clusters of eigenvectors.* The divergence can be smaller if a large cluster is split than if a
+    small one is found. Clusters that k-means finds in the leading eigenvectors of P therefore
+    replace those of the model if their normalised cut is below 0.9 times that of the model minus
+    0.1, and each has more than five objects. Memberships, of new objects too, are then the shares
+    of similarity to these clusters, and the loss curve has length 1.
 
-    If several groups of sources agree, the largest counts, with sources that agree with the
-    clusters of its leading eigenvectors; sources that are nearly equal have one vote together. If
-    no two sources agree, those count that agree with the clusters of all others. If none does,
-    or two groups are as large, the candidates are each of them alone, and all together: those count
-    whose graph has the widest gap behind its k-th eigenvalue, so that its clusters stand out most,
-    among those whose clusters all have more than five objects; if there are none, all together.
-    A warning says so, as two sources cannot outvote each other.
+    *Sources that count.* Sources that are nearly equal share one vote.
 
-    Negative similarities count as 0 with "agreement", and the other criteria refuse them;
-    those of a network are warned of. Distances are refused. An object
-    that a source did not see has NaN in its row and column there, see `SimilarityStack`, or has no
-    similarity above 0. The source is not used for it.
+    1. If sources agree, the largest group that does counts, with the sources that agree with the
+       clusters of its leading eigenvectors.
+    2. If no two sources agree, those count that agree with the clusters of all others.
+    3. If there are none, or two groups are equally large, each of them alone and all together are
+       candidates. The graph with the widest gap after its k-th eigenvalue is chosen, because its
+       clusters stand out most, among graphs whose clusters all have more than five objects. If
+       there are no such graphs, all sources count. A warning reports the choice, because two
+       sources cannot outvote each other.
 
-    A new object o gets :math:`z_{o\nu} \propto \sum_i \hat p_{oi} z_{i\nu} / q_\nu` from the
-    memberships z of the objects that the model was fitted to, :math:`\hat p` being its row of the
-    fused graph, or of the mixture of the sources with another `criterion`. Eq. 8 of [1]_ has
-    neither :math:`q_\nu`, without which flat kernels send all objects to the largest cluster, nor
-    the sums of the sources, by which the weights were learned. The objects of `fit` are extended
-    like any others, so that `predict` can differ from `labels_`.
+    *Values.* Negative similarities count as 0 with "agreement", with a warning if the source is a
+    network; the other criteria refuse them. Distances are refused. A source does not cover an
+    object that has NaN in its row and column, see `SimilarityStack`, or no similarity above 0. The
+    source is not used for this object.
+
+    *New objects.* A new object o gets
+    :math:`z_{o\nu} \propto \sum_i \hat p_{oi} z_{i\nu} / q_\nu`. Here z are the memberships of the
+    objects that the model was fitted to, and :math:`\hat p` is the object's row of the fused graph,
+    or of the mixture of the sources with another `criterion`. Eq. 8 of [1]_ has no :math:`q_\nu`,
+    without which flat kernels send all objects to the largest cluster. It also lacks the sums of
+    the sources, by which the weights were learned. The objects of `fit` are extended like any
+    others, so that `predict` can differ from `labels_`.
 
     References
     ----------
@@ -264,9 +269,9 @@ class SimilarityFusionNMF(NMFClusterer):
     >>> from nmfcluster import SimilarityFusionNMF
     >>> rng = np.random.RandomState(0)
     >>> y = np.repeat([0, 1], [40, 20])
-    >>> telling = [y[:, None] + 0.3 * rng.normal(size=(60, 2)) for _ in range(2)]
+    >>> informative = [y[:, None] + 0.3 * rng.normal(size=(60, 2)) for _ in range(2)]
     >>> noise = rng.normal(size=(60, 2))
-    >>> sources = [rbf_kernel(view) for view in (*telling, noise)]
+    >>> sources = [rbf_kernel(view) for view in (*informative, noise)]
     >>> model = SimilarityFusionNMF(n_clusters=2).fit(similarities=sources)
     >>> bool((model.labels_ == y).all())
     True
@@ -341,18 +346,18 @@ class SimilarityFusionNMF(NMFClusterer):
         X : SimilarityStack, {array-like, sparse matrix}, ViewStack, or dict or list of tables, \
                 default=None
             With ``affinity="precomputed"`` the similarities: a stack, an array of shape
-            (n_samples, n_samples, n_sources), or one matrix of shape (n_samples, n_samples); else
-            features, of shape (n_samples, n_features). A dict, a list of data frames that are not
-            square, or a :class:`~nmfcluster.stack.ViewStack` holds views: see `views`.
+            (n_samples, n_samples, n_sources), or one matrix of shape (n_samples, n_samples).
+            Otherwise features, of shape (n_samples, n_features). A dict, a list of data frames that
+            are not square, or a :class:`~nmfcluster.stack.ViewStack` holds views; see `views`.
         y : None
             Ignored.
         similarities : list of {array-like, sparse matrix}, or SimilarityStack, default=None
             The sources, each of shape (n_samples, n_samples), instead of `X`. Cross-validation
-            cannot split a list: give it a `SimilarityStack` as `X`.
+            cannot split a list; pass it a `SimilarityStack` as `X`.
         views : dict or list of {array-like, sparse matrix}, or ViewStack, default=None
-            Tables of features, of different widths, one a source; instead of `X`.
-            Rows of data frames are matched by their index, see
-            :class:`~nmfcluster.stack.ViewStack`, which is also what cross-validation can split.
+            Matrices of features, instead of `X`. Each is a source, of any width. Rows of data
+            frames are matched by their index, see :class:`~nmfcluster.stack.ViewStack`, which
+            cross-validation can split.
 
         Returns
         -------
@@ -364,7 +369,7 @@ class SimilarityFusionNMF(NMFClusterer):
         ValueError
             If the similarities, the views or a parameter are not as described.
         TypeError
-            If the similarities or the views are of another type.
+            If the similarities or the views are not of these types.
         """
         with fitting(self) as rng:
             # Read the similarities, or the features that they are made of.
@@ -417,7 +422,7 @@ class SimilarityFusionNMF(NMFClusterer):
             self.loss_curve_ = self.loss_curves_[0]
             self.n_iter_ = fusion.best.n_iter
             self.sample_indices_ = np.sort(sample.fitted)
-            # what predictions and reports need
+            # kept for `predict`, `transform` and the reports
             self._sources_ = sources
             self._profile_ = profile[:, clusters]
             self._order_ = clusters  # the clusters, as the factors number them
@@ -426,16 +431,16 @@ class SimilarityFusionNMF(NMFClusterer):
     def fit_transform(
         self, X: Any, y: Any = None, *, similarities: Any = None, views: Any = None
     ) -> np.ndarray:
-        """Cluster the objects, and return their memberships as `transform` finds them.
+        """Cluster the objects, and return their memberships as `transform` computes them.
 
         Parameters
         ----------
         X : as for `fit`
-            Similarities, features or views; None, which has to be said, with one of the others.
+            Similarities, features or views. Pass None explicitly with `similarities` or `views`.
         y : None
             Ignored.
         similarities, views : as for `fit`, default=None
-            What to read instead of `X`.
+            Sources to use instead of `X`.
 
         Returns
         -------
@@ -448,19 +453,20 @@ class SimilarityFusionNMF(NMFClusterer):
         return self.transform(X)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the memberships of objects, from their similarities to those of the fit.
+        """Return the memberships of objects, from their similarities to the objects of the fit.
 
         Parameters
         ----------
         X : as for `fit`
-            Similarities to all objects of the fit, features or views; of one object or more.
+            Similarities to all objects of the fit, features or views, of one object or more.
 
         Returns
         -------
         ndarray of shape (n_new, n_clusters)
-            Rows sum to 1; that of an object that is similar to no other is uniform. They are in the
-            order of `X`, and where data frames in it have names, in that in which these occur:
-            ``ViewStack(X).index``. With ``set_output(transform="pandas")`` names are the index.
+            Rows sum to 1. The row of an object that is similar to no other is uniform. Rows are in
+            the order of `X`. If data frames in it have row names, rows are in the order in which
+            names first occur, ``ViewStack(X).index``, and ``set_output(transform="pandas")`` makes
+            the names the index.
 
         Raises
         ------
@@ -479,28 +485,28 @@ class SimilarityFusionNMF(NMFClusterer):
         return self._sources_.extend(objects, np.arange(len(objects)), self._profile_)
 
     def fused_similarity(self, rows: Any = None, columns: Any = None) -> Any:
-        r"""Return the similarity that all sources make together, which the clusters explain.
+        r"""Return the combined similarity of all sources, which the clusters explain.
 
-        It is the fused graph, or the mixture of the sources with another `criterion`: for heat
-        maps, or for methods that take a graph. Its rows sum to 1 on average.
+        It is the fused graph, or the mixture of the sources with another `criterion`. Use it for
+        heat maps, or for methods that take a graph. Its rows sum to 1 on average.
 
         Parameters
         ----------
         rows, columns : slice, array-like of int, or mask, default=None
-            Which objects to return, of those that the model was fitted to; None: all. Columns
-            are landmarks where ``symmetric=False`` made some.
+            Objects to return, among those that the model was fitted to; None returns all. With
+            ``symmetric=False`` and `max_samples`, columns are landmarks.
 
         Returns
         -------
         {ndarray, csr_array} of shape (n_rows, n_columns)
-            Sparse, but with another `criterion` if a source is not.
+            Sparse with ``criterion="agreement"``, or if all sources with a weight are sparse.
 
         Raises
         ------
         NotFittedError
             If `fit` has not been called.
         TypeError, ValueError
-            If `rows` or `columns` name no objects.
+            If `rows` or `columns` do not select objects.
 
         Examples
         --------
@@ -529,21 +535,21 @@ class SimilarityFusionNMF(NMFClusterer):
     def source_contributions(self) -> np.ndarray:
         r"""Return how much every source contributes to every cluster.
 
-        That objects occur together more often than independent ones would is what a cluster
-        explains:
+        A cluster explains why objects occur together more often than independent ones would. The
+        part of source l in this is
 
         .. math:: e_{\nu l} = \sum_{ij} p^l_{ij}\, \tau_{ij\nu}
             \log \frac{m_{ij}}{m_{i\cdot}\, m_{\cdot j}} , \quad
-            \tau_{ij\nu} = \frac{h_{i\nu} q_\nu h_{j\nu}}{m_{ij}}
+            \tau_{ij\nu} = \frac{h_{i\nu} q_\nu h_{j\nu}}{m_{ij}} .
 
-        with :math:`M = H \mathrm{diag}(q) H'`, and :math:`p^l_{ij}` what the source adds to
-        :math:`P_{ij}`: of these the sum is P. A contribution is the share of a source in that,
-        :math:`e_{\nu l} / \sum_{l'} e_{\nu l'}`, or 0 if it is below.
+        Here :math:`M = H \mathrm{diag}(q) H'`, and the source adds :math:`p^l_{ij}` to
+        :math:`P_{ij}`. Its contribution is :math:`e_{\nu l} / \sum_{l'} e_{\nu l'}`, where negative
+        :math:`e_{\nu l}` count as 0.
 
         Returns
         -------
         ndarray of shape (n_clusters, n_sources)
-            Rows sum to 1. A row is `weights_` where nothing is explained.
+            Rows sum to 1. The row of a cluster that explains nothing is `weights_`.
 
         Raises
         ------
@@ -577,16 +583,16 @@ class SimilarityFusionNMF(NMFClusterer):
         return np.where(sums > 0, shares, self.weights_)
 
     def rank_sources(self) -> list[RankedSource]:
-        """Return the sources in the order of their agreement with the result.
+        """Return the sources by decreasing agreement with the result.
 
         Every source is clustered alone, from its spectral start, with the parameters of the
-        estimator; that takes as long as a fit.
+        estimator. This takes as long as a fit.
 
         Returns
         -------
         list of RankedSource
-            Tuples of name, agreement, weight and loss, the largest agreement first; what
-            ``pandas.DataFrame`` makes a table of.
+            Tuples of name, agreement, weight and loss, the largest agreement first.
+            ``pandas.DataFrame`` turns the list into a table.
 
         Raises
         ------

@@ -1,6 +1,6 @@
 """Kullback-Leibler losses of sources, and the weights that are best for them.
 
-A symmetric matrix P that is scaled to sum to 1 holds how often two objects occur together.
+A symmetric matrix P, scaled to sum to 1, holds the probability that two objects occur together.
 """
 
 from math import fsum
@@ -17,20 +17,20 @@ from nmfcluster._utils.storage import (
     total,
 )
 
-# nats about pairs that a matrix must hold to be informative: less is rounding of float32
+# smallest information of an informative matrix, in nats: rounding to float32 gives less
 MIN_INFORMATION = 1e-6
-_DENSE_ROWS = 64  # of a dense matrix at a time: a block stays in the cache
-# of a sparse matrix at a time: their rows of factors stay there
+_DENSE_ROWS = 64  # rows of a block of a dense matrix, which then fits the cache
+# entries of a block of a sparse matrix: their rows of the factors then fit the cache
 _SPARSE_ENTRIES = 2**13
 
 
 class DensePairs:
-    """An array P, worked on some rows at a time.
+    """A dense P, processed in blocks of rows.
 
     Parameters
     ----------
     matrix : ndarray of shape (n, n)
-        Symmetric, nonnegative. Not copied: its sum divides results.
+        Symmetric, nonnegative. It is not copied; results are divided by its sum instead.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class DensePairs:
         )
 
     def ratio_product(self, W, H):
-        """Return ``(P / (W H')) W``, the quotient entry by entry, for a symmetric ``W H'``.
+        """Return ``(P / (W H')) W``, with an elementwise quotient, for a symmetric ``W H'``.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class DensePairs:
         ndarray of shape (n, k)
         """
         product = np.zeros_like(W)
-        for rows in self._blocks:  # the upper triangle: R is symmetric
+        for rows in self._blocks:  # the upper triangle of the symmetric quotient
             ratio = W[rows] @ H[rows.start :].T
             np.divide(self._matrix[rows, rows.start :], ratio, out=ratio)
             product[rows] += ratio @ W[rows.start :]
@@ -75,10 +75,10 @@ class DensePairs:
 
 
 class SparsePairs:
-    """A sparse P: of i, j and j, i one is kept, and an object with itself counts half.
+    """A sparse P, stored as its upper triangle with half the diagonal.
 
-    A pair that is not stored costs nothing: what a model puts there is known from its sum. The
-    methods are those of `DensePairs`, where they are documented.
+    Pairs that are not stored take no time: their loss follows from the sum of the model. The
+    methods are those of `DensePairs`, which documents them.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class SparsePairs:
 
 
 def cross_entropy(S, W, H):
-    """Return ``-sum_ij p_ij log (W H')_ij`` of a matrix scaled to sum to 1, in nats.
+    """Return ``-sum_ij p_ij log (W H')_ij`` in nats, where ``P = S / 1'S1``.
 
     Parameters
     ----------
@@ -137,12 +137,13 @@ def cross_entropy(S, W, H):
 def unexplained_share(S, W, H):
     r"""Return the share of the information in pairs that a model leaves unexplained.
 
-    Pairs are drawn by the model or, with a probability of their own, by independent objects:
+    With probability :math:`\lambda` a pair is drawn from the model, and else from the margins r and
+    s of P, as a pair of independent objects:
 
     .. math:: \min_{0 \le \lambda \le 1} \frac{D\bigl(P \,\|\, \lambda W H' / M
-              + (1 - \lambda)\, r s'\bigr)}{D(P \,\|\, r s')} , \quad P = S / 1'S1 ,
+              + (1 - \lambda)\, r s'\bigr)}{D(P \,\|\, r s')} , \quad P = S / 1'S1 .
 
-    r and s the margins of P, and M the mass of the model on the rows and columns that hold entries.
+    M is the mass of the model on the rows and columns that hold entries.
 
     Parameters
     ----------
@@ -152,9 +153,9 @@ def unexplained_share(S, W, H):
     Returns
     -------
     float
-        Between 0 and 1; 1, too, if there is nothing to explain.
+        Between 0 and 1; also 1 if there is nothing to explain.
     """
-    # what there is to explain: how far the pairs are from independent objects
+    # the information to explain is the divergence of the pairs from independent objects
     i, j, values = stored_entries(S)
     p = values.astype(np.float64) / (total(S) or 1.0)
     r = np.bincount(i, p, S.shape[0])
@@ -162,7 +163,7 @@ def unexplained_share(S, W, H):
     information = entropy_of(r) + entropy_of(s) - entropy_of(p)
     if information <= MIN_INFORMATION:
         return 1.0
-    # how much more often a pair occurs by the model than by independence
+    # the ratio of the probability of a pair under the model to that under independence
     row_mass = W[r > 0].sum(axis=0, dtype=np.float64)
     mass = row_mass @ H[s > 0].sum(axis=0, dtype=np.float64)
     ratios = np.empty_like(p)
@@ -172,7 +173,7 @@ def unexplained_share(S, W, H):
     def slope(share):
         return float(p @ ((ratios - 1) / (1 - share + share * ratios)))
 
-    # the best share of the model, at which the slope is 0 unless it is at an end
+    # find the best share of the model: the slope is 0 there, unless it is an end of the interval
     if slope(0) <= 0:
         share = 0.0
     elif slope(1) >= 0:
@@ -183,10 +184,10 @@ def unexplained_share(S, W, H):
 
 
 def explained_by_clusters(S, W, H):
-    """Return what every cluster explains of the pairs of a matrix, (k,), in nats times its sum.
+    """Return how much every cluster explains of a matrix, (k,), in nats times the sum of S.
 
-    ``sum_ij s_ij t_ij log(m_ij / (m_i. m_.j))`` for the model ``M = W H'``, scaled to sum to 1,
-    with the share ``t_ij = w_i h_j / (W H')_ij`` of a cluster in a pair.
+    It is ``sum_ij s_ij t_ij log(m_ij / (m_i. m_.j))``, where ``M = W H'`` is scaled to sum to 1,
+    and ``t_ij = w_i h_j / (W H')_ij`` is the share of the cluster in a pair.
 
     Parameters
     ----------
@@ -211,7 +212,7 @@ def explained_by_clusters(S, W, H):
 
 
 def _blocks_of_entries(W, H, rows, columns):
-    """Yield slices of entries and these of ``W H'``: their rows of factors stay in the cache."""
+    """Yield slices of the stored entries, and the entries of ``W H'`` at these positions."""
     for start in range(0, len(rows), _SPARSE_ENTRIES):
         block = slice(start, start + _SPARSE_ENTRIES)
         of_rows = W.take(rows[block], axis=0)
@@ -225,17 +226,17 @@ def entropy_of(values, size=1.0):
 
 
 class FusionObjective:
-    """How far pairs are from a model: ``D(P || W H')``, ``W = H diag(q)``.
+    """The divergence of pairs from a model: ``D(P || W H')``, ``W = H diag(q)``.
 
     Parameters
     ----------
     matrix : {ndarray, csr_array} of shape (n, n)
-        Symmetric, nonnegative; P once it is scaled to sum to 1.
+        Symmetric, nonnegative; scaled to sum to 1 it is P.
     relative : bool
         Whether the loss is a share of the largest loss, ``D(P || r r')`` with the margins r of P;
         else it is in nats.
     shift : float
-        What a graph of objects and landmarks adds to both losses, in nats.
+        Nats that both losses have in excess for a graph of objects and landmarks; subtracted.
 
     Attributes
     ----------
@@ -246,7 +247,8 @@ class FusionObjective:
         Scale of a change of the loss.
     """
 
-    wide = False  # starts side by side are not faster: a quotient is as large as the similarity
+    # starts in one array would not be faster, as each quotient is as large as the similarity
+    wide = False
 
     def __init__(self, matrix, relative, shift):
         pairs = (SparsePairs if sp.issparse(matrix) else DensePairs)(matrix)
@@ -267,25 +269,24 @@ class FusionObjective:
 def gibbs_weights(losses, eta, prior):
     """Return the weights ``a_l ~ p_l exp(-x_l / eta)`` that are best for losses (eqs. 6 and 7).
 
-    They minimise ``a'x + eta D(a || p)``; with equal p that is ``a'x - eta H(a)``, but for a
-    constant.
+    They minimise ``a'x + eta D(a || p)``. With equal p this is ``a'x - eta H(a)`` up to a constant.
 
     Parameters
     ----------
     losses : ndarray of shape (L,)
         The x_l.
     eta : float
-        In the unit of the losses; 0 gives all weight to the first of the sources with the smallest
-        loss, infinity gives every source its p.
+        In the unit of the losses. 0 gives all weight to the first source with the smallest loss;
+        infinity gives every source its p.
     prior : ndarray of shape (L,)
-        The p_l, which sum to 1. One of 0 leaves a source out; all can be.
+        The p_l, which sum to 1. Sources of 0 are left out; all p_l can be 0.
 
     Returns
     -------
     weights : ndarray of shape (L,)
     smallest : float
-        The minimum, ``-eta log sum_l p_l exp(-x_l / eta)``. It lies between the smallest loss, for
-        eta 0, and the mean loss, for infinity.
+        The minimum, ``-eta log sum_l p_l exp(-x_l / eta)``. It rises with eta, from the smallest
+        loss to the mean loss.
 
     Examples
     --------
@@ -300,9 +301,9 @@ def gibbs_weights(losses, eta, prior):
     lowest = float(losses.min())
     if eta == 0:
         return np.eye(len(losses))[losses.argmin()], lowest
-    with np.errstate(over="ignore"):  # a quotient that overflows is a weight of 0
+    with np.errstate(over="ignore"):  # a quotient that overflows gives a weight of 0
         exponents = -(losses - lowest) / eta
         shares = prior * np.exp(exponents)
         rest = fsum(prior * np.expm1(exponents))
-    # the sums are the same in any order of the sources
+    # fsum gives the same sum for any order of the sources
     return shares / fsum(shares), lowest - eta * float(np.log1p(rest))

@@ -1,9 +1,9 @@
-"""Kullback-Leibler factorization of a matrix of pairs, fitted in turn with weights of sources.
+"""Kullback-Leibler factorization of a matrix of pairs, alternating with weights of the sources.
 
-A source S of n objects and p landmarks is read as the graph of both, ``[[0, S], [S', 0]]``. One
-factor of it holds W of the objects above H of the landmarks: an EM step is that of ``P = W H'``,
-and gives both parts the same probability. The loss of a model and the largest loss are both
-larger by log 2 than for ``P``, as the graph also holds which end of a pair is an object.
+A source S of n objects and p landmarks is treated as the bipartite graph ``[[0, S], [S', 0]]``. Its
+factor stacks W of the objects on H of the landmarks. An EM step equals that of ``P = W H'``, and
+gives both parts the same probability. The loss of a model and the largest loss are both larger by
+log 2 than for ``P``, because the graph also encodes which end of a pair is an object.
 """
 
 from dataclasses import dataclass, replace
@@ -36,26 +36,26 @@ from nmfcluster.fusion.kl_loss import (
 from nmfcluster.fusion.residuals import FusedGraph
 from nmfcluster.similarity import Explicit
 
-# smallest entry of a factor that sums to 1, by bytes a number: an entry of 0 would stay 0, and
-# products of two entries must be above 0
+# smallest entry of a factor that sums to 1, by bytes of its dtype: an entry of 0 would stay 0, and
+# the product of two entries must be above 0
 _SMALLEST = {4: 1e-18, 8: 1e-20}
 # updates, of two or three EM steps each, before a run can converge: the first ones can gain little
 _MIN_ITER = 10
-# updates after which a start is abandoned unless it is below the end of the first one; losses in
-# nats need more, as flat kernels hardly change them
+# updates after which a start is abandoned unless its loss is below the final loss of the first one;
+# losses in nats need more updates, because they change little with flat kernels
 _PRUNE_FROM = 3
 _PRUNE_FROM_NATS = 20
-_WARM_UP = 5  # EM steps that end a start: a raw one may fit nothing at first
-# a normalised cut is clearly smaller if it is below this share of another one, by more than this
-# share of a cluster: no set of views or graphs that was tried then lost more than 0.01 of the
-# adjusted Rand index, with the share alone (0.88) some lost up to 0.38
+_WARM_UP = 5  # EM steps of a start: eigenvectors alone may fit nothing at first
+# a normalised cut is clearly smaller if it is below _SMALLER_CUT times the other one minus
+# _SHARE_OF_CLUSTER: no tested set of views or graphs then lost more than 0.01 of the adjusted Rand
+# index; with a factor alone (0.88) some lost up to 0.38
 _SMALLER_CUT = 0.9
 _SHARE_OF_CLUSTER = 0.1
-# objects of the smallest cluster of eigenvectors that is taken: nothing cuts a few off that have no
-# neighbours but each other, and outliers are no clusters that tell which source is informative
+# fewest objects of a cluster of eigenvectors: a cut of 0 splits off a few objects that are only
+# neighbours of each other, and outliers do not show which source is informative
 FEWEST = 6
 _WEIGHTS_TOL = 1e-3  # weights have converged below this change, which moves no object
-# factor by which the sum of a source must be away from overflow: sums grow in products
+# factor between the sum of a source and overflow, because products have larger sums
 _ROOM = 1e3
 
 
@@ -92,11 +92,11 @@ def em_step(objective, W):
 
 
 def extrapolate_steps(step, W):
-    """Return where three extrapolated steps lead, and where two plain ones do.
+    """Return the factor after an extrapolated step of SQUAREM [1]_, and after two plain steps.
 
-    SQUAREM [1]_: the second step shows how fast the first one shrinks. Extrapolated, the two jump
-    to where many would lead, and a third step restores the constraints after the jump. If there
-    is nothing to extrapolate, the result of the two plain steps is returned alone.
+    SQUAREM takes two steps, and computes from them how fast steps shrink. It then jumps to about
+    where many steps would lead, and a third step restores the constraints. If the jump would not go
+    beyond the two steps, only their result is returned.
 
     References
     ----------
@@ -112,7 +112,7 @@ def extrapolate_steps(step, W):
     if pace <= 1:
         return [twice]
     extrapolated = W + 2 * pace * first + pace**2 * change
-    # an entry that is next to 0 seldom grows again
+    # entries may at most halve, because one near 0 seldom grows again
     extrapolated = np.maximum(extrapolated, 0.5 * twice)
     return [step(_make_positive(extrapolated)), twice]
 
@@ -120,13 +120,13 @@ def extrapolate_steps(step, W):
 def fusion_nmf(objective, W) -> Steps:
     """Minimise the divergence of pairs from the model by extrapolated EM steps.
 
-    If these would raise it, plain EM steps are taken, which cannot: the loss never rises.
+    If these would raise it, plain EM steps are taken, which never do.
 
     Parameters
     ----------
     objective : FusionObjective
     W : ndarray of shape (1, n, k)
-        The factor ``H diag(q)``, positive: starts side by side would not be faster.
+        The factor ``H diag(q)``, positive, of one start.
 
     Yields
     ------
@@ -149,14 +149,14 @@ def fusion_nmf(objective, W) -> Steps:
 
 @dataclass(frozen=True)
 class Fusion(Factorization):
-    """The factor that was kept.
+    """The model of the start that was kept.
 
     Attributes
     ----------
     objective : FusionObjective
     partition : ndarray of shape (n, k) or None
-        Indicator of the clusters of eigenvectors, if the factor holds the shares of similarity to
-        these.
+        Indicator of the clusters of eigenvectors if these replace the model: the factor then holds
+        the similarity to each of them.
     """
 
     objective: FusionObjective
@@ -165,16 +165,16 @@ class Fusion(Factorization):
     def posterior(self, dtype):
         """Return the probability of the clusters given the object, (n, k).
 
-        The row of an object that is in no pair is 0: nothing is known of it, and it tells nothing
-        of others; unless nothing is known of any.
+        The row of an object that is in no pair is 0, so that it has no cluster and no influence on
+        new objects. If no object is in a pair, all rows are uniform.
         """
         margin = self.objective.pairs.margin
-        # an object with less than that has not moved from its start
+        # objects with a smaller margin have not moved from their start
         is_known = margin >= 1e-12 * margin.mean()
         return membership(self.best.factors[0].astype(dtype)) * is_known[:, None]
 
     def profile(self, dtype):
-        """Return how much similarity to an object counts for every cluster, (n, k)."""
+        """Return the weight of similarity to every object in every cluster, (n, k)."""
         if self.partition is not None:
             return self.partition.astype(dtype)
         sizes = self.best.factors[0].sum(axis=0).astype(dtype)
@@ -196,7 +196,7 @@ class SpectralStarts:
 
     @cached_property
     def labels(self):
-        """The clusters of k-means on the leading eigenvectors, (n,), int."""
+        """Clusters of k-means on the leading eigenvectors, (n,), int."""
         degrees, _, vectors = self._spectrum
         if not degrees.any():
             return np.zeros(len(degrees), dtype=int)
@@ -204,9 +204,10 @@ class SpectralStarts:
 
     @cached_property
     def _spectrum(self):
-        """Degrees, and leading eigenvalues and vectors of the matrix over their roots.
+        """Degrees, and leading eigenvalues and eigenvectors of the normalised matrix.
 
-        Degrees are the sums of rows without the diagonal. If all are 0, there are no eigenvalues.
+        Degrees are the sums of rows without the diagonal; entries are divided by the roots of both
+        degrees. If all degrees are 0, there are no eigenvalues.
         """
         A = storage.without_diagonal(self.matrix)
         n = A.shape[0]
@@ -218,10 +219,10 @@ class SpectralStarts:
         return degrees, values, vectors
 
     def start(self, objective, by_kmeans):
-        """Return the factor where a run starts, after some EM steps, (n, k).
+        """Return the starting factor of a run, after some EM steps, (n, k).
 
-        Before these it holds the eigenvectors rotated towards the axes, or clusters that k-means
-        finds in their rows.
+        The steps start from the clusters of k-means on the eigenvectors if `by_kmeans`, else from
+        the eigenvectors rotated towards the axes.
         """
         degrees, values, vectors = self._spectrum
         k = self.n_clusters
@@ -231,7 +232,7 @@ class SpectralStarts:
             W = (one_hot(self.labels, k) + 0.1 / k) * degrees[:, None]
         else:
             H = rotate_to_axes(values, vectors, k) * np.sqrt(degrees)[:, None]
-            H += 1e-3 * H.mean()  # an entry that begins at 0 stays there
+            H += 1e-3 * H.mean()  # an entry that starts at 0 would stay 0
             W = H * H.sum(axis=0)
         W = _make_positive(W.astype(objective.pairs.margin.dtype))
         for _ in range(_WARM_UP):
@@ -248,15 +249,15 @@ def fit_fusion(
     single_matrices=(),
     previous=None,
 ):
-    """Fit the factor to the pairs of a matrix; the run with the smallest loss is kept.
+    """Fit the factor to the pairs of a matrix, and keep the run with the smallest loss.
 
-    A relative loss can be smaller if a large cluster is split than if a small one is found: the
-    clusters of k-means on the leading eigenvectors are taken where their normalised cut is clearly
-    smaller.
+    The first start is spectral. The second is the clusters of k-means on the same eigenvectors. The
+    others are spectral, from matrices of single sources. All but the first are abandoned unless
+    their loss is soon below its loss by `tol`.
 
-    The first start is spectral; the second has the clusters of k-means on the same eigenvectors.
-    The others are spectral, on matrices of single sources. All but the first are abandoned unless
-    they are soon below it by `tol`.
+    A relative loss can be smaller if a large cluster is split than if a small one is found. The
+    clusters of k-means on the leading eigenvectors therefore replace the model if their normalised
+    cut is clearly smaller.
 
     Parameters
     ----------
@@ -268,7 +269,7 @@ def fit_fusion(
         Whether the matrix compares objects with each other; else it compares them with landmarks,
         and the graph of both is fitted.
     single_matrices : sequence of {ndarray, csr_array}, default=()
-        Of the shape of the matrix.
+        Matrices of the same shape.
     previous : ndarray of shape (n, k) or (n + p, k), default=None
         A factor to start from, before all others.
     """
@@ -278,7 +279,7 @@ def fit_fusion(
         single_matrices = [storage.bipartite_graph(one) for one in single_matrices]
         shift = log(2)
     objective = FusionObjective(matrix, relative, shift)
-    # the starts, which are computed when they are run
+    # the starts are computed when they are run
     k = config.n_clusters
     whole = SpectralStarts(matrix, k)
     starts: list[Start] = [
@@ -289,7 +290,7 @@ def fit_fusion(
         starts.insert(0, partial(np.asarray, previous))
     for single in single_matrices:
         starts.append(partial(SpectralStarts(single, k).start, objective, False))
-    # run the first start, and the others against it
+    # run the first start, then the others, which must beat it
     config = replace(
         config,
         min_iter=_MIN_ITER,
@@ -304,7 +305,7 @@ def fit_fusion(
         solutions.sort(key=lambda one: (one.pruned, one.loss))
     partition = None
     if relative:
-        # the clusters of eigenvectors, to which an object belongs by its shares of similarity
+        # assign each object to the cluster of eigenvectors to which it is most similar
         indicator = one_hot(whole.labels, k)
         shares = matrix @ indicator
         found = one_hot(shares.argmax(axis=1), k)
@@ -321,7 +322,7 @@ def fit_fusion(
 
 
 def normalised_cut(A, E):
-    """Return the sum over clusters of the share of their similarity that leads out of them.
+    """Return the sum over clusters of the share of their similarity to other clusters.
 
     Parameters
     ----------
@@ -345,11 +346,11 @@ class Sample:
     fitted : ndarray of int
         The objects, in the order in which they are fitted.
     compared : ndarray of int
-        Those that they are compared with, or columns of their similarities.
+        The objects that they are compared with, or columns of their similarities.
     symmetric : bool
-        Whether these are the same; else they are landmarks.
+        Whether `fitted` and `compared` are the same; else `compared` are landmarks.
     distinct : ndarray of int or slice
-        The positions in `compared` of those that are equal to none before.
+        Positions in `compared` of the first of each set of equal objects.
     """
 
     fitted: np.ndarray
@@ -366,10 +367,9 @@ def draw_sample(
     symmetric,
     rng,
 ):
-    """Return the objects that a model is fitted to.
+    """Return the objects that a model is fitted to, in their canonical order.
 
     Without `symmetric`, all objects are fitted to their similarities to those that are drawn.
-    They are fitted in their canonical order.
     """
     n_objects, n_columns = shape[:2]
     size: Any = n_columns if max_samples is None else max_samples
@@ -377,14 +377,14 @@ def draw_sample(
         size = max(round(size * n_columns), 2)
     if not n_clusters <= size <= n_columns:
         raise ValueError(
-            f"max_samples={max_samples} must leave at least n_clusters={n_clusters} objects, and "
-            f"at most all {n_columns} that there are, or columns of similarities, got {size}."
+            f"max_samples={max_samples} must select at least n_clusters={n_clusters} and at most "
+            f"all {n_columns} objects, or columns of similarities, but it selects {size}."
         )
     chosen = np.arange(n_columns)
-    if size < n_columns:  # else nothing is drawn, and it is the same full fit
+    if size < n_columns:  # else no random number is drawn, as without max_samples
         chosen = np.sort(rng.permutation(n_columns)[: int(size)])
     distinct: Any = slice(None)
-    if n_columns == n_objects:  # columns that are no objects stay as they are
+    if n_columns == n_objects:  # columns that are not the objects keep their order
         firsts = np.unique(order.first[chosen], return_index=True)[1]
         if len(firsts) < len(chosen):
             distinct = firsts
@@ -398,13 +398,13 @@ class FittedSources:
 
     A subclass sets the attributes from `relative` to `own`, and has these methods:
 
-    - ``prepare(config, weights)`` returns weights before anything is known of the model, and
-      matrices of single sources, (n, p), from which runs start. `weights` are the user's, or None.
+    - ``prepare(config, weights)`` returns the initial weights, and matrices of single sources,
+      (n, p), from which runs start. `weights` are the user's, or None.
     - ``mix(weights)`` returns the mixture of the sources with these weights.
-    - ``losses_of(W)`` returns the loss of every source by a model, (L,).
-    - ``mix_new(sources)`` returns the mixture of the similarities of other objects, (m, p).
-    - ``contributions()`` returns what every source adds to what is explained: (n, p) matrices by
-      the numbers of the sources, without those that add nothing.
+    - ``losses_of(W)`` returns the loss of every source under a model, (L,).
+    - ``mix_new(sources)`` returns the mixture of the similarities of new objects, (m, p).
+    - ``contributions()`` returns a dict from the number of each source to the matrix, (n, p), that
+      it adds to the explained one. Sources that add nothing may be missing.
 
     Parameters
     ----------
@@ -420,19 +420,19 @@ class FittedSources:
     n_compared : int
         Number of the objects, or columns, that objects are compared with.
     relative : bool
-        Whether losses are shares, or in nats.
+        Whether losses are shares; else they are in nats.
     max_rounds : int
         Largest number of rounds of weights and models.
     evaluated_rows : ndarray of int
-        The objects, the first of which `own` compares.
+        The objects of the rows of `own`, which may have only the first ones.
     own : list of {ndarray, csr_array}
-        The matrix of each source alone, of some of the objects at least.
+        The matrix of each source alone, of all objects or the first ones.
     weights : ndarray of shape (L,)
     losses : ndarray of shape (L,)
     fusion : Fusion
         The model.
     mixed : FusedGraph
-        The mixture of the sources, of which `A` is the matrix that is explained.
+        The mixture of the sources, whose `A` is the matrix that is explained.
     """
 
     relative: bool
@@ -450,10 +450,10 @@ class FittedSources:
         self.n_compared = len(sample.compared)
 
     def release(self):
-        """Let go of what a fit alone needs."""
+        """Free memory that is only needed during a fit."""
 
     def fit(self, config, eta, user_weights):
-        """Find the model and the weights in turn: the nested alternation of the paper, section 3.
+        """Alternate between the model and the weights, as in section 3 of the paper.
 
         Parameters
         ----------
@@ -478,13 +478,13 @@ class FittedSources:
                 previous=factor,
             )
             factor = fusion.best.factors[0]
-            # find the weights that are best for the losses of the sources
+            # compute the weights that are best for the losses of the sources
             losses = self.losses_of(factor)
             best_weights, reached = gibbs_weights(losses, eta, prior)
             converged = abs(best_weights - weights).max() < _WEIGHTS_TOL
-            # Keep the best round. The first one has weights that do not depend on eta. Neighbours
-            # can change with the weights, so that a round that has converged can be a little
-            # above an earlier one.
+            # Keep the best round, but not the first, whose weights do not depend on eta, if there
+            # is a second. A converged round is kept, too, even if it is slightly worse than an
+            # earlier one, which happens because neighbours can change with the weights.
             if reached < lowest or number == 1 or converged:
                 lowest = reached
                 self.weights = weights
@@ -494,7 +494,7 @@ class FittedSources:
             if converged:
                 break
             weights = best_weights
-        if not prior.any():  # no source is informative, and all are equal in that
+        if not prior.any():  # without informative sources report initial weights
             equal_weights = np.full(len(prior), 1 / len(prior))
             self.weights = equal_weights if user_weights is None else user_weights
         self.release()
@@ -507,8 +507,8 @@ class FittedSources:
     ):
         """Return the similarity of all objects to every cluster, (n_samples, n_clusters).
 
-        Rows of the fitted objects are the first ones of the posterior, and equal objects have
-        equal rows. Warn if some objects are similar to none.
+        The first rows of the posterior are those of the fitted objects. Equal objects have equal
+        rows. Warns if some objects are similar to no other.
         """
         samples = order.samples
         posterior = self.fusion.posterior(self.reader.dtype)
@@ -523,17 +523,16 @@ class FittedSources:
         n_lost = int((hard_labels(rows) < 0).sum())
         if n_lost:
             warn(
-                f"Nothing tells the cluster of {format_count(n_lost, 'object')}, "
-                "similar to no other: "
-                "memberships there are uniform, labels are -1."
+                f"{format_count(n_lost, 'object')} got label -1 and uniform memberships, because "
+                "no similarity to other objects is above 0. Leave them out, or use a wider kernel."
             )
         return rows
 
     def extend(self, objects, numbers, profile):
         """Return the similarity of some objects to every cluster, (n_numbers, n_clusters).
 
-        It is ``S @ profile`` for the mixture S of the similarities to the fitted objects, for some
-        rows at a time. A profile holds how much similarity to a fitted object counts for a cluster.
+        It is ``S @ profile`` for the mixture S of the similarities to the fitted objects, in blocks
+        of rows. A profile holds the weight of similarity to each fitted object in each cluster.
         """
         blocks = []
         for sources in self.reader.compare_in_blocks(objects, numbers):
@@ -541,16 +540,17 @@ class FittedSources:
                 block = np.asarray(self.mix_new(sources) @ profile)
             if not np.isfinite(block).all():
                 raise ValueError(
-                    "X must not hold similarities whose sums are too large for their dtype, "
-                    f"{sources[0].dtype}; the largest is {max(map(storage.max_abs, sources)):.3g}."
+                    "X must not hold similarities so large that their sums overflow "
+                    f"{sources[0].dtype}; the largest is {max(map(storage.max_abs, sources)):.3g}. "
+                    "Scale X down."
                 )
             blocks.append(block)
         return np.concatenate(blocks)
 
     def row_column_factors(self, W=None):
-        """Return the factors of ``W H'`` for objects, and for those that they are compared with.
+        """Return the factors W and H of ``W H'``, for the objects and the compared ones.
 
-        W is the factor of a run, by default that of the model.
+        `W` is the factor of a run, by default that of the model.
         """
         if W is None:
             W = self.fusion.best.factors[0]
@@ -560,7 +560,7 @@ class FittedSources:
         return W[: -self.n_compared], H[-self.n_compared :]
 
     def labels_of_source(self, number, config):
-        """Return the clusters of the first objects by one source; -1: it did not see the object."""
+        """Return the clusters of the objects in `own` by one source; -1 for those not covered."""
         matrix = self.own[number]
         fusion = fit_fusion(
             matrix, config, relative=self.relative, symmetric=self.symmetric
@@ -570,7 +570,7 @@ class FittedSources:
 
 
 class KLFusion(FittedSources):
-    """Sources as they are, each scaled to sum to 1: ``P_l = S_l / 1'S_l1``.
+    """Sources without correction, each scaled to sum to 1: ``P_l = S_l / 1'S_l1``.
 
     The loss of a source is its divergence from the model.
 
@@ -598,11 +598,11 @@ class KLFusion(FittedSources):
         if not seen.all():
             label = reader.labels[int(seen.all(axis=0).argmin())]
             raise ValueError(
-                f"samples are missing from {label}: only "
-                'criterion="agreement" can leave any out.'
+                f"{label} must cover all samples, but some are missing; use "
+                'criterion="agreement", which allows missing samples.'
             )
         self.own = [source.astype(reader.dtype, copy=False) for source in sources]
-        # the sums of the sources, which must not overflow, and their entropies
+        # compute the sums of the sources, which must not overflow, and their entropies
         sizes = []
         entropies = []
         most = float(np.finfo(reader.dtype).max) / _ROOM
@@ -611,15 +611,15 @@ class KLFusion(FittedSources):
                 size = storage.total(source)
             if not 1 / most < size < most:
                 raise ValueError(
-                    f"{label} must have a sum that {reader.dtype} can hold with some room, got "
-                    f"{size:.3g}; scale it."
+                    f"{label} must have a sum between {1 / most:.0e} and {most:.0e} in "
+                    f"{reader.dtype}, got {size:.3g}; scale it."
                 )
             values = storage.stored_values(source)
             sizes.append(size)
             entropies.append(entropy_of(values, size))
         self._sizes = np.array(sizes)
         self._entropies = np.array(entropies)
-        # sources are summed in an order of their own: so that rounding does not depend on theirs
+        # sort sources before they are summed, so that rounding does not depend on their order
         self._order = np.lexsort((self._sizes, self._entropies))
 
     def prepare(self, config, weights):
@@ -643,7 +643,7 @@ class KLFusion(FittedSources):
         return {i: scales[i] * sp.csr_array(S) for i, S in enumerate(self.own)}
 
     def _weighted_sum(self, sources, weights):
-        """Return the mixture of sources: sparse if all of those with a weight are."""
+        """Return the mixture of sources; sparse if all sources with a weight are."""
         scales = (weights / self._sizes).astype(self.reader.dtype)
         terms = [(scales[i], sources[i]) for i in self._order if scales[i] > 0]
         terms.sort(key=lambda term: sp.issparse(term[1]))  # arrays come first
@@ -655,6 +655,6 @@ class KLFusion(FittedSources):
 
 
 class CrossEntropyFusion(KLFusion):
-    """The same with the cross-entropy as loss, which is larger by the entropy of the source."""
+    """`KLFusion` with the cross-entropy as loss, which is larger by the entropy of the source."""
 
     subtracts_entropy = False

@@ -1,4 +1,4 @@
-"""Residuals of sources over independence, how far they agree, and the graph of their sum."""
+"""Residuals of sources from independence, their agreement, and the graph of their sum."""
 
 from __future__ import annotations
 
@@ -13,55 +13,56 @@ from scipy.sparse.csgraph import connected_components
 
 from nmfcluster._utils import storage
 
-AGREE = 5.0  # z-score from which on sources agree: 0.05 % of 23,562 independent ones are above
-_NEGLIGIBLE = 1e-12  # share of the largest entry below which an entry is no similarity
-# objects in a component of a sparse source up to which they count as not seen: a pair at most
+AGREE = 5.0  # z-score above which sources agree: 0.05 % of 23,562 independent pairs are above it
+_NEGLIGIBLE = 1e-12  # share of the largest entry below which an entry counts as 0
+# size of a component of a sparse source up to which the source does not cover its objects: these
+# are single objects and pairs
 _ISOLATED = 2
 # mean number of neighbours, in roots of n, above which a source is a graph only if it has few
-# different entries
+# distinct entries
 _DENSE_GRAPH = 2
-# steps to the margins without a diagonal: a few objects need that many, many objects three
+# iterations for the margins without a diagonal: a few objects need 50, many objects three
 _MARGIN_STEPS = 50
-_N_PERMUTATIONS = 49  # of a source that may agree with clusters
-# correlation, of all pairs and of those that both call similar, above which two sources are one
+_N_PERMUTATIONS = 49  # permutations of the test whether a source agrees with clusters
+# correlation, of all pairs and of those that are similar in both, above which sources are copies
 _DUPLICATE = 0.95
-_COMPARED_ENTRIES = 2**22  # of two sources that may be duplicates
-# share of the largest entry, or of the size of a source: float32 leaves less of 0, and of a source
-# in which all are alike
+_COMPARED_ENTRIES = 2**22  # entries compared of two sources that may be copies
+# share of the largest entry below which an entry is the float32 rounding of 0
 _ROUNDED = 1e-6
+# share of the norm of a source below which its residual is rounding, and the source is constant
 _CONSTANT = 1e-5
-_TINY = np.finfo(np.float64).tiny  # what is divided by instead of 0
-_GRAPH_ROWS = 256  # of a dense graph that are summed at a time
-# neighbours of an object, as a share of the mean cluster: in a small cluster they are not all
-# others
+_TINY = np.finfo(np.float64).tiny  # divisor in place of 0
+_GRAPH_ROWS = 256  # rows of a block of a dense graph
+# largest number of neighbours, as a share of the mean cluster: an object then need not keep all
+# others of a small cluster
 _CLUSTER_SHARE = 0.75
 
 
 @dataclass
 class Residual:
-    r"""A source minus what is expected of independent objects that are as frequent as in it.
+    r"""A source minus the similarity expected of independent objects with the same margins.
 
     With :math:`N = D_r^{-1/2} S D_c^{-1/2}`, D the sums of rows and of columns plus their mean
-    [1]_,
+    [1]_, it is
 
-    .. math:: R = N - u v', \quad R 1 = 0, \; R' 1 = 0 :
+    .. math:: R = N - u v', \quad R 1 = 0, \; R' 1 = 0 .
 
-    of :math:`r = N 1` and :math:`s = N' 1`, :math:`u v' = r s' / 1'r`. Of objects with each other N
-    is symmetric, and nothing is said of its diagonal, where both are 0; u = v then solves
-    :math:`u_i \sum_{j \ne i} u_j = r_i`.
+    If rows and columns differ, :math:`u v' = r s' / 1'r` for :math:`r = N 1` and :math:`s = N' 1`.
+    If objects are compared with each other, N is symmetric, the diagonals of N and R are ignored as
+    0, and u = v solves :math:`u_i \sum_{j \ne i} u_j = r_i`.
 
     Attributes
     ----------
     stored : {ndarray, csr_array} of shape (n, p)
-        R in float32 if the source is dense, and N if it is sparse: then R is never formed.
+        R in float32 if the source is dense; N if it is sparse, so that R is never formed.
     rows : ndarray of shape (n,)
-        u; 0 for objects that the source did not see, whose rows are 0.
+        u; 0 for objects that the source does not cover, whose rows of R are 0.
     columns : ndarray of shape (p,)
         v.
     degrees : ndarray of shape (p,)
         The sums of the columns of S.
     size : float
-        The root mean square of R over the pairs that the source saw; 0 if all are rounding.
+        The root mean square of R over the pairs that the source covers; 0 if R is only rounding.
     square : bool
         Whether the objects are compared with each other.
     is_graph : bool
@@ -83,11 +84,11 @@ class Residual:
 
     @property
     def seen(self):
-        """Which objects the source saw, in its rows, (n,), bool."""
+        """Which of the objects in rows the source covers, (n,), bool."""
         return self.rows > 0
 
     def restrict_to(self, objects):
-        """Return the residual of some objects alone, which are positions."""
+        """Return the residual of only the objects at some positions."""
         N = self.stored[objects]
         columns = self.columns
         if self.square:
@@ -95,13 +96,13 @@ class Residual:
             columns = columns[objects]
         if not sp.issparse(N):
             N = N + np.outer(self.rows[objects], columns)
-            N[N < _ROUNDED * N.max(initial=0)] = 0  # what was 0 before float32
+            N[N < _ROUNDED * N.max(initial=0)] = 0  # entries that were 0 before float32
             if self.square:
                 np.fill_diagonal(N, 0)
         return _residual_of_scaled(N, self.degrees, self.square, self.is_graph)
 
     def residual_of_new(self, source):
-        """Return the residual of the similarities of other objects, (m, n), to these."""
+        """Return the residual of the similarities of new objects, (m, n), to these."""
         if sp.issparse(self.stored):
             source = sp.csr_array(source)
         source = _clean(source, square=False)
@@ -112,7 +113,7 @@ class Residual:
         return replace(self, stored=stored, rows=rows, square=False)
 
     def block(self, rows):
-        """Return some rows of R as an array, in float32, with what stands on its diagonal."""
+        """Return some rows of R as an array in float32, without clearing the diagonal."""
         if not sp.issparse(self.stored):
             return self.stored[rows]
         block = storage.as_dense(storage.rows_of(self.stored, rows)).astype(np.float32)
@@ -128,15 +129,15 @@ class Residual:
 
 
 def compute_residual(source, square=True):
-    """Return the residual of a source over independence.
+    """Return the residual of a source from independence.
 
     Parameters
     ----------
     source : {ndarray, csr_array} of shape (n, p)
-        Negative entries count as 0. An object that is similar to none of those that it is
-        compared with was not seen, nor was one in a part of a sparse source of two objects at most.
+        Negative entries count as 0. The source does not cover an object whose similarities are all
+        0, or, if the source is sparse, that is in a component of at most two objects.
     square : bool, default=True
-        Whether the source is symmetric: it compares the objects with each other.
+        Whether the source compares the objects with each other, and so is symmetric.
 
     Returns
     -------
@@ -149,7 +150,7 @@ def compute_residual(source, square=True):
     if square and sp.issparse(S):
         component = connected_components(S, directed=False)[1]
         is_inside = np.bincount(component)[component] > _ISOLATED
-        # components are symmetric: their rows go with their columns
+        # a component is symmetric, so that clearing its columns clears its rows
         S = storage.scaled_columns(S, is_inside.astype(S.dtype))
         S.eliminate_zeros()
     degrees = sums_of(S, axis=0)
@@ -159,10 +160,11 @@ def compute_residual(source, square=True):
 
 
 def _is_network(S):
-    """Return whether a source has few entries in a row, or few different ones.
+    """Return whether a source has few entries a row, or few distinct ones.
 
-    These are for at most half of the pairs, and fewer than neighbours that would be kept, which
-    would be a choice among equals. It does not matter how the source is stored.
+    Few distinct ones are fewer than the neighbours that would be kept, which would be a choice
+    among equal entries; at most half of the pairs may be above 0. The result is the same for dense
+    and sparse storage.
     """
     n, p = S.shape
     n_links = np.count_nonzero(storage.stored_values(S))
@@ -175,12 +177,12 @@ def _is_network(S):
 
 
 def _residual_of_scaled(N, degrees, square, is_graph):
-    """Return the residual of a source that is divided by the roots of its sums."""
+    """Return the residual of a source that is already divided by the roots of its sums."""
     row_sums = sums_of(N, axis=1)
     root = np.sqrt(row_sums.sum() or 1.0)
     u = row_sums / root
     if square:
-        # u of which every u_i sum_{j != i} u_j is the sum of row i, approximated by some steps
+        # find u such that u_i sum_{j != i} u_j is the sum of row i, by a fixed-point iteration
         for _ in range(_MARGIN_STEPS):
             rest = np.maximum(u.sum() - u, _TINY)
             u = np.sqrt(u * row_sums / rest)
@@ -196,7 +198,7 @@ def _residual_of_scaled(N, degrees, square, is_graph):
 
 
 def _subtract_expected(N, u, v, square):
-    """Return what a residual stores: a dense N minus u v', in float32 and without a diagonal."""
+    """Return the matrix that a residual stores: N if sparse, else N - u v' in float32."""
     if sp.issparse(N):
         return N
     stored = np.empty(N.shape, dtype=np.float32)
@@ -208,10 +210,10 @@ def _subtract_expected(N, u, v, square):
 
 
 def _clean(source, square):
-    """Return a source without negative or negligible entries, or the diagonal if it is square."""
+    """Return a source without negative or negligible entries, and a square one without diagonal."""
     least = _NEGLIGIBLE * max(float(source.max()), 0) if all(source.shape) else 0.0
     if sp.issparse(source):
-        # in float64: sums over R are differences of sums over N
+        # use float64, because sums over R are differences of sums over N
         values = source.data.astype(np.float64)
         source = storage.with_nonzero_data(source, np.where(values < least, 0, values))
         return storage.without_diagonal(source) if square else source
@@ -222,11 +224,10 @@ def _clean(source, square):
 
 
 def _divide_by_roots(S, row_degrees, column_degrees, n_rows):
-    """Return a source divided by the roots of its sums plus their means; an array is written to.
+    """Return a source divided by the roots of its sums plus their means, in place if dense.
 
-    Without the means the largest entries would be those of objects that are similar to few:
-    outliers, of features or of networks. The means are those of the fitted objects that the
-    source saw, `n_rows` in rows.
+    Without the means, outliers, which are similar to few objects, would have the largest entries.
+    The means are over the fitted objects that the source covers, `n_rows` in rows.
     """
     total = column_degrees.sum()
     row_mean = total / max(n_rows, 1)
@@ -247,20 +248,20 @@ def sums_of(array, axis):
     return np.asarray(array.sum(axis=axis, dtype=np.float64)).ravel()
 
 
-# --- how far sources agree -----------------------------------------------------------------------
+# --- the agreement of sources --------------------------------------------------------------------
 
 
 class Agreement(NamedTuple):
-    """How far the residuals of sources correlate.
+    """Correlations of the residuals of sources, and their scores.
 
     Attributes
     ----------
     correlations : ndarray of shape (n_sources, n_sources)
-        Correlations of residuals, over the pairs of objects that both sources saw; 1 of a source
-        with itself.
+        Correlations of residuals, over the pairs of objects that both sources cover; 1 on the
+        diagonal.
     scores : ndarray of shape (n_sources, n_sources)
-        These times the root of the number of pairs: z-scores, of mean 0 and variance 1 where two
-        sources are independent. 0 of a source with itself.
+        Correlations times the root of the number of pairs. They are z-scores, with mean 0 and
+        variance 1 for two independent sources; 0 on the diagonal.
     """
 
     correlations: np.ndarray
@@ -268,7 +269,7 @@ class Agreement(NamedTuple):
 
 
 def measure_agreement(residuals):
-    """Return how far the residuals of sources correlate."""
+    """Return the correlations of the residuals of sources, and their scores."""
     correlations = np.eye(len(residuals))
     scores = np.zeros_like(correlations)
     for j, i in combinations(range(len(residuals)), 2):
@@ -288,7 +289,7 @@ def measure_agreement(residuals):
 
 
 def n_pairs(one, other):
-    """Return the number of pairs, both ways, of objects that both sources saw."""
+    """Return the number of ordered pairs of objects that both sources cover."""
     n_seen = int((one.seen & other.seen).sum())
     if one.square:
         return n_seen * (n_seen - 1)
@@ -296,8 +297,8 @@ def n_pairs(one, other):
 
 
 def inner_product(one, other):
-    """Return the sum of the products of equal entries of two residuals, off the diagonal."""
-    # those of what is stored; of a sparse residual u v' is still to be subtracted
+    """Return the inner product of two residuals, without their diagonals."""
+    # start from the stored matrices; u v' is not yet subtracted from sparse ones
     product = storage.inner_product(one.stored, other.stored)
     expected = 0.0
     for sparse, R in ((other, one), (one, other)):
@@ -315,14 +316,14 @@ def inner_product(one, other):
 def agrees_with_clusters(R, vectors):
     """Return whether a source agrees with clusters of other sources.
 
-    Its residual is correlated with the projector onto the eigenvectors that separate clusters. The
-    score has to be above `AGREE`, and above twice the largest one of permutations of the objects:
-    scores of a source with few large eigenvalues have a long tail.
+    The score is that of the correlation of its residual with the projector onto the eigenvectors
+    that separate clusters. It must exceed `AGREE`, and twice the largest score under permutations
+    of the objects, because scores of a source with few large eigenvalues have a long tail.
 
     Parameters
     ----------
     R : Residual
-        The residual of objects that are compared with each other.
+        A residual of objects that are compared with each other.
     vectors : ndarray of shape (n, r)
     """
     if not R.seen.all():
@@ -332,13 +333,13 @@ def agrees_with_clusters(R, vectors):
     n = len(vectors)
     if n <= vectors.shape[1]:
         return False
-    # an orthonormal basis of the vectors minus their means; the diagonal does not count
+    # find an orthonormal basis of the vectors minus their means; ignore the diagonal
     Q = np.linalg.qr(vectors - vectors.mean(axis=0))[0]
     lengths = (Q**2).sum(axis=1)
     squares = Q.shape[1] - lengths @ lengths
     if (
         not R.size or squares < _ROUNDED
-    ):  # one cluster, or single objects, join no pairs
+    ):  # there is one cluster, or each object is its own
         return False
     size = np.sqrt(squares) * R.size
 
@@ -360,8 +361,9 @@ def agrees_with_clusters(R, vectors):
 def find_duplicates(residuals, found):
     """Return which sources are nearly equal, (L, L), bool.
 
-    Their residuals correlate, and so do those of the pairs that both call similar by themselves:
-    two sources that see the same clear clusters differ inside of these.
+    Their residuals correlate, both over all pairs and over the pairs that are similar in both
+    sources. The second test is needed because two sources with the same clear clusters correlate,
+    too, but differ inside these clusters.
     """
     same = np.eye(len(residuals), dtype=bool)
     correlated = (found.correlations > _DUPLICATE) & (found.scores > AGREE)
@@ -371,15 +373,16 @@ def find_duplicates(residuals, found):
 
 
 def _are_equal_inside(one, other):
-    """Return whether two residuals correlate in the pairs that both call similar."""
+    """Return whether two residuals correlate over the pairs that are similar in both."""
     n_rows = min(len(one.rows), max(1, _COMPARED_ENTRIES // len(one.columns)))
     blocks = np.array([R.block(slice(0, n_rows)) for R in (one, other)])
     both = (blocks > 0).all(axis=0)
-    # the entries of these pairs minus their mean in every row
+    # subtract the mean of these pairs in every row
     sums = np.where(both, blocks, 0).sum(axis=2, dtype=np.float64)
     means = sums / np.maximum(both.sum(axis=1), 1)
     a, b = (blocks - means[:, :, None])[:, both]
-    least = _CONSTANT**2 * len(a)  # what rounding leaves of a source that is constant
+    # sum of squares that rounding leaves of a constant source
+    least = _CONSTANT**2 * len(a)
     a_varies = a @ a > least * one.size**2
     b_varies = b @ b > least * other.size**2
     if a_varies and b_varies:
@@ -387,11 +390,11 @@ def _are_equal_inside(one, other):
     return not (a_varies or b_varies)
 
 
-# --- the graph of several sources ----------------------------------------------------------------
+# --- the graph of the sum of sources -------------------------------------------------------------
 
 
 class FusedGraph(NamedTuple):
-    """The graph of pairs that sources together call similar.
+    """The graph of pairs that are similar in the sum of the sources.
 
     Attributes
     ----------
@@ -400,10 +403,10 @@ class FusedGraph(NamedTuple):
     degrees : ndarray of shape (p,)
         The sums of the columns of G.
     contributions : ndarray of shape (n_counted, nnz), float32
-        What every source that counts adds to the entries of A, in the order of `counted_sources`.
-        It can be negative.
+        The part of every source that counts in the entries of A, in the order of
+        `counted_sources`. It can be negative.
     n_neighbors : int or None
-        How many neighbours an object has at least, see `n_neighbors_to_keep`.
+        Number of neighbours that every object keeps, see `n_neighbors_to_keep`.
     """
 
     A: Any
@@ -418,10 +421,10 @@ def n_neighbors_to_keep(
     n_clusters,
     distinct=slice(None),
 ):
-    """Return how many neighbours an object has in the sum of sources; None: all that one has.
+    """Return how many neighbours an object keeps in the sum of sources; None for all.
 
-    It is None where all sources that count are graphs. Else it is the root of the number of
-    objects, or three quarters of a mean cluster, if these are fewer.
+    It is None if all sources that count are graphs. Otherwise it is the root of the number of
+    objects, or three quarters of a mean cluster if that is less.
 
     Parameters
     ----------
@@ -429,7 +432,7 @@ def n_neighbors_to_keep(
     weights : ndarray of shape (L,)
     n_clusters : int
     distinct : ndarray of int or slice, default=slice(None)
-        The columns that are counted: one of several equal objects.
+        The columns that are counted: the first of each set of equal objects.
 
     Returns
     -------
@@ -448,19 +451,19 @@ def fused_graph(
     distinct=slice(None),
     with_contributions=True,
 ):
-    """Return the graph that weighted sources make.
+    """Return the graph of the weighted sum of sources.
 
     Parameters
     ----------
     blocks : iterable of list of Residual
-        Of all objects, or of some at a time, in their order.
+        Residuals of all objects, or of consecutive blocks of objects.
     weights : ndarray of shape (L,)
     n_neighbors : int or None
         How many neighbours are kept, see `fused_rows`.
     distinct : ndarray of int or slice, default=slice(None)
         See `n_neighbors_to_keep`.
     with_contributions : bool, default=True
-        Whether to compute what every source adds, which takes as long as a sparse graph.
+        Whether to compute the part of every source, which takes as long as a sparse graph.
 
     Returns
     -------
@@ -491,22 +494,21 @@ def fused_rows(
     n_neighbors,
     distinct=slice(None),
 ):
-    r"""Return the pairs that sources together call similar, and how much.
+    r"""Return the similar pairs in the weighted sum of sources, and their similarities.
 
     .. math:: R_{ij} = \sum_l w_l R^l_{ij} / s_l
 
-    over the sources l that saw both objects, :math:`s_l` the root mean square of :math:`R^l`. The
-    K largest entries of a row that are above 0 are kept, and
-    those as large.
+    is summed over the sources l that cover both objects, :math:`s_l` the root mean square of
+    :math:`R^l`. The K largest entries above 0 of every row are kept, and ties with the last one.
 
     Parameters
     ----------
     residuals : list of Residual
-        Of the same objects.
+        Residuals of the same objects.
     weights : ndarray of shape (L,)
         At least 0. A source of size 0 is left out, whatever its weight.
     n_neighbors : int or None
-        K; None: all pairs that a source has. All that count are sparse then.
+        K. None keeps all pairs that a source stores; all sources that count must then be sparse.
     distinct : ndarray of int or slice, default=slice(None)
         See `n_neighbors_to_keep`.
 
@@ -518,17 +520,17 @@ def fused_rows(
     shape = residuals[0].stored.shape
     if not counting:
         return sp.csr_array(shape, dtype=np.float32)
-    if n_neighbors is None:  # only pairs that some source stores can be similar
+    if n_neighbors is None:  # only pairs that some source stores can be above 0
         pattern = sum((R.stored != 0).astype(np.float32) for R, _ in counting).tocoo()
         i, j = pattern.coords
         values = _contributions(counting, i, j).sum(axis=0)
         A = sp.csr_array((np.maximum(values, 0), (i, j)), shape=shape)
         A.eliminate_zeros()
         return A
-    # the largest entries of some rows at a time
+    # find the largest entries, in blocks of rows
     blocks = []
     for rows in storage.row_blocks(shape[0], _GRAPH_ROWS):
-        # the weighted sum of the sources, which are 0 for a pair that they did not see
+        # sum the weighted sources, which are 0 for pairs that they do not cover
         fused = np.zeros((rows.stop - rows.start, shape[1]), dtype=np.float32)
         for R, w in counting:
             fused += R.block(rows) * np.float32(w / R.size)
@@ -540,9 +542,9 @@ def fused_rows(
 
 
 def counted_sources(residuals, weights):
-    """Return the numbers of the sources that count, in an order of their own.
+    """Return the numbers of the sources that count, sorted by properties of the sources.
 
-    Rounding then does not depend on the order in which users pass them.
+    Rounding therefore does not depend on the order in which users pass them.
     """
     pairs = enumerate(zip(residuals, weights, strict=True))
     numbers = [i for i, (R, w) in pairs if w > 0 and R.size > 0]
@@ -558,7 +560,7 @@ def _counting(residuals, weights):
 
 
 def _contributions(counting, rows, columns):
-    """Return what every source adds to some entries of R, (n_counting, n_pairs), in float32."""
+    """Return the part of every source in some entries of R, (n_counting, n_pairs), in float32."""
     parts = np.zeros((len(counting), len(rows)), dtype=np.float32)
     for part, (R, w) in zip(parts, counting, strict=True):
         part[:] = w / R.size * R.entries(rows, columns)
@@ -566,10 +568,10 @@ def _contributions(counting, rows, columns):
 
 
 def divide_by_degrees(graph, column_degrees):
-    """Return the entries divided by the roots of the degrees of both objects.
+    """Return the graph, its entries divided by the roots of the degrees of both objects.
 
-    Those of rows are their sums, those of columns are given. A degree counts as at least the entry
-    itself: a new object would have been a neighbour, too.
+    Degrees of rows are their sums; those of columns are passed. A column's degree counts as at
+    least the entry itself, because a new object would have been a neighbour in the fit, too.
     """
     row_degrees = sums_of(graph, axis=1)
     i, j, values = storage.stored_entries(graph.astype(np.float64))

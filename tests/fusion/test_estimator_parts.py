@@ -119,7 +119,7 @@ def test_samples_without_features_in_a_view():
     assert (np.delete(labels, 1) >= 0).all()
 
 
-@pytest.mark.filterwarnings("ignore:1 pair of sources are next to equal")
+@pytest.mark.filterwarnings("ignore:1 pair of sources are nearly equal")
 @pytest.mark.parametrize("max_samples", [None, 40])
 def test_objects_that_no_source_has_seen(max_samples):
     X, _ = features()

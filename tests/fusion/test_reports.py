@@ -142,7 +142,7 @@ def test_ranked_sources():
     assert ranked[2].agreement < 0.3
 
 
-@pytest.mark.filterwarnings("ignore:1 pair of sources are next to equal")
+@pytest.mark.filterwarnings("ignore:1 pair of sources are nearly equal")
 def test_ranked_sources_count_the_objects_that_they_saw():
     partial = SOURCES[0].copy()
     partial[:10] = partial[:, :10] = np.nan

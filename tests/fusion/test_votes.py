@@ -21,7 +21,7 @@ from nmfcluster.fusion.agreement_graph import (
 )
 from nmfcluster.fusion.residuals import Agreement
 
-NOBODY = "No two sources agree in more than what chance would make of independent ones"
+NOBODY = "No two sources agree by more than chance"
 
 
 def pairs_of(n, pairs):
@@ -181,7 +181,7 @@ def test_groups_that_do_not_agree():
     fitted, told = told_by(lambda: made.fit({"a": a, "d": d, "b": b, "e": e}))
     assert len(told) == 1
     assert (
-        "fall into groups that do not agree with each other, and none is larger"
+        "fall into groups that do not agree with each other, and none is the largest"
         in told[0]
     )
     assert "those of ['d', 'e']" in told[0]  # which stand out more
@@ -199,7 +199,7 @@ def test_near_copies_have_one_vote_together_and_are_named():
     fitted, told = told_by(lambda: SimilarityFusionNMF(2, affinity="rbf").fit(views))
     assert len(told) == 1
     assert (
-        "1 pair of sources are next to equal, such as 'noise' and 'again', and share one"
+        "1 pair of sources are nearly equal, such as 'noise' and 'again', and share one"
         in told[0]
     )
     assert_array_equal(fitted.weights_, [0, 0.5, 0.5, 0])
@@ -248,7 +248,7 @@ def test_where_no_source_says_anything_there_is_one_cluster(S, symmetric):
     fitted, told = told_by(
         lambda: SimilarityFusionNMF(2, symmetric=symmetric).fit([S, 3 * S])
     )
-    assert told[0].startswith("No source says anything beyond independence")
+    assert told[0].startswith("No source is informative")
     assert_array_equal(fitted.labels_, 0)
     assert_allclose(fitted.membership_, 0.5)
     assert not fitted.counted_.any()
