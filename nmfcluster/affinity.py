@@ -1,4 +1,4 @@
-"""From features to similarities, and from new samples to those that a model was fitted on."""
+"""Similarities of samples, computed from features, and of new samples to those of a fit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ from nmfcluster.similarity.operators import N_SAMPLED_ENTRIES
 
 __all__ = ["make_affinity", "path_kernel"]
 
-#: the affinities that are known by name
+#: the affinities that have a name
 AFFINITIES = (
     "auto",
     "nearest_neighbors",
@@ -52,7 +52,7 @@ AFFINITIES = (
     "rbf",
     "precomputed",
 )
-#: constraints of the parameters by which estimators make affinities
+#: constraints of the parameters of estimators that compute affinities
 AFFINITY_PARAMETERS: dict = {
     "gamma": [Interval(Real, 0, None, closed="neither"), None],
     "n_neighbors": [COUNT, None],
@@ -66,36 +66,36 @@ _PARAMETERS = AFFINITY_PARAMETERS | {
     "random_state": RANDOM_STATE,
     "n_jobs": N_JOBS,
 }
-# new samples that "rbf" compares with all others at a time
+# new samples that "rbf" compares with all others in one block
 _BLOCK_ROWS = 512
-# rounding of a row sum, by the bytes of a number, relative to a sum with random signs
+# rounding of a row sum, by bytes of its dtype, relative to a sum with random signs
 _ROUNDING = {4: 1e-4, 8: 1e-10}
-# landmarks of a sample, by default
+# default number of landmarks of a sample
 _N_NEAREST_LANDMARKS = 5
 # quantiles of row sums that are compared, so that a few samples far from all others do not count
 _EXTREMES = (0.02, 0.98)
-# ratio of these above which the largest clusters make up nearly all of the objective
+# ratio of these quantiles above which the largest clusters dominate the objective
 _MIN_RATIO = 10.0
-# similarity between two clusters over that within them above which they may be one: that of the
-# halves of a Gaussian cluster was at least 0.79, that of others about 0.4
+# similarity between two clusters, relative to that within them, above which they may be one: it was
+# at least 0.79 between halves of a Gaussian cluster, and about 0.4 between other clusters
 _MIN_RELATIVE_SIMILARITY = 0.7
 
-# mean cosine of samples up to which "linear" and "cosine" are normalised: above 0.3, as of
-# measurements, the first eigenvector of normalised rows is all that counts, and all samples can end
-# in one cluster; 13 sets of texts have at most 0.07
+# largest mean cosine of samples for which "linear" and "cosine" are normalised: measurements often
+# exceed 0.3, where the first eigenvector of normalised rows dominates and all samples can end in
+# one cluster; 13 sets of texts have at most 0.07
 _MAX_COSINE = 0.2
 
-# returns the similarities of new samples, times a matrix
+# function of new samples that returns their similarities times a matrix
 Product = Callable[[Any], np.ndarray]
 
 
 def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndarray:
-    r"""Return how well samples are connected: :math:`\exp(-e_{ij} / \text{scale})`.
+    r"""Return the connectivity kernel of samples, :math:`\exp(-e_{ij} / \text{scale})`.
 
-    :math:`e_{ij}`, the effective dissimilarity of [1]_, is the longest step on the path from i to j
-    whose longest step is shortest, where all steps lead from one sample to another. Two ends of
-    one ring are similar by it, and two rings are not, however close they are. Pass it as
-    ``affinity=``, or to `nmfcluster.stack.KernelStack`.
+    It is large for two samples of one ring, and small for samples of two rings, however close the
+    rings are. Paths lead from i to j in steps from sample to sample. The effective dissimilarity
+    :math:`e_{ij}` of [1]_ is the length of the longest step on the path whose longest step is
+    shortest. Pass the function as ``affinity=``, or to `nmfcluster.stack.KernelStack`.
 
     Parameters
     ----------
@@ -104,7 +104,8 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
     Y : array-like of shape (n_others, n_features), default=None
         The samples that paths pass through, and end at; X by default.
     scale : float, default=None
-        The median of e between samples of Y by default.
+        Larger values make all samples more similar. By default it is the median of e between
+        samples of Y.
 
     Returns
     -------
@@ -113,12 +114,12 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
     Raises
     ------
     ValueError
-        If Y has fewer than two samples, X and Y have not the same number of features, or
-        `scale` is no number above 0.
+        If Y has fewer than two samples, X and Y have different numbers of features, or `scale` is
+        not a number above 0.
 
     Notes
     -----
-    O(m^2) for m samples in Y, and O(m^2) more for every sample that is not in Y.
+    It takes time O(m^2) for m samples in Y, and O(m^2) more for every sample that is not in Y.
 
     References
     ----------
@@ -141,19 +142,19 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
         check_number(scale, "scale", np.inf, closed="neither")
     if X.shape[1] != Y.shape[1] or len(Y) < 2:
         raise ValueError(
-            "Y must hold at least 2 samples, with as many features as X; "
-            f"got shape {Y.shape} for X of shape {X.shape}."
+            "Y must hold at least 2 samples, and have as many features as X, got shape "
+            f"{Y.shape} for X of shape {X.shape}."
         )
     exponent = max(scaling_exponent(X, 2), scaling_exponent(Y, 2), key=abs)
     Y_divided = divide_by_power(Y, exponent)
-    # the heights of single linkage are the longest steps of shortest trees
+    # the merge heights of single linkage are the longest steps of the best paths
     steps = squareform(cophenet(single(pdist(Y_divided))))
     if scale is None:
         unit = float(np.median(steps[np.triu_indices(len(Y), 1)])) or 1.0
     else:
         unit = divide_number(scale, exponent)
     if X is not Y and not np.array_equal(X, Y):
-        # a first step to any sample of Y, and then on from there
+        # try every sample of Y as the first step, and the best path from there
         first = euclidean_distances(divide_by_power(X, exponent), Y_divided)
         steps = np.array([np.maximum(row[:, None], steps).min(axis=0) for row in first])
     with np.errstate(over="ignore"):  # exp(-inf) is 0
@@ -162,26 +163,26 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
 
 @dataclass(frozen=True)
 class Affinity:
-    """How similar samples are to each other, and new ones to them.
+    """The similarity of samples, and functions that compare new samples with them.
 
     Attributes
     ----------
     similarity : Similarity of shape (n_samples, n_samples)
     onto : callable
-        ``onto(P)``, P of shape (n_samples, r), returns a function of new samples: their
-        similarities to these, (n_new, n_samples), times P. It can be pickled, and keeps no more
-        than it needs.
+        ``onto(P)``, P of shape (n_samples, r), returns a function of new samples. The function
+        returns their similarities to the samples of the fit, (n_new, n_samples), times P. It can be
+        pickled, and stores no more than it needs.
     between : callable
         ``between(X_new)`` returns these similarities, dense or CSR.
     name : str
-        Name of the affinity, which "auto" leaves open; "callable" for a function.
+        Name of the affinity that is used, also if `affinity` was "auto"; "callable" for a function.
     counts : ndarray of shape (n_samples,), int, or None
-        How many samples each row represents, divided by their common divisor where this changes
-        nothing; None: one.
+        How many samples each row represents, divided by their greatest common divisor if this
+        changes no result. None means that each row represents one sample.
     is_normalized : bool
         Whether all rows have the same weight.
     keeps_diagonal : bool
-        Whether the similarity of a sample to itself counts when it is normalised.
+        Whether the diagonal of the similarity is kept when it is normalised.
     """
 
     similarity: Similarity
@@ -197,7 +198,7 @@ class Affinity:
         return self.onto(P)(X)
 
     def block(self) -> Any:
-        """Return the similarity of the samples as an array; CSR where it is stored so."""
+        """Return the similarity of the samples as an array, in CSR format if it is sparse."""
         W = self.similarity
         if W.stored_off_diagonal() is None:
             return W.toarray()
@@ -217,44 +218,47 @@ def make_affinity(
     n_jobs: int | None = None,
     counts: np.ndarray | None = None,
 ) -> Affinity:
-    r"""Compute similarities of samples, and a way to compare new samples with them.
+    r"""Compute similarities of samples, and functions that compare new samples with them.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
         Features, or with ``affinity="precomputed"`` the similarity itself.
     affinity : str or callable, default="auto"
-        - "nearest_neighbors": a sparse graph of the distinct rows,
-          :math:`\exp(-\|x_i - x_j\|^2 / (s_i s_j))` where one is among the K nearest of the
-          other, or as near as these, with :math:`s_i` the distance to the K-th of them [1]_, and 1
-          between equal rows;
+        - "nearest_neighbors": a sparse graph of the distinct rows. The similarity of neighbours is
+          :math:`\exp(-\|x_i - x_j\|^2 / (s_i s_j))`, with :math:`s_i` the distance from i to its
+          K-th neighbour [1]_. Two rows are neighbours if one is among the K nearest of the other,
+          or as near as these. Equal rows have similarity 1.
         - "landmarks": :math:`B \Lambda^{-1} B'`, with weights :math:`b_{ij}` of the K landmarks
           nearest to a sample and the column sums :math:`\Lambda` of B [2]_. It is never formed, and
-          takes time O(n_samples);
+          takes time O(n_samples).
         - "auto": "nearest_neighbors" for up to 3,000 dense or 10,000 sparse samples, "landmarks"
-          for more;
-        - "linear": :math:`x_i'x_j`, never formed;
-        - "cosine": :math:`x_i'x_j / (\|x_i\| \|x_j\|)`, never formed;
-        - "rbf": :math:`\exp(-\gamma \|x_i - x_j\|^2)`, a dense array;
-        - "precomputed": X is the similarity, dense or sparse;
+          for more.
+        - "linear": :math:`x_i'x_j`, never formed.
+        - "cosine": :math:`x_i'x_j / (\|x_i\| \|x_j\|)`, never formed.
+        - "rbf": :math:`\exp(-\gamma \|x_i - x_j\|^2)`, a dense array.
+        - "precomputed": X is the similarity, dense or sparse.
         - a callable: ``affinity(X, Y)`` returns the similarities of the rows of X to those of Y,
           dense or sparse.
     gamma : float, default=None
-        For "rbf"; 1 over the median squared distance by default.
+        Larger values limit the similarity of "rbf" to closer samples. By default it is 1 over the
+        median squared distance.
     n_neighbors : int, default=None
-        K. For "nearest_neighbors" at most all other distinct rows; by default 10, or fewer if there
-        are few rows a cluster. For "landmarks" at most all of them; 5 by default.
+        K; larger values connect samples that are farther apart. For "nearest_neighbors" at most the
+        number of other distinct rows, by default 10, or fewer if there are few rows a cluster. For
+        "landmarks" at most the number of landmarks, by default 5.
     n_landmarks : int, default=2_000
-        For "landmarks"; up to as many samples, each is a landmark.
+        Number of landmarks for "landmarks". With no more samples than this, each is a landmark.
     normalize : bool or "auto", default=False
-        Whether to return :math:`D^{-1/2} W D^{-1/2}`, W with a diagonal of 0 and D its row sums; a
-        graph keeps its diagonal if `n_clusters` is given, so that one sample can be a cluster.
-        "auto": for "nearest_neighbors", and where W is nowhere negative and clusters have 14 rows
-        or more, on average, but for "linear" and "cosine" only if the mean cosine of two samples is
-        at most 0.2, as of texts; rows of "landmarks" sum to 1 as they are.
+        Whether to return :math:`D^{-1/2} W D^{-1/2}`, with D the row sums of W. The diagonal of W
+        is set to 0 before; only a graph keeps it if `n_clusters` is passed, so that one sample can
+        be a cluster. "auto" always normalises "nearest_neighbors", and never "landmarks", whose
+        rows sum to 1 already. It normalises others if no similarity is negative and clusters have
+        14 rows or more on average; for "linear" and "cosine" the mean cosine of two samples must
+        also be at most 0.2, as for texts.
     n_clusters : int, default=None
-        Number of clusters wanted: if "nearest_neighbors" or "landmarks" have more connected
-        components, these are linked to the samples nearest to them. None: never.
+        Number of clusters. If "nearest_neighbors" or "landmarks" have more connected components,
+        the surplus ones are linked to the samples nearest to them. With None they are not linked.
     random_state : int, RandomState, Generator or None, default=0
         Determines the landmarks, unless all samples are landmarks.
     n_jobs : int, default=None
@@ -266,17 +270,17 @@ def make_affinity(
     -------
     Affinity
         `similarity` is the similarity of the samples, a `nmfcluster.similarity.Similarity`, and
-        ``block()`` returns it as an array, or CSR if it is stored so. ``between(X_new)`` returns
-        the similarities of new samples to those of X, (n_new, n_samples), dense or CSR, and
+        ``block()`` returns it as an array, in CSR format if it is sparse. ``between(X_new)``
+        returns the similarities of new samples to those of X, (n_new, n_samples), dense or CSR, and
         ``cross(X_new, P)`` returns these times P of shape (n_samples, r). ``onto(P)`` returns the
-        function of new samples that ``cross`` calls; it keeps no more of X than it needs. `name` is
-        the affinity that "auto" has chosen.
+        function of new samples that ``cross`` calls, which stores no more of X than it needs.
+        `name` is the affinity that "auto" selected.
 
     Raises
     ------
     ValueError
-        If `affinity` is unknown, a callable returns anything but a similarity, or
-        `normalize` is set and a row sums to less than 0.
+        If `affinity` is unknown, a callable does not return a similarity, or `normalize` is set and
+        a row sums to less than 0.
 
     References
     ----------
@@ -298,14 +302,14 @@ def make_affinity(
     name = affinity if isinstance(affinity, str) else "callable"
     if name == "auto":
         name = "nearest_neighbors" if suits_neighbor_graph(X) else "landmarks"
-    # counts over their greatest common divisor: where rows are normalised it changes nothing
+    # divide counts by their greatest common divisor, which does not change normalised rows
     reduced_counts = None if counts is None else counts // np.gcd.reduce(counts)
     X, exponent = _scale_features(X, name)
-    # the similarity, the similarities of new samples, and those times a matrix P: as rows that
-    # are computed from new samples, times a matrix that is computed from P
+    # compute the similarity W. `compare` returns the similarities of new samples, and
+    # rows(X) @ project(P) is these times P
     W: Similarity
     rows: Any
-    project: Any = None  # P itself
+    project: Any = None  # None leaves P as it is
     if name == "landmarks":
         if n_landmarks < (n_clusters or 0):
             raise ValueError(
@@ -330,7 +334,7 @@ def make_affinity(
         compare = rows = graph.between
     else:
         W, compare, rows, project = _compute_kernel(X, affinity, gamma, exponent)
-    # the diagonal of a graph counts where clusters are wanted, as a single row can be one
+    # keep the diagonal of a graph of clusters, because a single row can be a cluster
     keeps_diagonal = name == "nearest_neighbors" and n_clusters is not None
     if normalize == "auto":
         normalize = _is_to_normalize(name, X, W, n_clusters)
@@ -351,9 +355,9 @@ def make_affinity(
 
 
 def _scale_features(X, name):
-    """Return features, divided by a power of two if sums of their powers cannot be held.
+    """Return features, divided by a power of two if sums of their powers would overflow.
 
-    Returned are the samples, and the exponent; None unless they are features of a known kind.
+    Also returns the exponent, or None if X is a similarity or the input of a callable.
     """
     if name not in AFFINITIES or name == "precomputed":
         return X, None
@@ -362,10 +366,9 @@ def _scale_features(X, name):
 
 
 def _compute_kernel(X, affinity, gamma, exponent):
-    """Return a similarity that is computed pair by pair, and how to compare new samples.
+    """Return a similarity that is computed pair by pair, and functions to compare new samples.
 
-    Returned are the similarity, a function of new samples that returns those to the samples, and
-    the functions of new samples and of P whose product are these times P.
+    The functions are `compare`, `rows` and `project` of `make_affinity`.
     """
     compare: Any
     if affinity in ("linear", "cosine"):
@@ -381,7 +384,7 @@ def _compute_kernel(X, affinity, gamma, exponent):
     if affinity == "rbf":
         if gamma is None:
             gamma = 1 / _median_square(X)
-        elif exponent:  # as the squared distances
+        elif exponent:  # scale gamma inversely to the squared distances
             gamma = divide_number(gamma, -2 * exponent)
         compare = partial(_rbf, X, gamma)
         array = compare(X)
@@ -391,21 +394,21 @@ def _compute_kernel(X, affinity, gamma, exponent):
                 f"X must be square with affinity='precomputed', got shape {X.shape}."
             )
         storage.require_symmetric(X, "X with affinity='precomputed'")
-        compare = storage.as_float  # new samples are similarities already
+        compare = storage.as_float  # new samples are already similarities
     elif callable(affinity) and not isinstance(affinity, type):
         compare = partial(_call, affinity, X)
         array = compare(X)
-        storage.require_symmetric(array, "what affinity returns for X and X")
+        storage.require_symmetric(array, "the result of affinity(X, X)")
     else:
         raise ValueError(
-            f"affinity must be one of {AFFINITIES} or a callable that is no class, got "
+            f"affinity must be one of {AFFINITIES} or a callable, but not a class, got "
             f"{affinity!r}."
         )
     return Explicit(array), compare, compare, None
 
 
 def _is_to_normalize(name, X, W, n_clusters):
-    """Return whether no similarity is negative, and one row cannot be a cluster of a kernel."""
+    """Return whether normalize="auto" normalises this similarity, see `make_affinity`."""
     if name == "landmarks":
         return False  # rows sum to 1
     if name != "nearest_neighbors" and has_small_clusters(X.shape[0], n_clusters):
@@ -414,7 +417,7 @@ def _is_to_normalize(name, X, W, n_clusters):
         return W.is_nonnegative()
     if float(X.min()) < 0 or storage.max_abs(X) == 0:
         return False
-    # the sum of the cosines of all pairs is the squared length of the sum of the directions
+    # the sum of the cosines of all pairs is the squared length of the sum of the unit rows
     n = X.shape[0]
     directions = X.T @ _inverse_lengths(X)
     return float(directions @ directions) - n <= _MAX_COSINE * n * (n - 1)
@@ -423,17 +426,17 @@ def _is_to_normalize(name, X, W, n_clusters):
 def normalize_similarity(W, counts=None, keeps_diagonal=False):
     """Return ``D^-1/2 W D^-1/2``, D the row sums of W, and the diagonal of ``D^-1/2``.
 
-    It turns the objective of kernel k-means into that of normalised cut: Li et al. (2007),
+    This turns the objective of kernel k-means into that of normalised cut; see Li et al. (2007),
     section 2.3.2.
 
     Parameters
     ----------
     W : Similarity of shape (n, n)
     counts : ndarray of shape (n,), int, default=None
-        How many samples each row represents; None: one.
+        How many samples each row represents; one by default.
     keeps_diagonal : bool, default=False
-        Whether the diagonal of W stays. It becomes 0 otherwise: a sample far from all others
-        would be a cluster of its own.
+        Whether the diagonal of W stays. Otherwise it is set to 0, because a sample far from all
+        others would be a cluster of its own.
 
     Returns
     -------
@@ -449,9 +452,9 @@ def normalize_similarity(W, counts=None, keeps_diagonal=False):
     rounding = _ROUNDING[W.dtype.itemsize] * float(abs(random_sums).max())
     if degrees.min() < -rounding or degrees.max() <= rounding:
         raise ValueError(
-            "normalize=True needs similarities with rows that sum to 0 or more, and not all to 0 "
-            f"as those of centred features do; row {int(degrees.argmin())} sums to "
-            f"{degrees.min():.3g}."
+            "normalize=True needs similarities whose rows sum to at least 0, and not all to 0 as "
+            f"those of centred features do, but row {int(degrees.argmin())} sums to "
+            f"{degrees.min():.3g}. Use normalize=False, or similarities that are not negative."
         )
     degrees[degrees <= rounding] = 0
     scale = _inverse_root(degrees)
@@ -459,9 +462,9 @@ def normalize_similarity(W, counts=None, keeps_diagonal=False):
 
 
 def _read_new(exponent, n_features, X):
-    """Return new samples, divided by the power of 2 that those of the fit were divided by.
+    """Return new samples, divided by the same power of 2 as those of the fit.
 
-    The exponent is None unless they are features of a known kind.
+    The exponent is that of `_scale_features`.
     """
     X = read_matrix(X)
     check_shape(X, "X", n_features)
@@ -470,8 +473,8 @@ def _read_new(exponent, n_features, X):
     divided = divide_by_power(X, exponent)
     if scaling_exponent(divided, 2) > 0:
         raise ValueError(
-            f"X must not hold values as large as {storage.max_abs(X):.3g}, so far from those of "
-            "fit that distances to them cannot be held."
+            f"X must not hold values as large as {storage.max_abs(X):.3g}, because distances to "
+            "the samples of fit would overflow; drop or clip such samples."
         )
     return divided
 
@@ -479,7 +482,7 @@ def _read_new(exponent, n_features, X):
 def _between(compare, read, scale, counts, X):
     """Return the similarities of new samples, normalised like those of the fit.
 
-    The scale, the diagonal of ``D^-1/2`` of the fit, is None where nothing is normalised.
+    The scale is the diagonal of ``D^-1/2`` of the fit, or None if it is not normalised.
     """
     block = compare(read(X))
     if scale is None:
@@ -489,9 +492,9 @@ def _between(compare, read, scale, counts, X):
 
 
 def _onto(rows, project, read, scale, counts, name, P):
-    """Return a function of new samples: their similarities, as `_between` has them, times P."""
+    """Return a function of new samples that returns the similarities of `_between` times P."""
     if scale is not None:
-        # one more column becomes the row sums
+        # add a column that yields the row sums
         ones = np.ones(len(P)) if counts is None else counts
         P = np.column_stack([P * scale[:, None], ones.astype(P.dtype)])
     C = P if project is None else project(P)
@@ -500,7 +503,7 @@ def _onto(rows, project, read, scale, counts, name, P):
 
 def _multiply(rows, C, read, is_normalized, name, X):
     X = read(X)
-    # an array of distances is large: some rows at a time
+    # arrays of distances are large: compute them in blocks of rows
     blocks = storage.row_blocks(
         X.shape[0], _BLOCK_ROWS if name == "rbf" else X.shape[0]
     )
@@ -511,7 +514,7 @@ def _multiply(rows, C, read, is_normalized, name, X):
 
 
 def _inverse_root(values):
-    """Return 1 / sqrt(values), and 0 where a value is not above 0."""
+    """Return 1 / sqrt(values), or 0 for values of 0 or less."""
     return storage.safe_inverse(np.sqrt(values.clip(0)))
 
 
@@ -525,19 +528,19 @@ def _unit_rows(X):
 
 
 def _compare_features(U, read, X):
-    """Return the inner products of new samples, as read, with those of the fit."""
+    """Return the inner products of new samples, after `read`, with those of the fit."""
     return storage.as_dense(read(X) @ U.T)
 
 
 def _median_square(X):
-    """Return the median squared distance of two samples: of all pairs, or of many drawn ones."""
+    """Return the median squared distance of two samples, of many drawn ones if there are many."""
     n = X.shape[0]
     if n * (n - 1) // 2 > N_SAMPLED_ENTRIES:
         size = int((2 * N_SAMPLED_ENTRIES) ** 0.5)
         drawn = np.random.default_rng(0).choice(n, size=size, replace=False)
         X = X[np.sort(drawn)]
     squares = euclidean_distances(X, squared=True)[np.triu_indices(X.shape[0], 1)]
-    squares = squares[squares > 0]  # pairs that coincide tell nothing about the width
+    squares = squares[squares > 0]  # equal samples are not informative about the width
     return float(np.median(squares)) if len(squares) else 1.0
 
 
@@ -549,7 +552,7 @@ def _rbf(X_fit, gamma, X):
 
 
 def _call(affinity, X_fit, X):
-    """Return what a callable returns, as floats, or raise if it is no similarity."""
+    """Return the result of a callable as floats, or raise an error if it is not a similarity."""
     W = affinity(X, X_fit)
     shape = (X.shape[0], X_fit.shape[0])
     if getattr(W, "shape", None) != shape or not hasattr(W, "dtype"):
@@ -557,34 +560,34 @@ def _call(affinity, X_fit, X):
             f"affinity must return a dense or sparse array of shape {shape}, got "
             f"{getattr(W, 'shape', type(W).__name__)}."
         )
-    return read_matrix(W, "what affinity returns")
+    return read_matrix(W, "the result of affinity")
 
 
 def measure_unevenness(W, labels, n_clusters):
-    """Return how much row sums of a similarity differ, and how similar two of its clusters are.
+    """Return the ratio of row sums of a similarity, and the relative similarity of two clusters.
 
     Parameters
     ----------
     W : Similarity of shape (n, n)
-        Its diagonal does not count.
+        The diagonal is ignored.
     labels : ndarray of shape (n,), int
     n_clusters : int
 
     Returns
     -------
     tuple of float
-        The 98th percentile of the row sums over the second, 0 unless that is positive; and the
-        largest mean similarity between two clusters, over the smaller one of those within them,
-        among clusters of two samples and more.
+        The first number is the 98th percentile of the row sums divided by the second percentile, or
+        0 if the latter is not positive. The second is the largest mean similarity between two
+        clusters of at least two samples, divided by the smaller of the means within them.
     """
-    # row sums without the diagonal
+    # compute row sums without the diagonal
     E = one_hot(labels, n_clusters, W.dtype)
     to_clusters = W @ E
     diagonal = W.diagonal()
     low, high = np.quantile(to_clusters.sum(axis=1) - diagonal, _EXTREMES)
     if low <= 0:
         return 0.0, 0.0
-    # mean similarities between clusters, and within them
+    # compute mean similarities between clusters and within them
     sizes = E.sum(axis=0)
     used = sizes > 1
     sums = E.T @ to_clusters - np.diag(E.T @ diagonal)
@@ -592,19 +595,19 @@ def measure_unevenness(W, labels, n_clusters):
     means = (sums / np.maximum(n_pairs, 1))[np.ix_(used, used)]
     within = np.diagonal(means)
     smaller = np.maximum(np.minimum(within[:, None], within), np.finfo(W.dtype).tiny)
-    with np.errstate(over="ignore"):  # nothing may be similar within
+    with np.errstate(over="ignore"):  # the similarity within a cluster may be 0
         relative = means / smaller
     np.fill_diagonal(relative, 0)
     return float(high / low), float(relative.max(initial=0))
 
 
 def warn_of_split(W, labels, n_clusters):
-    """Warn where a similarity that was not normalised is likely to have split a large cluster."""
+    """Warn if a similarity that was not normalised is likely to have split a large cluster."""
     ratio, similarity = measure_unevenness(W, labels, n_clusters)
     if ratio >= _MIN_RATIO and similarity >= _MIN_RELATIVE_SIMILARITY:
         warn(
-            f"Sums of the similarities of a sample differ by a factor of {ratio:.0f}, as where "
-            "clusters differ as much in size, and two of the clusters found are nearly as similar "
-            f"to each other as one of them is within ({similarity:.2f}): a large cluster may be "
-            "split, and small ones merged. Give normalize=True."
+            f"A large cluster may be split, and small ones merged: row sums of the similarity "
+            f"differ by a factor of {ratio:.0f}, as with clusters of very different size, and the "
+            f"similarity between two clusters is {similarity:.2f} times that within one of them. "
+            "Set normalize=True."
         )

@@ -1,7 +1,7 @@
 """Similarities as operators: symmetric (n, n) matrices that need not exist as arrays.
 
-Solvers ask a similarity for block products, inner products, a split into nonnegative parts and
-restrictions, and never how it is stored.
+Solvers use only their block products, inner products, splits into nonnegative parts and
+restrictions, whatever the storage.
 """
 
 from nmfcluster.similarity.neighbors import NeighborGraph

@@ -1,4 +1,4 @@
-"""Similarities of neighbours: a sparse graph of them, and walks by way of nearest landmarks."""
+"""Similarities from nearest neighbours: a sparse graph, and walks through nearest landmarks."""
 
 from functools import partial
 from typing import Any
@@ -16,46 +16,46 @@ from nmfcluster._utils.parallel import one_thread
 from nmfcluster._utils.validation import make_rng, warn
 from nmfcluster.similarity.operators import Factored
 
-# neighbours of a row, by default
+# default number of neighbours of a row
 _N_NEIGHBORS = 10
-# the fewest neighbours by default: with two, rows of one cluster often form chains
+# smallest default number of neighbours: with two, rows of one cluster often form chains
 _MIN_NEIGHBORS = 3
-# neighbours as a share of the mean size of small clusters, so that other clusters are left out
+# default neighbours as a share of the mean size of small clusters, to exclude other clusters
 _CLUSTER_SHARE = 0.75
-# times K neighbours are searched at most, where several are as far as the K-th
+# largest number of neighbours searched to find those tied with the K-th, in multiples of K
 _MAX_TIE_FACTOR = 4
-# relative distance up to which neighbours are as far as the K-th: above rounding
+# ratio of distances up to which neighbours are tied with the K-th, larger than rounding
 _TIE_RATIO = 1 + 1e-6
-# smallest scale relative to the mean: best mean of 31 data sets; 0.1 to 0.6 hardly change it
+# smallest scale relative to the mean scale: best on average of 31 data sets; 0.1 to 0.6 hardly
+# change the mean
 _MIN_SCALE = 0.3
 # largest exponent of a neighbour's weight: above, the weight would be 0 in float32
 _MAX_EXPONENT = 60.0
 # exponent above which neighbours are not connected when components are counted
 _CONNECTED_EXPONENT = 30.0
-# a warning is given above so many components, a cluster and in all: on 31 data sets there was at
+# numbers of components above which users are warned, per cluster and in total: 31 data sets had at
 # most one component more than clusters
 _MANY_PARTS_PER_CLUSTER = 5
 _MANY_PARTS = 50
-# entries of a graph of samples (200 MB), above which those of equal rows are thinned
+# largest number of entries of a graph of samples (200 MB); above it those of equal rows are thinned
 _MAX_ENTRIES = 2**24
-# copies of a row that one of another row is joined to when entries are thinned
+# copies of another row to which each sample is joined when entries are thinned
 _N_PARTNERS = 10
-# samples of a component whose neighbours are searched for a link: more find hardly nearer ones
+# samples of a component whose neighbours are searched for a link: more hardly find nearer ones
 _N_LINK_CANDIDATES = 100
 # steps of k-means: landmarks need not have converged
 _N_KMEANS_STEPS = 5
-# samples farther from their nearest landmark than this multiple of the median do not count in the
-# common width
+# largest distance to the nearest landmark, in medians, of samples that count in the common width
 _MAX_DISTANCE_RATIO = 50.0
-# samples whose distances determine the common width: a mean of 10,000 distances
+# samples whose distances determine the common width: with 5 landmarks a mean of 10,000 distances
 _N_WIDTH_SAMPLES = 2_000
 
 
 def suits_neighbor_graph(X):
-    """Return whether a graph of neighbours of samples is likely to be connected, and found soon.
+    """Return whether a neighbour graph of the samples is likely to be connected and fast to build.
 
-    Graphs of more samples in few dimensions mostly fall into parts. With more sparse samples, such
-    as texts, the search takes too long: O(n^2).
+    Graphs of more samples in few dimensions mostly fall into parts. For more sparse samples, such
+    as texts, the search takes too long, O(n^2).
     """
     return X.shape[0] <= (10_000 if storage.is_sparse(X) else 3_000)
 
@@ -69,21 +69,21 @@ def default_n_neighbors(n_rows, n_clusters):
 
 
 def has_small_clusters(n_rows, n_clusters):
-    """Return whether clusters have fewer than 14 rows on average, so that one row may be one."""
+    """Return whether clusters have fewer than 14 rows on average; one row may then be a cluster."""
     return default_n_neighbors(n_rows, n_clusters) < _N_NEIGHBORS
 
 
 class NeighborSearch:
-    """A search of the nearest among distinct samples, by Euclidean distance.
+    """A search for nearest neighbours among distinct samples, by Euclidean distance.
 
     Parameters
     ----------
     X : {ndarray, sparse matrix} of shape (n_samples, n_features)
     n_neighbors : int
-        How many neighbours graphs will ask for, at least 1.
+        Largest number of neighbours that graphs need, at least 1.
     n_jobs : int, default=None
     algorithm : str, default="auto"
-        As of scikit-learn's `NearestNeighbors`.
+        Passed to scikit-learn's `NearestNeighbors`.
     """
 
     def __init__(self, X, n_neighbors, n_jobs=None, algorithm="auto"):
@@ -98,7 +98,7 @@ class NeighborSearch:
         return {**vars(self), "_own": None}
 
     def nearest_of_own(self, n_neighbors):
-        """Return the distances of all samples to the nearest other ones, and which these are."""
+        """Return the distances of all samples to their nearest other samples, and their indices."""
         n_others = self._X.shape[0] - 1
         if self._own is None or self._own[0].shape[1] < min(n_neighbors, n_others):
             most = min(max(n_neighbors, self._most), n_others)
@@ -108,45 +108,45 @@ class NeighborSearch:
         return distances[:, :n_neighbors], nearest[:, :n_neighbors]
 
     def kneighbors(self, X, n_neighbors=None):
-        """Return the distances of new samples to their nearest samples, and which these are."""
+        """Return the distances of new samples to their nearest samples, and their indices."""
         # the trees of the search need dense arrays
         X = storage.match_storage(X, self._X)
-        with one_thread():  # ties are broken by the number of threads
+        with one_thread():  # the number of threads would decide ties
             return self._search.kneighbors(X, n_neighbors)
 
 
 class NeighborGraph:
     r"""A graph of the nearest neighbours of samples, with weights by local scales.
 
-    Neighbours are searched among the distinct rows. Where one of i and j is among the K nearest of
-    the other, or as near as the last of these, their similarity is
-    :math:`\exp(-\|x_i - x_j\|^2 / (s_i s_j))`, or exp(-60) if that is larger; elsewhere it is 0.
-    :math:`s_i` is the distance from i to the K-th of its neighbours [1]_. Equal rows have the
+    Neighbours are searched among the distinct rows. Two rows i and j are neighbours if one is among
+    the K nearest of the other, or as near as the last of these. Their similarity is
+    :math:`\exp(-\|x_i - x_j\|^2 / (s_i s_j))`, or exp(-60) if that is larger, where :math:`s_i` is
+    the distance from i to its K-th neighbour [1]_. Other rows have similarity 0. Equal rows have
     similarity 1, and so has a sample with itself, so that it can be a cluster.
 
     Parameters
     ----------
     X : {ndarray, sparse matrix} of shape (n_samples, n_features)
     n_neighbors : int, default=None
-        K, at most all other rows. None: 10, or with fewer than 14 distinct rows a cluster three
-        quarters of their number, but at least 3.
+        K, at most all other rows. None means 10; with fewer than 14 distinct rows a cluster, it
+        means three quarters of their mean number, but at least 3.
     n_jobs : int, default=None
         Number of jobs that search neighbours.
     max_parts : int, default=None
-        Number of clusters wanted: the largest number of connected components that the graph may
-        have. If there are more, the smaller ones are linked to the samples nearest to them, so
-        that none is isolated; a similarity below exp(-30) then connects nothing. With fewer than 14
-        distinct rows a component, no :math:`s_i` is above the longest step inside of so many
-        clusters of single linkage, so that rows with few others near them are not joined to rows
-        that are far by the measure of all others. None: any number.
+        Largest number of connected components that the graph may have, the number of clusters; None
+        allows any number. Surplus components, the smallest ones, are linked to the samples nearest
+        to them, so that none is isolated. Similarities below exp(-30) then connect nothing. With
+        fewer than 14 distinct rows a component, the scales :math:`s_i` are also limited to the
+        longest step inside `max_parts` clusters of single linkage. A row with few others near it is
+        then not joined to rows that are far by the scales of the others.
     search : NeighborSearch, default=None
-        A search that several graphs of the same distinct samples share; None: one of its own.
+        A search that several graphs of the same distinct samples share. None builds one.
 
     Attributes
     ----------
     array : csr_array of shape (n_samples, n_samples)
-        The similarities. Where rows have so many copies that more than 2^24 entries would be
-        stored, a copy is joined to some of those of another row, with larger weights in proportion.
+        The similarities. If rows have so many copies that more than 2^24 entries would be stored,
+        a copy is joined to only some copies of another row, with proportionally larger weights.
 
     References
     ----------
@@ -181,7 +181,7 @@ class NeighborGraph:
         n = len(order.distinct)
         if max_parts is not None:
             max_parts = int(max_parts)
-        #: the distinct rows, and the row of every sample
+        #: the distinct rows, and the index of every sample's row among them
         self._X = X
         self._row = np.arange(n)
         if n < X.shape[0]:
@@ -195,20 +195,20 @@ class NeighborGraph:
         if self._K:
             W = W + self._connect_neighbors(max_parts)
         if max_parts is not None:
-            # link surplus components, very many of which are a sign of trouble
+            # link surplus components, and warn if there are very many
             n_parts, part = connected_components(W, directed=False)
             if n_parts > max(_MANY_PARTS_PER_CLUSTER * max_parts, _MANY_PARTS):
                 warn(
                     f"The graph of the {self._K} nearest neighbours falls into {n_parts:,} parts, "
-                    f"far more than n_clusters={max_parts}, as where rows nearly coincide: round "
-                    "them, so that they coincide, or give a larger n_neighbors, or "
-                    "affinity='rbf'."
+                    f"far more than n_clusters={max_parts}, so that clusters may be arbitrary. If "
+                    "rows nearly coincide, round them to be equal; else use a larger n_neighbors, "
+                    "or affinity='rbf'."
                 )
             while n_parts > max_parts:
                 rows, columns = _find_links(
                     self._X, part, self._search, part, max_parts
                 )
-                # as heavy as a neighbour at the local scales
+                # the weight of a neighbour at the distance of the local scales
                 weights = np.full(len(rows), np.exp(-1), W.dtype)
                 links = sp.csr_array((weights, (rows, columns)), W.shape)
                 W = W.maximum(links.maximum(links.T))
@@ -216,7 +216,7 @@ class NeighborGraph:
         self.array = sp.csr_array(W) if n == X.shape[0] else _repeat_rows(W, self._row)
 
     def __getstate__(self):
-        """Return what new samples are compared with: fitted models keep no similarities."""
+        """Return the state without the similarities, which fitted models do not need."""
         return {**vars(self), "array": None}
 
     def _connect_neighbors(self, max_parts):
@@ -224,10 +224,10 @@ class NeighborGraph:
         n = self._X.shape[0]
         K = self._K
         is_small = has_small_clusters(n, max_parts)
-        # search K neighbours and one more, or more where long steps count
+        # search K neighbours and one more, or more if the longest step is needed
         n_searched = max(_MAX_TIE_FACTOR * _N_NEIGHBORS, K + 1) if is_small else K + 1
         distances, nearest = self._search.nearest_of_own(n_searched)
-        # where the last is as far as the K-th, search more; other rows repeat their last
+        # search more for rows whose last one is tied with the K-th; other rows repeat their last
         most = min(_MAX_TIE_FACTOR * K, n - 1)
         n_missing = most - distances.shape[1]
         tied = np.flatnonzero(distances[:, -1] <= distances[:, K - 1] * _TIE_RATIO)
@@ -245,7 +245,7 @@ class NeighborGraph:
             self._scales = np.minimum(self._scales, self._max_scale)
         self._min_scale = _MIN_SCALE * float(self._scales.mean()) or 1.0
         self._scales = np.maximum(self._scales, self._min_scale)
-        # keep the weights of neighbours
+        # keep only the weights of neighbours
         W = self._weigh(distances, nearest, self._scales)
         is_neighbor = distances <= distances[:, K - 1 : K] * _TIE_RATIO
         if max_parts is not None:
@@ -255,15 +255,15 @@ class NeighborGraph:
         return sp.csr_array(W.maximum(W.T))
 
     def _find_neighbors(self, rows, most):
-        """Return the distances of some rows to other rows, and which these are."""
+        """Return the distances of some rows to their nearest other rows, and the indices."""
         distances, nearest = self._search.kneighbors(self._X[rows], most + 1)
-        # leave out the row itself, or the last where equal ones came before it
+        # drop the row itself, or the last one if the row was not found among its equals
         others = nearest != rows[:, None]
         others[others.all(axis=1), -1] = False
         return distances[others].reshape(-1, most), nearest[others].reshape(-1, most)
 
     def _weigh(self, distances, nearest, scales):
-        """Return the weights of the neighbours of rows that have these scales, sparse."""
+        """Return the sparse weights of the neighbours of rows with these scales."""
         exponents = distances**2 / (scales[:, None] * self._scales[nearest])
         weights = np.exp(-np.minimum(exponents, _MAX_EXPONENT))
         return storage.csr_of_equal_rows(weights, nearest, len(self._scales))
@@ -275,7 +275,7 @@ class NeighborGraph:
         ----------
         X : {ndarray, sparse matrix} of shape (n_new, n_features)
         nearest : tuple of ndarrays of shape (n_new, n_found), default=None
-            What a search that this graph shares found for X.
+            Distances and indices of the neighbours of X, from a search that this graph shares.
 
         Returns
         -------
@@ -295,19 +295,19 @@ class NeighborGraph:
 
 
 def find_longest_step(distances, n_clusters):
-    """Return the longest step inside of the clusters that single linkage finds.
+    """Return the longest step inside the clusters of single linkage.
 
     Parameters
     ----------
     distances : csr_array of shape (n, n)
-        To the neighbours of every row.
+        Distances to the neighbours of every row.
     n_clusters : int
 
     Returns
     -------
     float
-        Infinite where neighbours alone form more components. Where no cluster has a step, a quarter
-        of the shortest one: hardly any rows are similar at that scale.
+        Infinite if the graph of neighbours has more components than clusters. If no cluster has a
+        step, it is a quarter of the shortest step, a scale at which hardly any rows are similar.
     """
     steps = distances.maximum(distances.T)
     steps.data = np.maximum(steps.data, np.finfo(float).tiny)  # a stored 0 is no step
@@ -327,18 +327,19 @@ def _repeat_rows(W, row):
     W : csr_array of shape (m, m)
         Symmetric.
     row : ndarray of shape (n,), int
-        Row of every sample.
+        Index of every sample's row in W.
     """
     counts = np.bincount(row)
     stored = W.tocoo()
     if (counts[stored.row] * counts[stored.col]).sum() <= _MAX_ENTRIES:
         return sp.csr_array(W[row][:, row])
-    # the samples of every row, one row after the other
+    # sort the samples by their row, and number the copies of every row
     samples = np.argsort(row, kind="stable")
     starts = np.cumsum(counts) - counts
-    copy = np.argsort(samples) - starts[row]  # which copy of its row a sample is
-    # in every turn, each sample gets a partner in every row that is similar to its own: the next
-    # one, or one of many at random. A pair is drawn from both sides.
+    copy = np.argsort(samples) - starts[row]
+    # In every turn, each sample gets a partner among the copies of every similar row: the next
+    # copy, or a random one if there are many. A pair can be drawn from both sides, so that weights
+    # are halved.
     one, partner_row, weights = storage.stored_entries(W[row])
     n_copies = counts[partner_row]
     weights = weights * np.maximum(n_copies / _N_PARTNERS, 1) / 2
@@ -354,33 +355,35 @@ def _repeat_rows(W, row):
 
 
 class Landmarks:
-    r"""A similarity by way of landmarks: never formed, and connected where landmarks overlap.
+    r"""A similarity through landmarks, which is never formed as an array.
 
     A sample has a weight for each of its K nearest landmarks,
-    :math:`b_{ij} \propto \exp(-d_{ij}^2 / d_{iK}^2)`, which sum to 1: the farthest of these
-    landmarks sets the width. The similarity of samples is :math:`B \Lambda^{-1} B'` with the sums
-    :math:`\Lambda` of the columns of B [1]_: the probability that a walk from one sample to a
-    landmark and back ends at the other. Its rows sum to 1, and no eigenvalue is negative. Distances
-    are Euclidean: between rows of length 1, such as tf-idf, they have the order of cosines.
+    :math:`b_{ij} \propto \exp(-d_{ij}^2 / d_{iK}^2)`. The weights sum to 1, and the distance to the
+    farthest of these landmarks sets the width. The similarity of samples is
+    :math:`B \Lambda^{-1} B'`, with the sums :math:`\Lambda` of the columns of B [1]_. It is the
+    probability that a walk from one sample to a landmark and back ends at the other. Its rows sum
+    to 1, and no eigenvalue is negative. Distances are Euclidean; between rows of length 1, such as
+    tf-idf, they have the order of cosines.
 
     Parameters
     ----------
     X : {ndarray, sparse matrix} of shape (n_samples, n_features)
     n_landmarks : int
-        Centres of a few steps of k-means on ten times as many samples, fewer where those coincide;
-        or all samples, if there are not more.
+        Number of landmarks. They are the centres of a few steps of k-means on ten times as many
+        samples, or all samples if there are no more than `n_landmarks`. Equal samples can make the
+        number smaller.
     n_neighbors : int
         K; at most all landmarks.
     random_state : int, RandomState, Generator or None, default=0
-        Determines the landmarks, where not all samples are.
+        Determines the landmarks, unless these are all samples.
     max_parts : int, default=None
-        The largest number of connected components. If there are more, a sample of each smaller one
-        is given the nearest landmark of another one, with the weight of its farthest; None: any
-        number.
+        Largest number of connected components; None allows any number. A sample of each surplus
+        component, the smallest ones, gets the nearest landmark of another component, with the
+        weight of its farthest landmark.
     common_width : bool, default=False
-        Whether all samples have one width [2]_, the root of 2 times the mean distance of a sample
-        to its landmarks, instead of the distance to its own farthest one. Samples whose nearest
-        landmark is far more distant than usual do not count in the mean.
+        Whether all samples have the same width [2]_, the root of 2 times the mean distance of
+        samples to their landmarks. Samples whose nearest landmark is unusually far do not count in
+        the mean.
     counts : ndarray of shape (n_samples,), int, default=None
         How many samples each row represents in the sums; 1 by default.
 
@@ -424,7 +427,7 @@ class Landmarks:
         common_width=False,
         counts=None,
     ):
-        # Python's integers: numpy's small ones wrap around
+        # convert to Python's integers, because small integers of numpy wrap around
         drawn, self.points = _choose_landmarks(X, int(n_landmarks), random_state)
         search = NeighborSearch(self.points, n_neighbors, algorithm="brute")
         width = None
@@ -447,7 +450,7 @@ class Landmarks:
         self.similarity = Factored(B, self._weights)
 
     def project(self, P):
-        """Return what `rows` of new samples, times this, are their similarities times P.
+        """Return Q such that ``rows(X_new) @ Q`` is the similarities of new samples times P.
 
         Parameters
         ----------
@@ -460,7 +463,7 @@ class Landmarks:
         return self._weights[:, None] * (self._B.T @ P)
 
     def between(self, X):
-        """Return the similarities of new samples to those of the fit; hardly any is 0.
+        """Return the similarities of new samples to those of the fit, dense as few are 0.
 
         Parameters
         ----------
@@ -477,12 +480,12 @@ class Landmarks:
 def _weigh_landmarks(search, n_landmarks, dtype, width, X):
     """Return the weights of the nearest landmarks of samples, (n_samples, n_landmarks).
 
-    The width is None if the distance to the farthest of them is taken.
+    If the width is None, it is the distance to the farthest of them.
     """
 
     def weigh(block):
         distances, nearest = search.kneighbors(X[block])
-        # a width may be 0: the smallest is that of rounding of the nearest
+        # a width may be 0; use at least the rounding of the smallest distance
         info = np.finfo(dtype)
         rounding = distances.min(axis=1, keepdims=True) * info.eps
         least = np.maximum(info.tiny**0.5, rounding)
@@ -498,10 +501,10 @@ def _weigh_landmarks(search, n_landmarks, dtype, width, X):
 
 
 def _link_landmarks(B, X, search, max_parts):
-    """Return the weights of landmarks with links, until there are few enough components."""
+    """Return the weights of landmarks, with links added until there are few enough components."""
     while True:
-        # the component of every sample, and of every landmark; -1: no sample uses it. The first
-        # landmark of a sample is joined to its others.
+        # find the component of every sample and landmark, -1 for landmarks that no sample uses, by
+        # joining the first landmark of a sample to its others
         first = B.indices[B.indptr[:-1]]
         ends = (np.repeat(first, np.diff(B.indptr)), B.indices)
         joined = sp.coo_array((np.ones(B.nnz, dtype=bool), ends), (B.shape[1],) * 2)
@@ -512,7 +515,7 @@ def _link_landmarks(B, X, search, max_parts):
         rows, columns = _find_links(X, part, search, part_of_point, max_parts)
         if not len(rows):
             return B
-        # a link has the smallest weight of the sample; the sum of all becomes 1 again
+        # add a link with the smallest weight of the sample, and scale the weights to sum to 1
         rows, position = np.unique(rows, return_index=True)
         weights = np.minimum.reduceat(B.data, B.indptr[:-1])[rows]
         links = sp.csr_array((weights, (rows, columns[position])), B.shape)
@@ -521,7 +524,7 @@ def _link_landmarks(B, X, search, max_parts):
 
 
 def _choose_landmarks(X, n_landmarks, random_state):
-    """Return samples, and the landmarks: all of them, or centres of a few steps of k-means."""
+    """Return the samples that landmarks are computed from, and the landmarks."""
     if X.shape[0] <= n_landmarks:
         return X, X
     order = make_rng(random_state).permutation(X.shape[0])
@@ -530,7 +533,7 @@ def _choose_landmarks(X, n_landmarks, random_state):
     for _ in range(_N_KMEANS_STEPS):
         with one_thread():
             nearest = pairwise_distances_argmin(drawn, points)
-        # points without samples are dropped: of those that coincide one is used
+        # drop points without samples, so that one of several equal points is kept
         _, own = np.unique(nearest, return_inverse=True)
         E = storage.group_indicator(own, X.dtype)
         points = storage.scaled_rows(E.T @ drawn, 1 / np.sqrt(np.bincount(own)))
@@ -546,16 +549,16 @@ def _find_links(X, part, search, part_of_point, max_parts):
     part : ndarray of shape (n_samples,), int
         Component of every sample, from 0.
     search : NeighborSearch
-        Of points: samples or landmarks.
+        A search among points, which are samples or landmarks.
     part_of_point : ndarray of shape (n_points,), int
-        -1 for a point that nothing may be linked to.
+        Component of every point; -1 for points that may not be linked.
     max_parts : int
-        Largest number of components; at least half of the others are linked.
+        Largest number of components. One call removes at least half of the surplus.
 
     Returns
     -------
     samples, points : ndarray of shape (n_links,), int
-        Empty where there are few enough components.
+        Empty if there are few enough components.
     """
     sizes = np.bincount(part)
     smallest = np.argsort(sizes, kind="stable")[: max(len(sizes) - max_parts, 0)]

@@ -1,6 +1,7 @@
 """Similarities as operators: arrays, products of thin matrices, and weighted sums.
 
-Sparse or dense, explicit or factored, float32 or float64 is decided here and in `_utils`.
+Only this module and `_utils` distinguish sparse from dense, explicit from factored, and float32
+from float64.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from scipy.sparse.csgraph import connected_components
 from nmfcluster._utils import storage
 from nmfcluster._utils.linalg import RowBlocks
 
-# random entries of a similarity that are drawn: enough for their median and 0.999-quantile
+# entries of a similarity that are sampled: enough for their median and 0.999-quantile
 N_SAMPLED_ENTRIES = 100_000
 
-# entries of a factored similarity computed at a time, so that their rows of U stay in cache
+# entries of a block of a factored similarity, whose rows of U then fit the cache
 _BLOCK_ENTRIES = 4096
-# samples, or columns, up to which the norm of a factored similarity is computed exactly
+# largest number of samples, or columns, for which the norm of a factored similarity is exact
 _MAX_EXACT_NORM = 2_000
-# random vectors of an estimated norm, in the sketch and as probes: errors up to 4 % were seen
+# random vectors of an estimated norm, in the sketch and as probes: errors were at most 4 %
 _N_SKETCH = 24
 _N_PROBES = 32
 
 
 class Similarity(ABC):
-    """A symmetric (n, n) operator; immutable, and never required to exist as an array.
+    """An immutable symmetric (n, n) operator, which need not exist as an array.
 
     Sums, differences and multiples of similarities are similarities, see `WeightedSum`.
 
@@ -44,21 +45,20 @@ class Similarity(ABC):
 
     shape: tuple[int, int]
     dtype: np.dtype
-    #: whether wide products are fast: one product with the columns of several starts side by side
-    #: takes less time than a product for each start
+    #: whether one product with the columns of several starts is faster than a product for each
     wide = False
-    #: whether a part of the samples represents all: not in a sparse graph, which would fall apart
+    #: whether a subset of the samples represents all; a sparse graph would fall into parts
     can_be_thinned = True
 
     @abstractmethod
     def __matmul__(self, H):
-        """Return the product with a block of vectors, or a stack of them, (..., n, k)."""
+        """Return the product with a block of vectors, or a stack of blocks, (..., n, k)."""
 
     @abstractmethod
     def split(self) -> tuple[Similarity, Similarity | None]:
         """Return (P, N), both with nonnegative entries, such that A = P - N.
 
-        N is None where A has no negative entry. Multiplicative rules need it.
+        N is None if A has no negative entry. Multiplicative rules need the split.
         """
 
     @abstractmethod
@@ -69,13 +69,14 @@ class Similarity(ABC):
     def collapse(self, groups: np.ndarray) -> Similarity:
         """Return E'AE for the group indicator E, scaled so that E'E = I.
 
-        A factor whose rows agree within groups is H = Eh, and then
-        ``||A - HH'||^2 = ||A||^2 - ||E'AE||^2 + ||E'AE - hh'||^2``: the same problem, smaller.
+        A factor with equal rows within groups is H = Eh, and then
+        ``||A - HH'||^2 = ||A||^2 - ||E'AE||^2 + ||E'AE - hh'||^2``, so that h solves a smaller
+        problem of the same form.
 
         Parameters
         ----------
         groups : ndarray of shape (n,), int
-            Group of every sample, 0 to g - 1, none empty.
+            Group of every sample, from 0 to g - 1. No group is empty.
 
         Returns
         -------
@@ -96,19 +97,19 @@ class Similarity(ABC):
         """
 
     def root(self) -> Any:
-        """Return V where A = VV' and V has at most n / 2 columns, dense or CSR, else None.
+        """Return V, dense or CSR, if A = VV' and V has at most n / 2 columns, else None.
 
         The eigenpairs of A are those of V'V.
         """
         return None
 
     def stored_off_diagonal(self) -> np.ndarray | None:
-        """Return the nonzero entries above the diagonal if they are stored as such, else None."""
+        """Return the nonzero entries above the diagonal if A is a sparse array, else None."""
         return None
 
     @property
     def parts(self) -> np.ndarray | None:
-        """The connected component of every sample, (n,), if what is stored shows it."""
+        """The connected component of every sample, (n,); None if the storage does not show it."""
         return None
 
     @abstractmethod
@@ -138,7 +139,7 @@ class Similarity(ABC):
         return self.entries(every, every)
 
     def toarray(self) -> np.ndarray:
-        """Return the dense (n, n) array: for tests, for plots, for small n."""
+        """Return the dense (n, n) array, for tests, plots and small n."""
         return self @ np.eye(self.shape[0], dtype=self.dtype)
 
     def __add__(self, other: Similarity) -> Similarity:
@@ -162,8 +163,8 @@ class Explicit(Similarity):
     Parameters
     ----------
     array : ndarray or sparse matrix of shape (n, n)
-        Symmetric; float32 stays float32, everything else becomes float64. Not copied where
-        that can be avoided, and never written to.
+        Symmetric. float32 stays float32, everything else becomes float64. It is copied only if
+        necessary, and never modified.
 
     Examples
     --------
@@ -200,7 +201,7 @@ class Explicit(Similarity):
             stacked = np.moveaxis(H, -2, 0)
             product = self._rows.product(stacked.reshape(self.shape[0], -1))
             return np.moveaxis(product.reshape(stacked.shape), 0, -2)
-        return _multiply_stack(self, H)  # a sparse matrix is slower on one wide block
+        return _multiply_stack(self, H)  # for sparse matrices one wide block is slower
 
     def __add__(self, other):
         if isinstance(other, Explicit) and other.shape == self.shape:
@@ -251,18 +252,19 @@ class Explicit(Similarity):
 
 
 class Factored(Similarity):
-    """A similarity A = D U C U' D with a thin U: a product costs O(nnz(U) k), nothing is (n, n).
+    """A similarity A = D U C U' D with a thin U, which never forms an (n, n) array.
 
-    Linear and cosine kernels of features and the co-association of partitions are of this kind.
+    A product takes time O(nnz(U) k). Linear and cosine kernels of features and the co-association
+    of partitions are of this kind.
 
     Parameters
     ----------
     U : ndarray or sparse matrix of shape (n, r)
-        float32 stays float32, everything else becomes float64. Never written to.
+        float32 stays float32, everything else becomes float64. It is never modified.
     C : array-like, sparse matrix or Similarity of shape (r, r), or vector, default=None
-        Symmetric core; a vector of shape (r,) is its diagonal. The identity by default.
+        Symmetric core. A vector of shape (r,) is its diagonal. The identity by default.
     scale : array-like of shape (n,), default=None
-        Diagonal of D, so that rows can be scaled without a copy of U. The identity by default.
+        Diagonal of D, which scales rows without a copy of U. The identity by default.
 
     Examples
     --------
@@ -297,7 +299,7 @@ class Factored(Similarity):
                 f"got {C.shape}."
             )
         self._core = C
-        # the array in the middle: the core of the core, where that is factored itself
+        # the innermost array: the core of the core, if that is factored itself
         self._center: Any = C._center if isinstance(C, Factored) else C
         self._scale = None
         if scale is not None:
@@ -319,7 +321,7 @@ class Factored(Similarity):
         return self._root() if 2 * self._center.shape[0] <= self.shape[0] else None
 
     def _root(self):
-        """Return V, A = VV', where C is diagonal and nonnegative, else None."""
+        """Return V with A = VV' if C is diagonal and nonnegative, else None."""
         weights = self._center.diagonal()
         has_other_entries = storage.total(abs(self._center)) != weights.sum()
         if has_other_entries or weights.min(initial=0) < 0:
@@ -376,9 +378,9 @@ class Factored(Similarity):
     def collapse(self, groups: np.ndarray) -> Similarity:
         E = storage.group_indicator(groups, self.dtype)
         if 2 * E.shape[1] > E.shape[0]:
-            # hardly smaller: U itself serves, where it would be copied
+            # the result is hardly smaller: use U itself instead of a copy
             return Factored(E.T, self)
-        if self._scale is not None:  # of E, which is smaller than U
+        if self._scale is not None:  # scale E, which is smaller than U
             E = storage.scaled_rows(E, self._scale[:, 0])
         return Factored(E.T @ self._U, self._core)
 
@@ -406,9 +408,9 @@ class Factored(Similarity):
     def squared_norm(self) -> float:
         r"""Return the sum of the squared entries, ``||A||^2``.
 
-        With more than 2,000 samples and columns, as for a kernel of documents, it would take
-        longer than a fit, and is estimated to a few per cent [1]_: exactly on the range of a
-        sketch, by random probes on the rest. The estimate is the same in every call.
+        With more than 2,000 samples and columns, as in a kernel of documents, the exact sum would
+        take longer than a fit. It is then estimated to within a few percent [1]_, exactly on the
+        range of a sketch and by random probes on the rest. All calls return the same estimate.
 
         References
         ----------
@@ -430,13 +432,13 @@ class Factored(Similarity):
 class WeightedSum(Similarity):
     """A weighted sum of similarities.
 
-    Terms that are arrays are merged into one at construction, factored ones stay factored.
+    The constructor merges terms that are arrays into one. Factored terms stay factored.
 
     Parameters
     ----------
     terms : sequence of Similarity, all of shape (n, n)
     weights : sequence of float
-        One weight a term, of any sign.
+        One weight for each term, of any sign.
 
     Examples
     --------
@@ -448,21 +450,21 @@ class WeightedSum(Similarity):
            [1. , 0.5]])
     """
 
-    #: the terms left after merging, and their weights
+    #: the merged terms, and their weights
     terms: list[tuple[Similarity, float]]
 
     def __init__(self, terms: Any, weights: Any) -> None:
-        # the terms of sums among the terms
+        # expand sums among the terms
         pairs: list = []
         for term, weight in zip(terms, weights, strict=True):
             summands = getattr(term, "terms", [(term, 1.0)])
             pairs += [(summand, float(own * weight)) for summand, own in summands]
         shapes = [term.shape for term, _ in pairs]
         if len(set(shapes)) != 1:
-            raise ValueError(f"terms must have one shape, got {shapes}.")
+            raise ValueError(f"terms must have the same shape, got {shapes}.")
         self.shape = shapes[0]
         self.dtype = reduce(np.promote_types, [term.dtype for term, _ in pairs])
-        # arrays become one
+        # merge arrays into one
         arrays = [term._array * w for term, w in pairs if isinstance(term, Explicit)]
         self.terms = [(term, w) for term, w in pairs if not isinstance(term, Explicit)]
         if arrays:
@@ -471,7 +473,7 @@ class WeightedSum(Similarity):
         self.can_be_thinned = any(term.can_be_thinned for term, _ in self.terms)
 
     def __matmul__(self, H):
-        # Python's floats do not promote float32
+        # weights are Python floats, which do not promote float32
         products = [term @ H if w == 1 else (term @ H) * w for term, w in self.terms]
         return reduce(add, products)
 
@@ -490,7 +492,7 @@ class WeightedSum(Similarity):
         return _sum_of_pairs(gains), _sum_of_pairs(losses) if losses else None
 
     def _map_terms(self, method, argument):
-        """Return the sum of what a method of the terms returns, with their weights."""
+        """Return the weighted sum of the results of a method of the terms."""
         changed = [(getattr(term, method)(argument), w) for term, w in self.terms]
         return _sum_of_pairs(changed)
 
@@ -542,7 +544,9 @@ def inner(A, B):
     25.0
     """
     if A.shape != B.shape:
-        raise ValueError(f"A and B must have one shape, got {A.shape} and {B.shape}.")
+        raise ValueError(
+            f"A and B must have the same shape, got {A.shape} and {B.shape}."
+        )
     if isinstance(A, WeightedSum):
         return sum(weight * inner(term, B) for term, weight in A.terms)
     if isinstance(B, WeightedSum):
@@ -560,7 +564,7 @@ def inner(A, B):
     if isinstance(A, Factored):
         U, C = A.factors
         if isinstance(B, Explicit) and not B._is_dense:
-            # <UCU', Z> = <UC, ZU>, over the rows that Z stores entries of; it is symmetric
+            # <UCU', Z> = <UC, ZU> for a symmetric Z, over its rows with stored entries
             used = np.flatnonzero(np.diff(B._array.indptr))
             U = storage.as_float64(U[used])
             Z = storage.as_float64(B._array[:, used][used])
@@ -574,7 +578,7 @@ def inner(A, B):
                 M = storage.as_float64(U).T @ storage.as_float64(V)
                 CM = storage.as_float64(C) @ M
                 return storage.inner_product(CM, M @ storage.as_float64(D))
-    # all entries, some columns at a time
+    # compute all entries in blocks of columns
     total = 0.0
     for block in storage.row_blocks(n):
         E = np.eye(n, block.stop - block.start, -block.start, dtype=A.dtype)
@@ -583,7 +587,7 @@ def inner(A, B):
 
 
 def _multiply_stack(A, H):
-    """Return the product with every block of a stack; a single one is not copied."""
+    """Return the product with every block of a stack, without a copy if there is one block."""
     products = []
     for block in H.reshape((-1, *H.shape[-2:])):
         products.append(A @ block)

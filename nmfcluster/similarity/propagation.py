@@ -1,4 +1,4 @@
-"""Constraint propagation: a similarity is raised between samples close to must-linked pairs."""
+"""Constraint propagation, which raises a similarity between samples near must-linked pairs."""
 
 from typing import Any
 
@@ -9,20 +9,20 @@ from nmfcluster._utils import storage
 from nmfcluster._utils.sampling import draw_preferring
 from nmfcluster.similarity.operators import Explicit, Factored, WeightedSum
 
-# samples up to which a dense similarity is propagated: an (n, n) array is made
+# largest number of samples of a dense similarity, for which propagation forms an (n, n) array
 MAX_DENSE_SAMPLES = 3_000
-# samples up to which all entries are raised: drawn ones are too rough for few samples
+# largest number of samples for which all entries are raised: sampling is too noisy for few samples
 _MAX_EXACT_SAMPLES = 1_000
-# samples in pairs that walks start from: each takes a column
+# largest number of linked samples from which walks start: each takes a column
 _MAX_STARTS = 1_000
-# entries of these columns, for very many samples: 256 MiB
+# largest number of entries of these columns for very many samples: 256 MiB
 _MAX_START_ENTRIES = 2**26
-# rounds, each along the similarity that the last has raised; two find fewer small clusters of texts
+# rounds, each along the similarity that the last one raised; two find fewer small clusters of texts
 _N_ROUNDS = 3
-# entries drawn for a row, on average; half as many find less. A dense similarity has four times
-# as many
+# entries drawn for a row, on average: half as many are less accurate. A dense similarity has four
+# times as many
 _ENTRIES_PER_ROW = 25
-# share of a walk that is not followed: 0.01 finds no more, and takes longer
+# relative tolerance of walks: 0.01 is not more accurate, and takes longer
 _WALK_TOL = 0.05
 
 
@@ -39,31 +39,36 @@ def propagate_constraints(
 
     .. math:: F = (1 - a)^2 (I - aS)^{-1} Z (I - aS)^{-1} ,
 
-    with S the normalised similarity. The result is :math:`W / \max W + M`, where
-    :math:`M_{ij} = \sqrt{r_i r_j} m_{ij}` and :math:`m_{ij} = \min(1, 3 F_{ij} / \max F)` for F
-    above 0 off the diagonal. :math:`r_i` is 1, or twice the sum of row i of :math:`W / \max W` over
-    that of m where this is less: otherwise few links would cut their neighbourhood off from all
-    other samples. With s < 1/3 links a sample, 6s takes the place of "twice". The sum takes the
-    place of W for the next F, twice, so that links that are close to each other reach farther.
+    with S the normalised similarity.
 
-    Above 1,000 samples some 25 entries of m a row are drawn, or 100 if W is no sparse graph, and
-    represent all of them; the largest F is that of the drawn ones. Links spread from at most 1,000
-    of the samples that have some. Above 3,000 samples a similarity by landmarks spreads them
-    between these, along :math:`B'B` and with the root of a, as a step from a sample to another is
-    two steps of landmarks: M is then that of the landmarks, with 25 entries a row.
+    1. Let :math:`m_{ij} = \min(1, 3 F_{ij} / \max F)` where F is above 0 off the diagonal, and 0
+       elsewhere.
+    2. :math:`M_{ij} = \sqrt{r_i r_j} m_{ij}` is added to :math:`W / \max W`. The factor
+       :math:`r_i` limits the sum of row i of m to twice that of :math:`W / \max W`, because
+       few links would else cut their neighbourhood off from all other samples. With s < 1/3 links a
+       sample, the limit is 6s times that sum.
+    3. The sum replaces W, and steps 1 and 2 are repeated twice, always adding M to the original
+       :math:`W / \max W`. Links that are close to each other thereby reach farther.
+
+    Above 1,000 samples about 25 entries of m a row are drawn, or 100 unless W is a sparse graph.
+    They represent all entries, and the largest F is that of the drawn ones. Links spread from at
+    most 1,000 linked samples. Above 3,000 samples, links spread between the landmarks if W has
+    some, along :math:`B'B`. The root of a replaces a, because a step between samples is two steps
+    between landmarks. M is then a matrix of the landmarks, with 25 entries a row.
 
     Parameters
     ----------
     W : Similarity of shape (n, n)
-        Nowhere negative.
+        Nonnegative.
     links : csr_array of shape (n, n)
-        Z, symmetric: above 0 where samples belong together, below 0 where they do not.
+        Z, symmetric. Entries are above 0 if samples belong together, below 0 if they do not.
     width : float
-        a, in (0, 1): towards 0 links reach no other sample, towards 1 all of them.
+        a, in (0, 1). With larger values links reach farther: near 0 they reach no other sample,
+        near 1 all of them.
     rng : RandomState
-        Draws entries, and samples that have links.
+        Draws entries, and linked samples.
     by_landmarks : bool, default=False
-        Whether W is the similarity of `Landmarks`, or that without its diagonal.
+        Whether W is the similarity of `Landmarks`, with or without its diagonal.
 
     Returns
     -------
@@ -72,7 +77,7 @@ def propagate_constraints(
     Raises
     ------
     ValueError
-        If a similarity is negative, or W is large and neither sparse nor by landmarks.
+        If a similarity is negative, or W has many samples and is neither sparse nor by landmarks.
 
     References
     ----------
@@ -80,7 +85,7 @@ def propagate_constraints(
        constraint propagation. ECCV 2010.
     """
     n = W.shape[0]
-    # above so many samples, links spread between the landmarks; an array is as fast below
+    # spread links between the landmarks if there are many samples; below, an array is as fast
     landmarks: Any = None
     if by_landmarks and n > MAX_DENSE_SAMPLES:
         landmarks = W.terms[0][0] if isinstance(W, WeightedSum) else W
@@ -88,18 +93,17 @@ def propagate_constraints(
     is_dense = landmarks is None and (is_small or W.stored_off_diagonal() is None)
     if is_dense and n > MAX_DENSE_SAMPLES:
         raise ValueError(
-            f"propagation must be None for more than {MAX_DENSE_SAMPLES:,} samples unless the "
-            "similarity is a sparse graph or by way of landmarks: take "
-            "affinity='nearest_neighbors' or 'landmarks'."
+            f"propagation must be None for more than {MAX_DENSE_SAMPLES:,} samples with a dense "
+            "similarity; set affinity='nearest_neighbors' or 'landmarks', or propagation=None."
         )
     B, V = _connect_points(W, landmarks, is_dense)
     largest = max(float(V.max()), np.finfo(V.dtype).tiny)
     V = V * (1 / largest)
-    # links between the samples that walks start from
+    # select the links between the samples that walks start from
     linked = _draw_linked(links, V.shape[0], rng)
     Z = links[linked][:, linked].astype(np.float32)
     starts = storage.as_dense(B[linked].T).astype(np.float32)
-    # spread them, each time along the similarity that is raised so far; few links raise it less
+    # spread them in rounds, along the similarity raised so far; few links may raise it less
     max_sums = min(2.0, 3.0 * Z.nnz / n) * storage.row_sums(V)
     per_row = 4 * _ENTRIES_PER_ROW if is_dense else _ENTRIES_PER_ROW
     raised = V
@@ -109,7 +113,7 @@ def propagate_constraints(
         shares = np.minimum(1, max_sums * storage.safe_inverse(storage.row_sums(M)))
         M = storage.scaled_both(M, np.sqrt(shares)).astype(V.dtype)
         raised = V + M
-    # the result, in the form of W
+    # return the result in the form of W
     if landmarks is None:
         return W.scaled(np.full(n, largest**-0.5)) + Explicit(M)
     scale = 1 / float(landmarks.diagonal().max())
@@ -119,9 +123,10 @@ def propagate_constraints(
 
 
 def _connect_points(W, landmarks, is_dense):
-    """Return similarities of samples to the points that links spread between, and of the points.
+    """Return the similarities of samples to points, and of the points to each other.
 
-    The points are the landmarks if there are some, or else the samples. Diagonals are left out.
+    Links spread between the points, which are the landmarks if there are some, or else the samples.
+    The similarities of points have no diagonal.
     """
     if landmarks is None:
         B = storage.identity(W.shape[0], W.dtype)
@@ -133,13 +138,13 @@ def _connect_points(W, landmarks, is_dense):
     lowest = float(V.min())
     if lowest < 0:
         raise ValueError(
-            f"propagation must be None where similarities are below 0, got {lowest:.3g}."
+            f"propagation must be None if similarities are below 0, got {lowest:.3g}."
         )
     return B, V
 
 
 def _draw_linked(links, n_points, rng):
-    """Return the samples in pairs, or drawn ones; up to half of them in must-links, if rare."""
+    """Return the linked samples; if there are too many, a sample that prefers must-links."""
     most = max(min(_MAX_STARTS, _MAX_START_ENTRIES // n_points), 2)
     linked = np.flatnonzero(np.diff(links.indptr))
     if len(linked) <= most:
@@ -150,12 +155,12 @@ def _draw_linked(links, n_points, rng):
 
 
 def run_walks(V, starts, width):
-    """Return ``(1 - a)(I - aS)^-1`` times columns: where walks from these end.
+    """Return ``(1 - a)(I - aS)^-1`` times columns, the distribution of the ends of walks.
 
     Parameters
     ----------
     V : ndarray or csr_array of shape (p, p)
-        Similarities, symmetric and nowhere negative; S is ``D^-1/2 V D^-1/2``.
+        Similarities, symmetric and nonnegative. S is ``D^-1/2 V D^-1/2``.
     starts : ndarray of shape (p, m), float32
     width : float
         a.
@@ -163,7 +168,7 @@ def run_walks(V, starts, width):
     Returns
     -------
     ndarray of shape (p, m), float32
-        By Chebyshev's iteration, within 5 %; nowhere negative.
+        Accurate to 5 %, by Chebyshev's iteration; nonnegative.
     """
     roots = np.sqrt(storage.row_sums(V))
     S = storage.scaled_both(V, storage.safe_inverse(roots)) * width
@@ -185,18 +190,18 @@ def run_walks(V, starts, width):
 
 
 def compute_entries(K, Z):
-    """Return m of all pairs of points, see `propagate_constraints`; arguments: `draw_entries`."""
+    """Return m of `propagate_constraints` for all pairs; arguments are those of `draw_entries`."""
     F = K @ (Z @ K.T)
     np.fill_diagonal(F, 0)
     return _rescale(F, K.dtype)
 
 
 def draw_entries(K, Z, per_row, rng):
-    r"""Return a sparse matrix whose expectation is m, of up to `per_row` entries a row.
+    r"""Return a sparse matrix whose expectation is m, with up to `per_row` entries a row.
 
-    The ends of p `per_row` / 2 pairs of walks from both ends of must-links are drawn, so that a
-    pair of points is met in proportion to :math:`F^+`, which is F of must-links alone. Drawn
-    entries are divided by the probability of being drawn.
+    Each of p `per_row` / 2 draws takes a must-link and the ends of a walk from both of its samples.
+    A pair of points is thus drawn in proportion to :math:`F^+`, which is F of must-links alone.
+    Drawn entries are divided by their probability of being drawn.
 
     Parameters
     ----------
@@ -205,7 +210,7 @@ def draw_entries(K, Z, per_row, rng):
     Z : csr_array of shape (m, m)
         The links.
     per_row : int
-        Entries of a row, on average.
+        Largest mean number of entries a row.
     rng : RandomState
 
     Returns
@@ -216,7 +221,7 @@ def draw_entries(K, Z, per_row, rng):
     n_draws = p * per_row // 2
     must = sp.csr_array(Z.maximum(0))
     one, other, weights = storage.stored_entries(sp.csr_array(sp.triu(must)))
-    # all columns of K one after the other: a number up to their sum falls on an entry
+    # concatenate the columns of K, so that a random number up to their sum selects an entry
     cumulative = np.cumsum(K.T.ravel(), dtype=np.float64)
     first = np.concatenate([[0], cumulative[p - 1 :: p]])
     sums = np.diff(first)
@@ -226,14 +231,14 @@ def draw_entries(K, Z, per_row, rng):
         entries = np.searchsorted(cumulative, at, side="right")
         return np.clip(entries - columns * p, 0, p - 1)
 
-    # draw must-links, then an end of a walk from both their samples: pairs i < j, each once
+    # draw must-links, then an end of a walk from both their samples; keep each pair i < j once
     link_mass = np.cumsum(weights * sums[one] * sums[other])
     at = rng.random_sample(n_draws) * link_mass[-1]
     link = np.searchsorted(link_mass[:-1], at, side="right")
     i, j = np.sort([draw_ends(one[link]), draw_ends(other[link])], axis=0)
     drawn = np.unique((i * p + j)[i < j])
     i, j = np.divmod(drawn, p)
-    # F of the pairs, of must-links alone and of all links
+    # compute F of the pairs, of must-links alone and of all links
     F_must = _compute_at(K @ must, K, i, j)
     F = _compute_at(K @ Z, K, i, j)
     probability = -np.expm1(-n_draws * F_must / link_mass[-1])
@@ -252,6 +257,6 @@ def _compute_at(A, B, i, j):
 
 
 def _rescale(F, dtype):
-    """Return 3 F over the largest F, clipped to [0, 1]."""
+    """Return 3 F divided by the largest F, clipped to [0, 1]."""
     largest = max(F.max(initial=0), np.finfo(dtype).tiny)
     return np.clip(3.0 * F / largest, 0, 1)
