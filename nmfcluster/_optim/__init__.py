@@ -1,1 +1,1 @@
-"""What runs every solver: the starts, the loop, the restarts, and symmetric factorization."""
+"""Optimization: starting factors, the loop and restarts of solvers, symmetric factorization."""

@@ -1,4 +1,4 @@
-"""Starting factors: random ones, and those from leading eigenvectors."""
+"""Starting factors: random ones, and ones from leading eigenvectors."""
 
 from functools import partial
 from inspect import signature
@@ -13,40 +13,41 @@ from nmfcluster._utils.parallel import one_thread
 from nmfcluster._utils.validation import make_rng
 from nmfcluster.similarity import Explicit
 
-# Number of rows of an eigenproblem up to which a dense solver is faster.
+# Largest number of rows of an eigenproblem at which a dense solver is faster.
 _DENSE = 300
-# Relative tolerance of eigenvalues, by the bytes of a number: those of elongated clusters differ
-# by little.
+# Relative tolerance of eigenvalues, by the bytes of a float: eigenvalues of elongated clusters are
+# close to each other.
 _TOL = {4: 1e-6, 8: 1e-8}
-# Number of products with A before falling back to _FALLBACK_TOL.
+# Largest number of products with A before falling back to _FALLBACK_TOL.
 _MAX_PRODUCTS = 1_500
-# Tolerance of the fallback eigensolver: a start need not be exact.
+# Relative tolerance of the fallback eigensolver: a start need not be exact.
 _FALLBACK_TOL = 1e-4
-# Number of vectors of the Krylov space: fewer take more products where eigenvalues are close.
+# Smallest dimension of the Krylov space: smaller ones take more products if eigenvalues are close.
 _KRYLOV_SIZE = 60
-# Largest number of connected components that are solved one by one, as each takes time.
+# Largest number of connected components whose eigenproblems are solved separately: each takes time.
 _MAX_COMPONENTS = 200
-# Difference of eigenvalues, relative to the largest, that is rounding.
+# Largest difference of eigenvalues, relative to the largest eigenvalue, that counts as rounding.
 _EQUAL = 1e-7
-# Smallest eigenvalue, relative to the largest, that is not rounding.
+# Smallest eigenvalue, relative to the largest, that does not count as rounding.
 _RANK_TOL = 1e-7
-_KMEANS_RUNS = 5  # on eigenvectors, which are few: a single run is not always the best
-# ARPACK restarts where many eigenvalues are equal, at random since scipy 1.17.
+# Number of k-means runs on eigenvectors: a single run is not always the best, and all are short.
+_KMEANS_RUNS = 5
+# Seed of ARPACK's restarts if many eigenvalues are equal; they are random since scipy 1.17.
 _REPRODUCIBLE = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
 
 
 def draw_seeds(rng, size):
-    """Draw the seeds of starts before any of them runs."""
+    """Return the seeds of all starts, drawn before any of them runs."""
     return rng.randint(np.iinfo(np.int32).max, size=size).tolist()
 
 
 def random_start(mass, n_clusters, seed, dtype):
-    """Draw a factor uniformly from (0, 1).
+    """Return a factor with entries drawn uniformly from (0, 1).
 
     Parameters
     ----------
     mass : ndarray of shape (n,)
-        Number of samples a row stands for: the rows of a collapsed problem are longer by its root.
+        Number of samples that each row stands for. Rows are multiplied by its root.
     n_clusters : int
     seed : int or RandomState
     dtype : dtype
@@ -62,14 +63,14 @@ def random_start(mass, n_clusters, seed, dtype):
 def leading_eigenpairs(A, n_components):
     """Return the largest eigenvalues of A, in decreasing order, and their eigenvectors.
 
-    They are found by connected components where A knows these. Of components with equal
-    eigenvalues the largest comes first.
+    If A stores its connected components, they are solved one by one. Among components with equal
+    eigenvalues, the largest comes first.
 
     Parameters
     ----------
     A : Similarity of shape (n, n)
     n_components : int
-        At most n.
+        Number of eigenpairs, at most n.
 
     Returns
     -------
@@ -79,30 +80,31 @@ def leading_eigenpairs(A, n_components):
     component = A.parts
     if component is None or not 0 < component.max() < _MAX_COMPONENTS:
         return _eigenpairs(A, n_components)
-    # Find the largest eigenvalue of every component. One by one, equal eigenvalues are no trouble.
+    # Find the largest eigenvalue of every component. Equal eigenvalues of several components are
+    # hard for the eigensolver only if it has to find them together.
     sizes = np.bincount(component)
     by_component = np.argsort(component, kind="stable")
     members = np.split(by_component, np.cumsum(sizes)[:-1])
     blocks = [A.take(rows) for rows in members]
     pairs = [_eigenpairs(block, 1) for block in blocks]
     largest = np.concatenate([values for values, _ in pairs])
-    # Find all pairs of the components that can have more of the first eigenvalues: those whose
-    # largest one is above the n_components-th.
+    # Find all eigenpairs of components that can have several leading eigenvalues: those whose
+    # largest one is above the n_components-th largest of all.
     padded = np.pad(largest, (n_components, 0), constant_values=-np.inf)
     threshold = np.sort(padded)[-n_components]
     rounding = _EQUAL * float(max(abs(largest).max(), np.finfo(float).tiny))
     for c in np.flatnonzero(largest > threshold + rounding):
         pairs[c] = _eigenpairs(blocks[c], n_components)
-    # List all eigenvalues, their vectors and their components.
+    # Collect all eigenvalues, their vectors and their components.
     owners = np.repeat(np.arange(len(pairs)), [len(values) for values, _ in pairs])
     all_values = np.concatenate([values for values, _ in pairs])
     columns = [column for _, vectors in pairs for column in vectors.T]
-    # Select the first ones. They are rounded, so that the largest component's come first among
-    # equal ones.
+    # Select the largest ones. Eigenvalues are rounded, so that equal ones are ordered by the size
+    # of their component.
     rounded = np.round(all_values / rounding)
     first = np.lexsort((-sizes[owners], -rounded))[:n_components]
     first = first[np.argsort(-all_values[first], kind="stable")]
-    # Their vectors are 0 outside of their component.
+    # Fill their vectors with 0 outside of their component.
     whole = np.zeros((A.shape[0], n_components), dtype=columns[0].dtype)
     for place, chosen in enumerate(first):
         whole[members[owners[chosen]], place] = columns[chosen]
@@ -110,10 +112,10 @@ def leading_eigenpairs(A, n_components):
 
 
 def _eigenpairs(A, n_components):
-    """Return the leading eigenpairs by the solver that suits the size and the form of A."""
+    """Return the leading eigenpairs by a solver for the size and the form of A."""
     n = A.shape[0]
     if n <= max(_DENSE, 3 * n_components):
-        # All of them: LAPACK's driver for a subset fails where many eigenvalues are equal.
+        # Compute all: LAPACK's driver for a subset fails if many eigenvalues are equal.
         values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
         return values[::-1][:n_components], vectors[:, ::-1][:, :n_components]
     root = A.root()
@@ -144,33 +146,33 @@ def _eigenpairs(A, n_components):
 
 
 def _eigenpairs_of_gram(V, n_components):
-    """Return the leading eigenpairs of VV' from those of the smaller V'V, which has the same."""
+    """Return the leading eigenpairs of VV', computed from those of the smaller V'V."""
     gram = storage.as_float64(storage.choose_storage(V.T @ V))
     values, vectors = _eigenpairs(Explicit(gram), n_components)
     n_missing = n_components - len(values)
     values = np.pad(values, (0, n_missing))
     vectors = np.pad(vectors, ((0, 0), (0, n_missing)))
     values = np.where(values > _RANK_TOL * values[0], values, 0)
-    scaled = storage.safe_ratio(vectors, np.sqrt(values))  # 0 where the value is
+    scaled = storage.safe_ratio(vectors, np.sqrt(values))  # 0 where the eigenvalue is 0
     return values, np.asarray(V @ scaled.astype(V.dtype))
 
 
 def cluster_eigenvectors(vectors, mass):
     """Return the clusters that k-means finds in leading eigenvectors, (n,), int.
 
-    They relax the partition with the smallest normalised cut, which a factorization can miss: it
-    can split a large cluster instead of finding a small one.
+    The eigenvectors relax the partition with the smallest normalised cut. A factorization can miss
+    it, and split a large cluster instead of finding a small one.
 
     Parameters
     ----------
     vectors : ndarray of shape (n, k)
         Eigenvectors of a similarity that is divided by the roots of the masses.
     mass : ndarray of shape (n,)
-        How much each row counts; the rows of the eigenvectors are longer by its root.
+        Weight of every row; rows of the eigenvectors are longer by its root.
     """
     rows = vectors * storage.safe_inverse(np.sqrt(mass))[:, None]
     search = KMeans(vectors.shape[1], n_init=_KMEANS_RUNS, random_state=0)
-    with one_thread():  # of several, the number would decide ties
+    with one_thread():  # ties would depend on the number of threads
         return search.fit(rows, sample_weight=mass).labels_
 
 
@@ -193,10 +195,11 @@ def spectral_start(A, n_clusters):
 def rotate_to_axes(values, vectors, n_clusters):
     """Return the nonnegative part of eigenvectors, rotated towards the axes.
 
-    ``V diag(values)^1/2 R`` reproduces the best rank-k part of a matrix for every rotation R. The
-    one taken here makes k rows of the product, chosen by a pivoted QR decomposition [1]_, as close
-    as it can to multiples of unit vectors: for a block diagonal matrix that is the solution.
-    Nothing is random, and it does not matter which basis of an eigenspace the eigensolver returns.
+    ``V diag(values)^1/2 R`` reproduces the best rank-k approximation of a matrix for every rotation
+    R. A pivoted QR decomposition chooses k rows of the product [1]_. R moves these as close as
+    possible to multiples of unit vectors, which is the solution for a block diagonal matrix.
+    Nothing is random, and the result does not depend on the basis of an eigenspace that the
+    eigensolver returns.
 
     Parameters
     ----------
@@ -204,7 +207,7 @@ def rotate_to_axes(values, vectors, n_clusters):
         As `leading_eigenpairs` returns them.
     vectors : ndarray of shape (n, n_components)
     n_clusters : int
-        At least as many.
+        Number of columns to return, at least n_components.
 
     Returns
     -------
@@ -220,7 +223,7 @@ def rotate_to_axes(values, vectors, n_clusters):
     U, _, Vt = np.linalg.svd(vectors[pivots[:n_components]].T)
     scaled = vectors * np.sqrt(np.maximum(values, 0))
     H = np.maximum(scaled @ (U @ Vt), 0)
-    H += 1e-2 * H.mean()  # a positive entry everywhere, for the multiplicative rules
+    H += 1e-2 * H.mean()  # multiplicative rules need positive entries
     n_missing = n_clusters - n_components
     fill = 1e-2 * float(H.mean())
     return np.pad(H, ((0, 0), (0, n_missing)), constant_values=fill)

@@ -1,16 +1,16 @@
-"""Multiplicative rules of the papers for symmetric factorization; each solver is a generator."""
+"""Multiplicative rules of the papers for symmetric factorization, as solvers for `run`."""
 
 import numpy as np
 
 from nmfcluster._optim.run import Steps, keep_starts
 from nmfcluster._utils.linalg import gram, inner_products, map_rows, matmul_rows
 
-# Smallest entry of the first core, relative to its positive part.
+# Smallest entry of the starting core, relative to its positive part: zeros would be final.
 _SMALLEST_SHARE = 0.1
 
 
 def _ratio(numerator, denominator):
-    """Return the ratio, kept from 0/0 and from infinity, which a zero factor would make NaN."""
+    """Return the ratio, bounded so that it is never NaN or infinity."""
     limits = np.finfo(denominator.dtype)
     bounded = np.minimum(numerator, denominator / limits.eps)
     return bounded / np.maximum(denominator, limits.tiny)
@@ -21,7 +21,7 @@ def _root_of_ratio(numerator, denominator):
 
 
 def _column_lengths(Q):
-    """Return the lengths of the columns, (n_starts, 1, k), kept from 0."""
+    """Return the lengths of the columns, (n_starts, 1, k), bounded away from 0."""
     lengths = np.linalg.norm(Q, axis=1, keepdims=True)
     return np.maximum(lengths, np.finfo(Q.dtype).tiny)
 
@@ -33,15 +33,15 @@ def multiplicative_trinmf(objective, Q) -> Steps:
         Q \leftarrow Q \circ \sqrt{AQS \oslash (QQ'AQS)}, \qquad
         S \leftarrow S \circ \sqrt{Q'AQ \oslash (Q'QSQ'Q)}
 
-    as printed, with denominators kept from 0. S starts diagonal and stays so. The rule is no
-    descent method for this loss and holds Q'Q = I only nearly: see the user guide.
+    as printed, with denominators bounded away from 0. S starts diagonal and stays so. The rule can
+    raise this loss, and Q'Q = I holds only approximately: see the user guide.
 
     Parameters
     ----------
     objective : SymmetricObjective
-        Without missing pairs, and with A >= 0.
+        The objective, without missing pairs and with A >= 0.
     Q : ndarray of shape (n_starts, n, k)
-        Positive; its columns are normalised first.
+        Positive starting factors, whose columns are normalised first.
 
     Yields
     ------
@@ -60,18 +60,18 @@ def multiplicative_trinmf(objective, Q) -> Steps:
         loss = objective.constant - 2 * inner_products(S, B)
         keep = yield (Q, S), loss + inner_products(S @ G, G @ S)
         Q, S, AQ = keep_starts(keep, Q, S, AQ)
-        # Eq. 20: Q
+        # Update Q by eq. 20.
         AQS = matmul_rows(AQ, S)
         ratio = map_rows(_root_of_ratio, AQS, matmul_rows(Q, gram(Q, AQS)))
         Q = map_rows(np.multiply, Q, ratio)
-        # Eq. 21: S
+        # Update S by eq. 21.
         AQ = A @ Q
         G = gram(Q, Q)
         S = S * _root_of_ratio(gram(Q, AQ), G @ S @ G)
 
 
 def _fit(G, PG, NG):
-    """Return ``G'AG`` of every start, from PG and NG with A = P - N."""
+    """Return ``G'AG`` of every start from PG and NG, where A = P - N."""
     return gram(G, map_rows(np.subtract, PG, NG))
 
 
@@ -82,17 +82,18 @@ def multiplicative_gsg(objective, G) -> Steps:
 
     .. math::
         S \leftarrow S \circ G'PG \oslash (G'NG + KSK), \qquad
-        G \leftarrow G \circ \sqrt{PGS \oslash (NGS + GSKS)} ,
+        G \leftarrow G \circ \sqrt{PGS \oslash (NGS + GSKS)} .
 
-    columns of G scaled to length 1 after each, which S takes up. The first rule never raises the
-    loss; where the second would, its exponent is 1/4 instead of 1/2, for which descent is proved.
+    After each update, the columns of G are scaled to length 1, and S so that GSG' stays the same.
+    The first rule never raises the loss. Where the second would raise it, the exponent is 1/4
+    instead of 1/2, for which descent is proved.
 
     Parameters
     ----------
     objective : SymmetricObjective
-        Without missing pairs.
+        The objective, without missing pairs.
     G : ndarray of shape (n_starts, n, k)
-        Positive.
+        Positive starting factors.
 
     Yields
     ------
@@ -113,7 +114,7 @@ def multiplicative_gsg(objective, G) -> Steps:
 
     G = G / _column_lengths(G)
     PG, NG = products(G)
-    # Zeros would be final: where negative entries prevail, a share of the positive ones is taken.
+    # Start S positive, as zeros are final: use a share of G'PG where negative entries prevail.
     S = np.maximum(_fit(G, PG, NG), _SMALLEST_SHARE * gram(G, PG))
     while True:
         keep = yield (G, S), losses(G, S, PG, NG)
@@ -121,7 +122,7 @@ def multiplicative_gsg(objective, G) -> Steps:
         # Update S.
         K = gram(G, G)
         S = S * _ratio(gram(G, PG), gram(G, NG) + K @ S @ K)
-        # Update G, by a smaller power where the loss would rise.
+        # Update G, with a smaller exponent where the loss would rise.
         loss = losses(G, S, PG, NG)
         denominator = map_rows(np.add, matmul_rows(NG, S), matmul_rows(G, S @ K @ S))
         root = map_rows(_root_of_ratio, matmul_rows(PG, S), denominator)
@@ -132,7 +133,7 @@ def multiplicative_gsg(objective, G) -> Steps:
         if is_worse.any():
             G[is_worse] = old[is_worse] * np.sqrt(root[is_worse])
             PG[is_worse], NG[is_worse] = products(G[is_worse])
-        # Scale the columns of G to length 1; S takes up the lengths.
+        # Scale the columns of G to length 1, and S so that GSG' stays the same.
         length = _column_lengths(G)
         for rows in (G, PG, NG):
             rows /= length

@@ -1,8 +1,8 @@
 """Run a solver from several starts: in batches, with early stopping, in threads or on a cluster.
 
-A solver is a generator: it yields ``(factors, loss)`` for a batch of starts, whose axis comes
-first, and updates them when it is resumed. It is resumed with None, or with a boolean mask of the
-starts to go on with. It knows nothing of `max_iter`, `tol`, seeds, printing or warnings.
+A solver is a generator. It yields ``(factors, loss)`` for a batch of starts, with the starts along
+the first axis, and updates them when it is resumed. It is resumed with None, or with a boolean mask
+of the starts that continue. It does not handle `max_iter`, `tol`, seeds, printing or warnings.
 """
 
 from collections.abc import Callable, Generator
@@ -30,25 +30,24 @@ Factors = tuple[np.ndarray, ...]
 Steps = Generator[tuple[Factors, np.ndarray], np.ndarray | None, None]
 Start = Callable[[], np.ndarray]  # makes a starting factor
 
-# Number of updates over which the loss must have fallen by tol.
+# Number of updates over which the decrease of the loss is compared with tol.
 WINDOW = 10
-# Difference of two losses, relative to the loss of zero factors, below which a start is not
-# abandoned: starts that are so close can still change places.
+# Largest difference from the best loss, relative to the loss of zero factors, at which a start is
+# never abandoned: such a close start can still overtake the best.
 _CLOSE = 1e-3
-# Relative difference of two figures that is a tie: rounding depends on where arrays lie in memory,
-# and must not choose the best start.
+# Largest relative difference of two figures that counts as a tie: rounding depends on where arrays
+# lie in memory, and must not decide which start is the best.
 _TIE = 1e-9
-# Loss, relative to that of zero factors, below which it need not fall further.
+# Loss, relative to that of zero factors, below which its decrease counts as rounding.
 _FLOOR = 1e-10
-# Number of updates before a random start can be compared with others by another figure than its
-# loss.
+# Smallest number of updates before starts are compared by another figure than the loss.
 _COMPARED_AFTER = 3 * WINDOW
-# Largest number of starts in one batch: a wider product gains little more.
+# Largest number of starts in one batch: wider products are hardly faster.
 _BATCH = 8
-# The same where all starts run to their end: 20 runs are then as much work for 2 or 4 threads.
+# The same if all starts run to the end: 2 or 4 threads then share 20 runs evenly.
 _BATCH_WITHOUT_PRUNING = 5
-# Largest size of the starting factors of a batch in bytes (256 MiB): memory grows with it, speed
-# does not.
+# Largest size in bytes of the starting factors of a batch (256 MiB): larger batches take more
+# memory and are not faster.
 _BATCH_BYTES = 2**28
 
 
@@ -56,30 +55,30 @@ _BATCH_BYTES = 2**28
 class SolverConfig:
     """How an estimator runs its solver, and when a run ends.
 
-    A run has converged when its loss fell by less than ``tol * scale``, or `tol` times itself,
-    over the last ten updates; the scale is the loss of the zero factors.
+    A run has converged when the last ten updates lowered its loss by less than ``tol * scale``, or
+    by less than `tol` times the loss. The scale is the loss of zero factors.
 
     Attributes
     ----------
     n_clusters : int
     solver : callable
-        Makes a solver's generator from an objective and starts.
+        Takes an objective and starts, and returns the generator of a solver.
     n_init : int
         Number of starts.
     max_iter : int
         Largest number of updates.
     tol : float
-        Smallest relative decrease over ten updates that counts as progress. A negative `tol` runs
+        Smallest relative decrease over ten updates at which a run continues. A negative `tol` runs
         all updates.
     n_jobs : int or None
-        Number of threads that run batches of starts, unless a cluster does.
+        Number of threads that run batches of starts, unless a cluster runs them.
     relative_to_loss : bool, default=False
-        Whether `tol` is relative to the loss itself, which may end near 0, and not to the scale.
+        Whether `tol` is relative to the loss itself, which may end near 0, instead of the scale.
     min_iter : int, default=20
-        Smallest number of updates: a symmetric start can sit on a plateau at first.
+        Smallest number of updates, as a symmetric start can be on a plateau at first.
     prune_from : int or None, default=20
-        Number of updates after which a start can be abandoned because it is unlikely to beat the
-        best; None where all runs are wanted, not only the best.
+        Number of updates after which starts that are unlikely to beat the best are abandoned. None
+        runs all starts to the end.
     """
 
     n_clusters: int
@@ -94,21 +93,21 @@ class SolverConfig:
 
 
 def recent_decrease(history):
-    """Return by how much the loss fell over the last ten updates."""
+    """Return the decrease of the loss over the last ten updates."""
     return history[-1 - min(WINDOW, len(history) - 1)] - history[-1]
 
 
 @dataclass
 class Solution:
-    """The state of one start while it runs, and its result in the end.
+    """The state of one start while it runs, and then its result.
 
     Attributes
     ----------
     factors : tuple of ndarray
-        The best factors seen, without the axis of starts.
+        The best factors so far, without the axis of starts.
     loss : float
-        Their loss.
-    history : list of float, in the end ndarray of shape (n_iter + 1,)
+        Loss of these factors.
+    history : list of float, after the run ndarray of shape (n_iter + 1,)
         Loss at the start and after every update.
     converged : bool
         Whether the loss had stopped falling when the loop ended.
@@ -129,19 +128,19 @@ class Solution:
 
 
 def loss_of(solution):
-    """Return the loss of a solution; by default the one with the smallest is the best."""
+    """Return the loss of a solution, which is the default figure to rank solutions."""
     return solution.loss
 
 
 @dataclass
 class Pruning:
-    """Abandons starts that are unlikely to beat the best one.
+    """Rule that abandons starts that are unlikely to beat the best one.
 
-    By loss, a start is abandoned when it would stay above the lowest loss even after all the
-    decrease that is still to be expected: that of a geometric sequence through the decreases over
-    the last ten updates and the ten before. By another figure, starts are compared once with the
-    best known figure, which by default is that of the very first start after as many updates, or
-    fewer if it converged before.
+    If starts are ranked by loss, a start is abandoned when its expected final loss is above the
+    lowest loss. The expected decreases continue those over the last ten updates and the ten before
+    as a geometric sequence. If starts are ranked by another figure, they are compared once, with
+    the best known figure. By default, this is the figure of the first start after as many updates,
+    or fewer if it converged before.
 
     Attributes
     ----------
@@ -150,9 +149,9 @@ class Pruning:
     scale : float
         Loss of the zero factors.
     rank : callable or None
-        The figure; None for the loss.
+        Returns the figure of a solution; None ranks by loss.
     best : float
-        The best figure so far, infinity before the first batch.
+        The best figure so far; infinity before the first batch.
     """
 
     begins: int
@@ -161,7 +160,7 @@ class Pruning:
     best: float = np.inf
 
     def still_promising(self, running):
-        """Return which starts go on; called after every update of a batch.
+        """Return which starts continue; called after every update of a batch.
 
         Parameters
         ----------
@@ -170,7 +169,7 @@ class Pruning:
 
         Returns
         -------
-        list of bool, one for each
+        list of bool, one for each start
         """
         if self.rank is None:
             self.best = min(self.best, min(map(loss_of, running)))
@@ -186,14 +185,14 @@ class Pruning:
         return promising
 
     def _can_win(self, solution):
-        """Return whether a run may still get below the lowest loss."""
+        """Return whether a run may still reach a loss below the lowest one."""
         history = solution.history
         if len(history) - 1 < max(self.begins, 2 * WINDOW):
             return True
         start, middle, end = history[-1 - 2 * WINDOW :: WINDOW]  # ten updates apart
         decrease = middle - end
         slowdown = (start - middle) - decrease
-        # A run on a plateau, or close to the best, goes on.
+        # A run on a plateau, or close to the best, continues.
         if slowdown <= 0 or end - self.best <= _CLOSE * self.scale:
             return True
         expected = np.min(history) - decrease * (decrease / slowdown)
@@ -212,39 +211,37 @@ def run_starts(
 ):
     """Run a solver from all starts and return the solutions, the best first.
 
-    Starts are run in batches whose composition does not depend on `n_jobs`, so that the result is
-    the same for any number of jobs. A start that is unlikely to be the best is abandoned: it is
-    compared with the others of its batch and with the first batch, which runs before the rest.
-    A negative `tol` asks for all updates.
+    Starts are run in batches that do not depend on `n_jobs`, so that the result is the same for any
+    number of jobs. The first batch runs before the others. A start that is unlikely to beat it, or
+    the others of its own batch, is abandoned, unless `tol` is negative.
 
     Parameters
     ----------
     objective : object
-        Besides what the solver needs it has `constant`, the loss of the zero factors, by which a
-        decrease is measured, and `wide`, whether several starts side by side are faster than one
-        after the other. If it has `seen_by`, every start sees data of its own:
-        ``seen_by(batch)`` is what the solver is given, and ``of_all(start, factors)`` are the
-        factors of a start for all the data.
+        The objective of the solver. `constant` is the loss of zero factors, relative to which
+        decreases are measured. `wide` is whether several starts side by side are faster than one
+        after the other. If it has `seen_by`, every start has data of its own: the solver gets
+        ``seen_by(batch)``, and ``of_all(start, factors)`` are the factors of a start for all data.
     starts : sequence of callable
-        Each makes one starting factor; its randomness is drawn before.
+        Each returns one starting factor; its random numbers are drawn before.
     config : SolverConfig
     task : str
-        What is run, for the log.
+        Name of the task in the log.
     rank : callable
-        The figure by which solutions are compared: the smallest is best, the earliest of
-        those that only rounding tells apart.
+        Returns the figure by which solutions are ranked. The smallest is the best, and the earliest
+        among figures that differ only by rounding.
     to_beat : float, default=None
         The best figure of earlier starts. A start that is not below it when starts are compared
         is abandoned.
     memory : joblib.Memory, default=None
-        Where solutions are kept, unless starts are abandoned.
+        Stores solutions on disk, unless starts can be abandoned.
 
     Returns
     -------
     list of Solution
     """
     batches = _batches(objective, starts, config, is_remembered=memory is not None)
-    # Abandon starts where only the best is wanted and there is something to compare with.
+    # Abandon starts if only the best is wanted and there are others to compare with.
     pruning = None
     has_rivals = len(starts) > 1 or to_beat is not None
     if has_rivals and config.prune_from is not None and config.tol >= 0:
@@ -256,8 +253,8 @@ def run_starts(
         else:
             pruning.begins = max(config.prune_from, _COMPARED_AFTER)
     run = partial(_run_batch, objective, config)
-    if memory is not None and pruning is None:  # a pruned run depends on all others
-        # Solutions depend on these and on the starts; the former are hashed once.
+    if memory is not None and pruning is None:  # a pruned run depends on other runs
+        # Solutions depend on these contents, which are hashed once, and on the starts.
         rules = replace(config, n_clusters=0, n_init=0, n_jobs=None)
         contents = (version("nmfcluster"), _content_of(objective), _content_of(rules))
         cached = memory.cache(_call, ignore=["compute"])
@@ -266,16 +263,16 @@ def run_starts(
         f"{task}, {format_count(len(starts), 'start')}", len(batches)
     ) as progress:
         solutions: list = []
-        # The first batch runs before the rest, which must beat it. A batch that runs alone runs
-        # in this thread, which has others to share its blocks of rows with.
+        # The first batch runs before the rest, which must beat it. A single batch runs in this
+        # thread, which can share its blocks of rows with other threads.
         n_alone = int(pruning is not None and to_beat is None)
         if len(batches) == n_alone + 1:
             n_alone += 1
         for batch in batches[:n_alone]:
             solutions += run(pruning, never_cancelled, batch)
             progress.batch_done()
-        # The rest run on a cluster, or in threads: processes would be sent the data with every
-        # batch. Threads that still run when one has failed end with their next update.
+        # The rest run on a cluster or in threads, as processes would receive the data with every
+        # batch. When one thread has failed, the others end with their next update.
         rest = batches[n_alone:]
         if rest:
             failed = Event()
@@ -301,17 +298,17 @@ def run_starts(
 
 
 def never_cancelled():
-    """Return False: a run that no other one can end."""
+    """Return False, for runs that no other run can cancel."""
     return False
 
 
 def _batches(objective, starts, config, is_remembered):
-    """Return the starts in batches: several where one product serves them all."""
+    """Return the starts in batches, of several starts if one product for all is faster."""
     sees_own_data = hasattr(objective, "seen_by")
     size = 1
-    # Solutions of starts with data of their own are remembered one by one.
+    # Solutions of starts with data of their own are stored one by one.
     if objective.wide and len(starts) > 1 and not (sees_own_data and is_remembered):
-        first = starts[0]()  # made here for its size
+        first = starts[0]()  # its size determines the size of batches
         if not (sees_own_data or is_remembered):
             starts = [partial(np.asarray, first), *starts[1:]]
         largest = _BATCH_WITHOUT_PRUNING if config.prune_from is None else _BATCH
@@ -328,9 +325,9 @@ def _run_apart(
     handling,
     number,
 ):
-    """Run a batch in a thread, or on a machine of a cluster, with numbers handled as in a fit."""
-    # The fit has limited the threads of BLAS in its own process, and lifts that limit when it is
-    # interrupted: a thread that still runs must not set it again.
+    """Run a batch in a thread or on a cluster, with the handling of numerical errors in a fit."""
+    # The fit has limited the threads of BLAS in its own process, and lifts this limit when it is
+    # interrupted. A thread that still runs must not set it again.
     limit = one_blas_thread() if on_cluster else nullcontext()
     with limit, np.errstate(**handling):
         return run(copy(pruning), is_cancelled, batches[number])
@@ -347,7 +344,7 @@ def _run_batch(
     sees_own_data = hasattr(objective, "seen_by")
     seen = objective.seen_by(batch) if sees_own_data else objective
     if len(batch) == 1:
-        H = batch[0]()[None]  # a factor can be large: one alone is not copied
+        H = batch[0]()[None]  # without a copy, as a factor can be large
     else:
         H = np.stack([start() for start in batch])
     steps = config.solver(seen, H)
@@ -356,7 +353,7 @@ def _run_batch(
         for start, solution in zip(batch, solutions, strict=True):
             solution.factors = objective.of_all(start, solution.factors)
     if is_cancelled():
-        raise InterruptedError("another batch of starts failed")  # not to be kept
+        raise InterruptedError("another batch of starts failed")  # not to be stored
     return solutions
 
 
@@ -367,26 +364,26 @@ def iterate(
     is_cancelled=never_cancelled,
     pruning=None,
 ):
-    """Run a solver until every start has converged, is abandoned, or has had its updates.
+    """Run a solver until every start has converged, is abandoned, or has reached `max_iter`.
 
-    A start that has converged, or is abandoned, leaves the batch.
+    Starts that have converged or are abandoned leave the batch.
 
     Parameters
     ----------
     steps : generator
-        The solver's.
+        The generator of the solver.
     config : SolverConfig
     scale : float
-        Loss of the zero factors, which decreases are relative to.
+        Loss of zero factors, relative to which decreases are measured.
     is_cancelled : callable, default=never_cancelled
-        Called after every update; the loop ends when it returns True. By default it never does.
+        Called after every update; the loop ends when it returns True.
     pruning : Pruning, default=None
-        Decides which starts are abandoned; none by default.
+        Decides which starts are abandoned. None abandons no start.
 
     Returns
     -------
     list of Solution
-        One a start, in the order of the batch.
+        One for each start, in the order of the batch.
 
     Raises
     ------
@@ -404,7 +401,7 @@ def iterate(
             raise FloatingPointError(
                 f"the loss is {losses.max()} after {iteration} updates."
             )
-        # Record the losses, and the factors where they are the best of their start.
+        # Record the losses, and factors that are the best of their start so far.
         can_converge = config.tol >= 0 and iteration >= max(config.min_iter, 1)
         for row, start in enumerate(running):
             loss = float(losses[row])
@@ -414,7 +411,7 @@ def iterate(
                 start.factors = tuple([F[row, ...] for F in factors])
             if can_converge:
                 reference = loss if config.relative_to_loss else scale
-                # A smaller decrease than the resolution of the factors is rounding.
+                # A decrease below the resolution of the factors is rounding.
                 smallest = max(config.tol * reference, resolution * scale)
                 start.converged = recent_decrease(start.history) <= smallest
         # Abandon starts that are unlikely to beat the best.
@@ -435,28 +432,28 @@ def iterate(
 
 
 def keep_starts(keep, *arrays):
-    """Return the arrays restricted to the starts that go on."""
+    """Return the arrays restricted to the starts that continue."""
     if keep is None:
         return arrays
     return tuple(map(take_starts, arrays, repeat(keep)))
 
 
 def per_start(values, like):
-    """Return one value a start so that it multiplies (n_starts, n, k) without promoting it."""
+    """Return one value per start that multiplies (n_starts, n, k) without changing its dtype."""
     return asarray_like(values[:, None, None], like, like.dtype)
 
 
 def best_first(solutions, rank=loss_of):
-    """Return solutions in order; the earliest is the best of those that only rounding tells apart.
+    """Return solutions in order of their figures; if figures tie, the earliest comes first.
 
-    Abandoned ones come last. Factors can differ where losses do not, as those of three factors do,
-    which rotate.
+    Figures that differ only by rounding tie. Their factors can differ, as those of a factorization
+    into three factors, which can rotate. Abandoned solutions come last.
 
     Parameters
     ----------
     solutions : sequence of Solution
     rank : callable
-        The figure by which solutions are compared: the smallest is best.
+        Returns the figure by which solutions are ranked; the smallest is the best.
 
     Returns
     -------
@@ -471,27 +468,27 @@ def best_first(solutions, rank=loss_of):
 
 
 def memory_of(memory):
-    """Return a `joblib.Memory` for a folder, or as it is; None for None."""
+    """Return a `joblib.Memory`, made from a path if necessary; None for None."""
     try:
         if memory == "":
-            raise ValueError("'.' is the folder of now, and None keeps nothing")
+            raise ValueError("pass '.' for the current folder, None to store nothing")
         return None if memory is None else check_memory(memory)
     except (OSError, ValueError) as error:
-        wanted = "a folder that can be written to"
+        wanted = "None or a folder that can be written to"
         raise ValueError(
             f"memory must be {wanted}, got {format_value(memory)}: {error}."
         ) from None
 
 
 def _recall(cached, context, run, pruning, is_cancelled, batch):
-    """Return the solutions of a batch that are kept on disk, or compute and keep them.
+    """Return the solutions of a batch from the disk, or compute and store them.
 
-    A fit that was stopped then goes on where it was.
+    So a fit that was interrupted continues where it stopped.
     """
     key = joblib.hash((context, batch))
     compute = partial(run, pruning, is_cancelled, batch)
     shelved = cached.call_and_shelve(key, compute)
-    with suppress(Exception):  # whatever reading a damaged file raises
+    with suppress(Exception):  # reading a damaged file can raise any error
         found = shelved.get()
         shapes = [[array.shape for array in one.factors] for one in found]
         expected = [
@@ -501,7 +498,8 @@ def _recall(cached, context, run, pruning, is_cancelled, batch):
         if shapes == expected and all(isinstance(one, Solution) for one in found):
             return found
     warn(
-        "The folder of memory holds what is no run: it is made again, and kept instead."
+        "The folder of memory holds a damaged run, which is computed again and replaced. Clear the "
+        "folder if this recurs."
     )
     shelved.clear()
     return cached(key, compute)
@@ -512,7 +510,7 @@ def _call(key, compute):
 
 
 def _content_of(value):
-    """Return what a value is made of, without what it has cached of itself."""
+    """Return the contents of a value that determine a run, without its cached attributes."""
     if is_dataclass(value):
         contents = [_content_of(getattr(value, field.name)) for field in fields(value)]
         return type(value).__name__, contents

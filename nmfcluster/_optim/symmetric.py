@@ -1,4 +1,4 @@
-"""Symmetric factorization of a similarity: its objective, its solver and its starts."""
+"""Symmetric factorization of a similarity: objective, solver and starts."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,19 +29,21 @@ from nmfcluster.similarity import Similarity
 
 # The constant a of <D, C'(H) D> <= a ||H||^2 ||D||^2, with C(H) = HH'H. A single row attains it.
 QUARTIC_BOUND = 3.0
-# Smallest inverse step, relative to the safe one: with steps more than a hundred times as long
-# rounding errors prevail.
+# Smallest inverse step, relative to the safe one: rounding errors dominate steps that are more than
+# a hundred times as long.
 _SMALLEST_INVERSE = 1e-2
-# Largest inverse step: so short a step changes nothing. Only rounding errors lead here.
+# Largest inverse step, which only rounding errors lead to: such a short step changes nothing.
 _LARGEST_INVERSE = 2.0**30
-# Factor of the inverse step before each update: a step a quarter longer than the last is tried.
+# Factor of the inverse step before each update, which first tries a step 1.25 times as long as the
+# last one.
 _LONGER = 0.8
-# Share of a factor's mean that is added to its entries: zeros are final for multiplicative rules.
+# Number added to the entries of a factor, relative to their mean: multiplicative rules never change
+# zeros.
 _LIFT = 1e-3
 
 
 class Point(NamedTuple):
-    """A batch of factors and what an update needs of them."""
+    """A batch of factors, with products and losses that an update needs."""
 
     loss: np.ndarray  # J(H), (n_starts,)
     H: np.ndarray  # (n_starts, n, k)
@@ -68,11 +70,11 @@ class SymmetricObjective:
 
     @property
     def wide(self):
-        """Whether several starts in one product are faster than one after the other."""
+        """Whether one product for several starts is faster than one product for each."""
         return self.A.wide
 
     def evaluate(self, H, AH=None):
-        """Return the losses of a batch of factors, AH, which may be known, and C(H)."""
+        """Return the losses of a batch of factors, with AH, computed if it is None, and C(H)."""
         if AH is None:
             AH = self.A @ H
         C = matmul_rows(H, gram(H, H))
@@ -80,14 +82,14 @@ class SymmetricObjective:
         return Point(loss, H, AH, C)
 
     def rescaled(self, at):
-        """Return each start times the number that minimises its loss; overwrite AH and C."""
+        """Return each factor times the number that minimises its loss; overwrite AH and C."""
         fit = inner_products(at.H, at.AH)
         size = inner_products(at.H, at.C)
         is_usable = (fit > 0) & (size > 0)
         square = np.divide(fit, size, out=np.ones_like(fit), where=is_usable)
         root = per_start(np.sqrt(square), at.H)
         loss = self.constant - 2 * square * fit + square**2 * size
-        AH = np.multiply(at.AH, root, out=at.AH)  # in place, as it can be large
+        AH = np.multiply(at.AH, root, out=at.AH)  # in place, as AH can be large
         C = np.multiply(at.C, root**3, out=at.C)
         return Point(loss, root * at.H, AH, C)
 
@@ -95,27 +97,27 @@ class SymmetricObjective:
 def bregman_nmf(objective, H) -> Steps:
     r"""Minimise :math:`J(H)` over H >= 0 by accelerated Bregman proximal gradient steps.
 
-    With the kernel :math:`h(H) = \frac a4 \|H\|^4`, a = 3, J/4 is smooth relative to h when A is
-    positive semidefinite [1]_, and so near any H but 0 when it is not. A step of length
-    1 / lambda from a point Y,
+    With the kernel :math:`h(H) = \frac a4 \|H\|^4`, a = 3, J/4 is smooth relative to h if A is
+    positive semidefinite [1]_, and near any H but 0 for any other A. A step of length 1 / lambda
+    from a point Y leads to
 
-    .. math:: H^+ = r\,[\nabla h(Y) - \nabla (J/4)(Y) / \lambda]_+ , \quad r^3 = 1 / (a \|V\|^2)
+    .. math:: H^+ = r\,[\nabla h(Y) - \nabla (J/4)(Y) / \lambda]_+ , \quad r^3 = 1 / (a \|V\|^2) ,
 
-    with V the bracket, is taken when
+    where V is the bracket. The step is accepted if
 
     .. math:: \tfrac14 J(H^+) \le \tfrac14 J(Y) + \langle \nabla (J/4)(Y), H^+ - Y \rangle
               + \lambda D_h(H^+, Y) ,
 
-    which holds for lambda = 1 and semidefinite A. Longer steps are tried first; lambda is doubled
-    until the inequality holds. Y is extrapolated from H along the last step, as in [2]_, which
-    costs no further product with A. Where J would rise, the step is taken from H instead and the
-    extrapolation restarts: J never rises, for A of any sign.
+    which holds for lambda = 1 and semidefinite A. Longer steps are tried first, and lambda is
+    doubled until the inequality holds. Y is extrapolated from H along the last step, as in [2]_,
+    which needs no further product with A. Where J would rise, the step starts from H instead and
+    the extrapolation restarts. So J never rises, for A of any sign.
 
     Parameters
     ----------
     objective : SymmetricObjective
     H : ndarray of shape (n_starts, n, k)
-        Nonnegative.
+        Nonnegative starting factors.
 
     Yields
     ------
@@ -146,9 +148,9 @@ def bregman_nmf(objective, H) -> Steps:
         if share.any():
             part = per_start(share, now.H)
             Y = _extrapolate(before.H, now.H, part)
-            AY = _extrapolate(before.AH, now.AH, part)  # A is linear
+            AY = _extrapolate(before.AH, now.AH, part)  # products are linear
             base = objective.evaluate(Y, AY)
-        # Take a step from there, trying a longer one than the last.
+        # Take a step from the extrapolated point, and first try a longer one than the last.
         before = now
         tried = np.maximum(_LONGER * inverse_step, _SMALLEST_INVERSE)
         now, inverse_step, fell_back = _descend(objective, now, base, tried)
@@ -156,7 +158,7 @@ def bregman_nmf(objective, H) -> Steps:
 
 
 def _extrapolate(start, end, share):
-    """Return the end of a step, moved on by a share of the step."""
+    """Return the end of a step, moved farther by a share of the step."""
     return map_rows(lambda start, end: (end - start) * share + end, start, end)
 
 
@@ -169,16 +171,16 @@ def _descend(objective, now, base, inverse_step):
     now : Point
         The current point.
     base : Point
-        The same, or a point ahead of it, which is overwritten.
+        The current point, or a point ahead of it, which is overwritten.
     inverse_step : ndarray of shape (n_starts,)
-        Inverse of the first step to try.
+        Inverse length of the first step to try.
 
     Returns
     -------
     point : Point
-        The new one.
+        The new point.
     inverse_step : ndarray of shape (n_starts,)
-        Inverse of the step that was taken.
+        Inverse length of the step that was taken.
     fell_back : ndarray of shape (n_starts,), bool
         Whether the step was taken from `now`.
     """
@@ -192,13 +194,13 @@ def _descend(objective, now, base, inverse_step):
     new = None
     trying = np.arange(len(Y))
     while len(trying):
-        # Try a step of the starts that have not accepted one yet; at first these are all.
+        # Try a step for all starts that have not accepted one yet.
         again = None if new is None else trying
         old, slope, inverse, old_square = keep_starts(
             again, Y, gradient, inverse_step, square_norm
         )
         trial = objective.evaluate(_proximal_step(old, slope, old_square, inverse))
-        # The bound of the growth of J/4 is <slope, D> + inverse D_h(trial, old), D the step, with
+        # For the step D, <slope, D> + inverse D_h(trial, old) bounds the growth of J/4, where
         # D_h = a/4 (2 ||old||^2 ||D||^2 + (||trial||^2 - ||old||^2)^2).
         square, along, down = sum_rows(_products_of_step, old, trial.H, slope)
         growth_of_square = 2 * along + square
@@ -209,11 +211,11 @@ def _descend(objective, now, base, inverse_step):
         is_descent = fell_back[trying] | (trial.loss <= now.loss[trying])
         accepted = is_smooth & is_descent
         if new is None:
-            new = trial  # what is not accepted is overwritten later
+            new = trial  # later trials overwrite rejected steps
         else:
             for target, value in zip(new, trial, strict=True):
                 target[trying[accepted]] = value[accepted]
-        # Shorten steps that are too long, and fall back where the loss would rise.
+        # Shorten steps that are too long. Where the loss would rise, start from the current point.
         inverse_step[trying[~is_smooth]] *= 2
         rising = trying[is_smooth & ~accepted]
         if len(rising):
@@ -227,19 +229,19 @@ def _descend(objective, now, base, inverse_step):
 
 
 def _proximal_step(H, gradient, square_norm, inverse_step):
-    """Return r V, V = [a ||H||^2 H - gradient / inverse_step]_+ and a r^3 ||V||^2 = 1."""
+    """Return r V, where V = [a ||H||^2 H - gradient / inverse_step]_+ and a r^3 ||V||^2 = 1."""
     a = QUARTIC_BOUND
     step = per_start(-1 / inverse_step, H)
     pull = per_start(a * square_norm, H)
     V = map_rows(lambda H, G: np.maximum(G * step + pull * H, 0), H, gradient)
     square = inner_products(V, V)
-    r = np.cbrt(1 / (a * np.where(square > 0, square, 1)))  # V = 0 leads to 0
+    r = np.cbrt(1 / (a * np.where(square > 0, square, 1)))  # the result is 0 if V is 0
     V *= per_start(r, H)
     return V
 
 
 def _products_of_step(start, end, slope):
-    """Return <D, D>, <start, D> and <slope, D> of every start, (3, n_starts), D = end - start."""
+    """Return <D, D>, <start, D> and <slope, D>, (3, n_starts), where D = end - start."""
     D = end - start
     along = block_inner_products(start, D)
     down = block_inner_products(slope, D)
@@ -248,16 +250,16 @@ def _products_of_step(start, end, slope):
 
 @dataclass(frozen=True)
 class Factorization:
-    """The factors that were kept, and the losses of all runs.
+    """The kept factors, and the losses of all runs.
 
     Attributes
     ----------
     best : Solution
-        Its factors are H of ``HH'``, or Q and S of ``QSQ'`` with columns of length 1 in Q.
+        The best run. Its factors are H of ``HH'``, or Q and S of ``QSQ'`` with unit columns in Q.
     curves : list of ndarray
-        Losses of all starts, those of the kept one first.
+        Loss curves of all starts, the kept one first.
     scale : float
-        By what a decrease was measured: the loss of zero factors, or that of `best`.
+        Loss relative to which decreases were measured, that of zero factors or of `best`.
     """
 
     best: Solution
@@ -266,12 +268,12 @@ class Factorization:
 
     @property
     def loss(self):
-        """Loss of the kept factors, at least 0: rounding can put it below."""
+        """Loss of the kept factors, at least 0, as rounding can make it negative."""
         return max(self.best.loss, 0.0)
 
     @property
     def loss_curves(self):
-        """Losses of all starts, at least 0."""
+        """Loss curves of all starts, at least 0."""
         return [np.maximum(curve, 0) for curve in self.curves]
 
     @property
@@ -281,7 +283,7 @@ class Factorization:
 
     @property
     def parts(self):
-        """F (n, k) and M (k, k) of what was fitted, ``FMF'``."""
+        """F (n, k) and M (k, k) of the fitted ``FMF'``."""
         F, *core = self.best.factors
         return F, core[0] if core else np.eye(F.shape[1], dtype=F.dtype)
 
@@ -293,15 +295,15 @@ class Factorization:
 
 
 def symmetric_factor(solution):
-    """Return H of ``HH'``, (n, k): of ``QSQ'`` it is ``Q S^1/2`` with the diagonal of S."""
+    """Return H of ``HH'``, (n, k), or ``Q S^1/2`` of ``QSQ'`` with the diagonal of S."""
     F, *core = solution.factors
     return F * np.sqrt(np.diagonal(core[0])) if core else F
 
 
 class Problem:
-    """A similarity to factorize: its objective, its starts, and a subsample of many rows.
+    """A similarity to factorize: its objective, its starts, and subsamples of its rows.
 
-    Its rows may stand for several samples each.
+    A row may stand for several samples.
 
     Parameters
     ----------
@@ -309,31 +311,31 @@ class Problem:
     constant : float, default=None
         Loss of the zero factor; the squared norm of A by default.
     mass : ndarray of shape (n,), default=None
-        Weight of every row: the number of samples that it stands for, times the number by whose
-        root it was divided if A is normalised; 1 by default.
+        Weight of every row, 1 by default. It is the number of samples that the row stands for. If A
+        is normalised, it is multiplied by the number by whose root the row was divided.
     init_similarity : Similarity of shape (n, n), default=None
-        Whose leading eigenvectors make the first start; A by default.
+        The similarity whose leading eigenvectors make the first start; A by default.
     wanted : ndarray of shape (n,), bool, default=None
-        Rows that make up to half of a part; none by default.
+        Rows that are preferred in a part, where they make up to half; none by default.
     rows : ndarray of int, default=None
-        Where the rows are in the problem that this one is a part of.
+        Positions of the rows in the whole problem, if this one is a part.
 
     Attributes
     ----------
     objective : SymmetricObjective
     has_reliable_start : bool
-        Whether other starts of many rows were never seen to win.
+        Whether the first start of many rows was the best in all experiments.
     name : str
-        What the log calls it.
+        Name of the problem in the log.
     polish_tol, polish_min_iter : float, int
-        Smallest decrease over ten updates, and smallest number of updates, of a factor that was
-        extended from a subsample of the rows: it has all but converged.
+        Smallest decrease over ten updates, and smallest number of updates, for a factor that was
+        extended from a subsample of the rows and has almost converged.
     """
 
-    polish_tol = 1e-5  # a cluster can be a small part of a similarity
-    polish_min_iter = 5  # updates: as many show whether the extension has settled
+    polish_tol = 1e-5  # small, as a cluster can be a small part of a similarity
+    polish_min_iter = 5  # enough to show whether the extended factor has converged
     has_reliable_start = False
-    rank = staticmethod(loss_of)  # the figure by which runs are compared
+    rank = staticmethod(loss_of)  # the figure by which runs are ranked
 
     def __init__(
         self,
@@ -359,7 +361,7 @@ class Problem:
         return len(self.mass)
 
     def starts(self, config, rng):
-        """Return one start from eigenvectors, the others random."""
+        """Return one start from eigenvectors, and random ones."""
         k = config.n_clusters
         dtype = self.objective.A.dtype
         random = [
@@ -369,7 +371,7 @@ class Problem:
         return [partial(spectral_start, self.init_similarity, k), *random]
 
     def part(self, size, rng):
-        """Return the problem of `size` rows; None for a sparse graph, which would fall apart."""
+        """Return the problem of `size` rows, or None for a sparse graph, which would fall apart."""
         if not self.init_similarity.can_be_thinned:
             return None
         rows = np.sort(draw_preferring(self.wanted, size, rng))
@@ -381,7 +383,7 @@ class Problem:
         )
 
     def extended(self, part, H):
-        """Return the factor of all rows that fits best to the factor of a part of them."""
+        """Return the factor of all rows that best fits the factor of a part."""
         padded = np.zeros((len(self), H.shape[1]), dtype=H.dtype)
         padded[part.rows] = H
         return fitted_factor(self.init_similarity @ padded, H.T @ H)
@@ -393,11 +395,11 @@ def factorize(
     rng,
     coarse_size=None,
 ):
-    """Factorize a similarity; the run that ranks first is kept.
+    """Factorize a similarity, and return the best of several runs.
 
-    With more rows than `coarse_size` the starts are run on that many of them, and the best is
-    extended to all and improved there; the curves of the part are scaled to all rows. Where the
-    first start is reliable, it alone is run, on all rows.
+    With more than `coarse_size` rows, the starts run on a part with so many rows. The best factor
+    is extended to all rows and improved there, and the loss curves of the part are scaled to all
+    rows. If the first start is reliable, only this start runs, on all rows.
     """
     objective = problem.objective
     part = None
@@ -425,13 +427,13 @@ def factorize(
 def _polishing(config, problem):
     """Return the configuration of a run from a good start."""
     tol = config.tol
-    if tol >= 0:  # a negative one asks for all updates
+    if tol >= 0:  # a negative value runs all updates
         tol = max(tol, problem.polish_tol)
     return replace(config, tol=tol, min_iter=problem.polish_min_iter)
 
 
 def updated_factor(objective, H, n_updates):
-    """Return a factor (n, k) after some updates of `bregman_nmf`."""
+    """Return a factor (n, k) after `n_updates` updates of `bregman_nmf`."""
     steps = bregman_nmf(objective, H[None])
     for _ in range(n_updates):
         next(steps)
@@ -440,7 +442,7 @@ def updated_factor(objective, H, n_updates):
 
 
 def fitted_factor(B, G):
-    """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h``, nearly, and none of them 0."""
-    # Roughly: it is improved afterwards.
+    """Return rows h > 0 that approximately minimise ``h'Gh - 2 b'h``."""
+    # The factor is improved afterwards, so a low accuracy is enough.
     H = approximate_nnls_rows(B, G, max_sweeps=20, resolution=1e-3)
     return np.add(H, _LIFT * H.mean(), out=H)
