@@ -524,7 +524,7 @@ class FittedSources:
         if n_lost:
             warn(
                 f"{format_count(n_lost, 'object')} got label -1 and uniform memberships, because "
-                "no similarity to other objects is above 0. Leave them out, or use a wider kernel."
+                "their fused similarity to all others is 0. Leave them out, or use a wider kernel."
             )
         return rows
 

@@ -1,4 +1,4 @@
-"""Several similarities of the same samples: containers, and kernels that fill them."""
+"""Containers of several similarities of the same samples, and kernels that compute these."""
 
 from nmfcluster.stack.container import SimilarityStack, ViewStack
 from nmfcluster.stack.readers import KernelStack

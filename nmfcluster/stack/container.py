@@ -1,6 +1,6 @@
-"""Containers of several sources of the same samples, and how these are read and checked.
+"""Containers of several sources of the same samples, and functions that read and check sources.
 
-A source is a matrix of similarities, or a table of features.
+A source is a matrix of similarities or of features.
 """
 
 from __future__ import annotations
@@ -21,59 +21,60 @@ from nmfcluster._utils.validation import (
     warn,
 )
 
-# asymmetry that is rounding, as a share of the largest entry
+# largest asymmetry that counts as rounding, as a share of the largest entry
 _ROUNDED = 1e-12
-# share of entries above which a matrix is no network, and of negative links that are warned of
+# largest share of entries that are not 0 in a network
 _NETWORK_SHARE = 0.5
+# share of negative links, relative to positive ones, above which users are warned
 _NEGATIVE_SHARE = 0.05
 
 
 class Source(NamedTuple):
     """The similarities of a source, and which of its rows and columns are not NaN."""
 
-    values: Any  # a matrix with 0 in the places of NaN
-    rows: np.ndarray  # bool: not NaN throughout
-    columns: np.ndarray  # bool: not NaN throughout in these rows
+    values: Any  # a matrix with 0 in place of NaN
+    rows: np.ndarray  # bool: rows that are not all NaN
+    columns: np.ndarray  # bool: columns that are not all NaN in these rows
 
 
 class _Stack:
-    """Base of the containers: samples in several sources, which are split together.
+    """Base class of containers of several sources, whose samples are split together.
 
     Attributes
     ----------
     names : tuple of str
-        The names of the sources.
+        Names of the sources.
     index : Index or None
-        The names of the samples.
+        Names of the samples.
     shape : tuple of int
-        ``(n, m, L)``: samples, samples that they are similar to, sources.
+        ``(n, m, L)``, the numbers of samples, of samples to which they are similar, and of sources.
     """
 
     shape: tuple[int, int, int]
-    _as_array: ClassVar[str]  # what an error of numpy.asarray says to take instead
+    _as_array: ClassVar[str]  # what to use instead of numpy.asarray, for its error
 
     @classmethod
     def _unchecked(cls, held, names, index=None, columns=None):
-        """Return a stack of sources that are checked."""
+        """Return a stack of sources that are already checked."""
         new = cls.__new__(cls)
         new._set(held, names, index, columns)
         return new
 
     def _set(self, held, names, index, columns=None):
-        self._held = tuple(held)  # what is kept of every source
+        self._held = tuple(held)  # one Source, or matrix of features, for each source
         self.names = names
         self.index = index
-        self._columns = columns  # names of the samples that these are similar to
+        self._columns = columns  # names of the samples of the columns
 
     def _cut(self, held, rows, columns):
-        """Return some samples of one source; None: all columns."""
+        """Return some rows of one source, and some columns or, with None, all."""
         raise NotImplementedError
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        raise TypeError(f"a {type(self).__name__} is no array: {self._as_array}.")
+        raise TypeError(f"a {type(self).__name__} is not an array: {self._as_array}.")
 
     def __getitem__(self, key: Any) -> Self:
         owner = f"a {type(self).__name__}"
@@ -91,48 +92,49 @@ class _Stack:
 
 
 class SimilarityStack(_Stack):
-    """Similarities of the same samples by several sources: matrices, dense and sparse mixed.
+    """Several similarities of the same samples, as dense or sparse matrices.
 
-    Its length is the number of samples, and it is split like them. Cross-validation and grid search
-    of an estimator that takes similarities cut ``stack[np.ix_(rows, columns)]``, both axes of all
-    sources; ``stack[rows]`` cuts the first axis alone. Sparse sources stay sparse.
+    Its length is the number of samples, and cross-validation splits it by samples. Estimators that
+    take similarities are cross-validated on ``stack[np.ix_(rows, columns)]``, which selects from
+    both axes of all sources; ``stack[rows]`` selects from the first axis only. Sparse sources stay
+    sparse.
 
-    NaN stands for a sample that a source has not seen: its row is NaN throughout and, if the
-    columns stand for the same samples, its column too. In a sparse source only stored NaN count,
-    and a single one, say on the diagonal, marks a row that stores nothing else.
+    NaN marks a sample that a source does not cover. Its whole row is NaN and, if the columns are
+    the same samples, its whole column. In a sparse source only stored NaN count: a single NaN, for
+    example on the diagonal, marks a row that stores nothing else.
 
     Parameters
     ----------
     sources : list or dict of {array-like, sparse matrix} of shape (n, m), ndarray of shape \
             (n, m, L) or SimilarityStack
-        Similarities of n samples to m samples: to each other, n = m, or to the samples that a
-        model was fitted on. Rows and columns of data frames are matched by their names, if these
-        are not 0, 1, ...; those of other matrices are taken by position, with a warning beside
-        data frames that have names. If all sources are data
-        frames that have the same names in rows and columns, each can have some of the samples:
-        these are then those of all of them, in the order in which they occur, and a source has
-        not seen those that its frame does not have. float32 stays float32 if all sources are,
-        everything else becomes float64. Not copied where that can be avoided, and never written to.
+        Similarities of n samples to each other, n = m, or to the m samples that a model was fitted
+        on. Rows and columns of data frames are matched by their names, unless these are 0, 1, ...
+        Those of other matrices are matched by position, with a warning if data frames in the list
+        have names. If all sources are data frames with the same names in rows and columns, each
+        can have some of the samples. The stack then has the samples of all frames, in the order in
+        which they first occur, and each source covers those of its frame. float32 stays float32 if
+        all sources are, everything else becomes float64. Sources are copied only if necessary, and
+        never modified.
     names : sequence of str, default=None
-        One name for each source, no two the same; the keys of a dict, or "source0", "source1",
-        ... by default.
+        A different name for each source. By default the keys of a dict, or "source0", "source1",
+        ...
 
     Attributes
     ----------
     names : tuple of str
-        The names of the sources.
+        Names of the sources.
     index : Index or None
         Names of the samples, if a data frame has some.
     shape : tuple of int
-        ``(n, m, L)``: samples, samples that they are similar to, sources.
+        ``(n, m, L)``, the numbers of samples, of samples to which they are similar, and of sources.
 
     Raises
     ------
     TypeError
         If `sources` is none of the above, or empty, or a source does not hold numbers.
     ValueError
-        If sources differ in shape, a row and a column are both NaN in part, `names` do not fit, or
-        it is not known which rows of the data frames belong together.
+        If sources differ in shape, a NaN has numbers in both its row and its column, `names` do not
+        fit, or rows of data frames cannot be matched.
 
     Examples
     --------
@@ -152,9 +154,7 @@ class SimilarityStack(_Stack):
     (['a', 'b', 'c'], array([ True,  True, False]))
     """
 
-    _as_array = (
-        "its matrices are in stack.sources, and stack.toarray() makes one of them"
-    )
+    _as_array = "use its matrices, stack.sources, or a dense array, stack.toarray()"
 
     def __init__(self, sources: Any, *, names: Any = None) -> None:
         if isinstance(sources, SimilarityStack):
@@ -180,16 +180,16 @@ class SimilarityStack(_Stack):
 
     @property
     def sources(self) -> tuple[Any, ...]:
-        """The matrices, (n, m) arrays and CSR arrays, with NaN for what was not seen."""
+        """The matrices, (n, m) arrays and CSR arrays, with NaN for samples not covered."""
         return tuple(map(with_marks, self._held))
 
     def filled(self) -> tuple[Any, ...]:
-        """Return the sources with 0 for NaN; sparse ones store none of either.
+        """Return the sources with 0 for NaN; sparse sources do not store these zeros.
 
         Returns
         -------
         tuple of {ndarray, csr_array} of shape (n, m)
-            Not copied, and not to be written to.
+            The matrices themselves, not copies; do not modify them.
 
         Examples
         --------
@@ -202,7 +202,7 @@ class SimilarityStack(_Stack):
         return tuple(source.values for source in self._held)
 
     def seen(self) -> np.ndarray:
-        """Return which samples each source has seen: those whose row is not NaN.
+        """Return which samples each source covers, whose rows are not NaN.
 
         Returns
         -------
@@ -220,16 +220,16 @@ class SimilarityStack(_Stack):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False or any(sp.issparse(source.values) for source in self._held):
-            return super().__array__()  # which refuses it
+            return super().__array__()  # raises an error
         return np.asarray(self.toarray(), dtype=dtype)
 
     def toarray(self) -> np.ndarray:
-        """Return all sources as one dense array; the last axis is the sources.
+        """Return all sources as one dense array, stacked along the last axis.
 
         Returns
         -------
         ndarray of shape (n, m, L)
-            With NaN in the rows, and the columns, of samples that a source has not seen.
+            It has NaN in the rows and columns of samples that a source does not cover.
 
         Examples
         --------
@@ -252,37 +252,37 @@ class SimilarityStack(_Stack):
 
 
 class ViewStack(_Stack):
-    """Views of the same samples: several tables of features, of different widths.
+    """Several views of the same samples, as matrices of features of different widths.
 
-    Its length is the number of samples, and it is split like them: ``views[rows]``. For an
-    estimator with ``affinity="precomputed"`` scikit-learn cuts ``views[np.ix_(rows, columns)]``,
-    which returns the rows, as similarities are made of features only when a model is fitted.
+    Its length is the number of samples, and cross-validation splits it by samples, as
+    ``views[rows]``. With ``affinity="precomputed"`` scikit-learn takes
+    ``views[np.ix_(rows, columns)]``. This selects the rows only, because similarities are computed
+    from the features when a model is fitted.
 
     Parameters
     ----------
     views : dict or list of {array-like, sparse matrix} of shape (n, p_l), or ViewStack
-        Each table has a row for every sample; NaN throughout where the view lacks it. The keys of
-        a dict are names. Rows of data frames are matched by their index, if it is not 0, 1, ...:
-        the samples are those of all of them, in the order in which they occur, and one that a
-        frame does not have is missing from this view. Rows of other tables are taken by position,
-        with a warning beside data frames that have names.
+        Each matrix has a row for every sample, which is all NaN if the view lacks the sample. The
+        keys of a dict are names of the views. Rows of data frames are matched by their index,
+        unless it is 0, 1, ...: the stack has the samples of all frames, in the order in which they
+        first occur, and a view lacks those that are not in its frame. Rows of other matrices are
+        matched by position, with a warning if data frames in the list have names.
 
     Attributes
     ----------
     names : tuple of str
-        The names of the views: the keys of a dict, else "view0", "view1", ...
+        Names of the views: the keys of a dict, else "view0", "view1", ...
     index : Index or None
         Names of the samples, if a data frame has some.
     shape : tuple of int
-        ``(n, n, L)``, as that of the similarities of n samples by L views.
+        ``(n, n, L)``, the shape of the similarities of n samples by L views.
 
     Raises
     ------
     TypeError
         If `views` is none of the above, or empty.
     ValueError
-        If a table does not hold numbers, or it is not known which rows of the
-        tables belong together.
+        If a view does not hold numbers, or rows of the views cannot be matched.
 
     Examples
     --------
@@ -301,9 +301,7 @@ class ViewStack(_Stack):
            [nan, nan]])
     """
 
-    _as_array = (
-        "SimilarityFusionNMF clusters by all of its tables; one alone is stack.views[0]"
-    )
+    _as_array = "pass it to SimilarityFusionNMF, or use a single view, stack.views[0]"
 
     def __init__(self, views: Any) -> None:
         if isinstance(views, ViewStack):
@@ -315,17 +313,17 @@ class ViewStack(_Stack):
     def _set(self, held, names, index, columns=None):
         super()._set(held, names, index)
         n = held[0].shape[0]
-        # as that of the similarities of n samples by L views
+        # the shape of the similarities of n samples by L views
         self.shape = (n, n, len(held))
 
     @property
     def views(self) -> tuple[Any, ...]:
-        """The tables, arrays, CSR arrays or data frames of shape (n, p_l)."""
+        """The views, as arrays, CSR arrays or data frames of shape (n, p_l)."""
         return self._held
 
     @property
     def n_features(self) -> dict[str, int]:
-        """The number of features of every view, by its name."""
+        """Dict from the name of every view to its number of features."""
         views = zip(self.names, self._held, strict=True)
         return {name: int(view.shape[1]) for name, view in views}
 
@@ -340,25 +338,25 @@ class ViewStack(_Stack):
 
 
 def _read_axes(key, owner):
-    """Return the parts of a key for rows and for columns; None for all columns."""
+    """Return the row and the column part of a key; the latter is None for all columns."""
     if not isinstance(key, tuple):
         return key, None
     if len(key) == 2:
         rows, columns = key
-        if columns is Ellipsis:  # scikit-learn asks for [rows, ...]
+        if columns is Ellipsis:  # scikit-learn indexes with [rows, ...]
             return rows, None
         open_mesh = [(np.size(rows), 1), (1, np.size(columns))]
-        if [np.shape(rows), np.shape(columns)] == open_mesh:  # of numpy.ix_
+        if [np.shape(rows), np.shape(columns)] == open_mesh:  # from numpy.ix_
             return np.ravel(rows), np.ravel(columns)
         if isinstance(rows, slice) or isinstance(columns, slice):
             return rows, columns
     raise ValueError(
-        f"{owner} is indexed by rows, stack[rows], or by rows and columns, "
+        f"{owner} must be indexed by rows, stack[rows], or by rows and columns, "
         f"stack[np.ix_(rows, columns)], got {format_value(key)}."
     )
 
 
-# --- how sources are read ------------------------------------------------------------------------
+# --- reading of sources --------------------------------------------------------------------------
 
 
 def read_names(names, n_named, kind):
@@ -370,14 +368,14 @@ def read_names(names, n_named, kind):
     are_text = all(isinstance(name, str) for name in listed)
     if not are_text or not len(listed) == len(set(listed)) == n_named:
         raise ValueError(
-            f"names must be a list of {n_named} str, one for each {kind}, no two the same, got "
+            f"names must be a list of {n_named} different str, one for each {kind}, got "
             f"{format_value(names)}."
         )
     return tuple(str(name) for name in listed)
 
 
 def read_sources(sources, names):
-    """Return sources of one shape, their names, and those of their rows and columns."""
+    """Return sources of the same shape, their names, and the names of their rows and columns."""
     if isinstance(sources, dict) and not sp.issparse(sources):
         if names is None:
             names = list(sources)
@@ -389,7 +387,7 @@ def read_sources(sources, names):
         got = getattr(sources, "shape", None) or format_value(sources)
         raise TypeError(
             "sources must be a list of at least one similarity matrix, an array of shape "
-            f"(n, m, L) or a SimilarityStack, got {got}; a single matrix S is given as [S]."
+            f"(n, m, L) or a SimilarityStack, got {got}; pass a single matrix S as [S]."
         )
     names = read_names(names, len(sources), "source")
     labels = [f"source {name!r} of sources" for name in names]
@@ -401,17 +399,17 @@ def read_sources(sources, names):
             array = storage.as_matrix(table)
         if read and array.shape != read[0].values.shape:
             raise ValueError(
-                f"sources must be of one shape: {label} has shape {array.shape}, {labels[0]} has "
-                f"{read[0].values.shape}. Some samples can be left out where all sources are data "
-                "frames whose index and columns name their samples, not by 0, 1, 2, ...; features "
-                "of several views are given to fit as views=."
+                f"sources must have the same shape, but {label} has shape {array.shape}, and "
+                f"{labels[0]} has {read[0].values.shape}. To leave samples out of a source, pass "
+                "data frames whose index and columns name the samples, other than 0, 1, 2, ... "
+                "Pass features of several views to fit as views=."
             )
         read.append(_read_nan(array, label))
     return read, names, index, columns
 
 
 def _read_nan(array, label):
-    """Tell values from the rows and columns that are NaN."""
+    """Return the `Source` of a matrix, whose NaN must fill whole rows or columns."""
     if not has_nan(array):
         n, m = array.shape
         return Source(array, np.ones(n, dtype=bool), np.ones(m, dtype=bool))
@@ -422,9 +420,9 @@ def _read_nan(array, label):
         row = np.flatnonzero(rows)[stray_rows[0]]
         column = np.flatnonzero(columns)[stray_columns[0]]
         raise ValueError(
-            f"{label} holds NaN in row {row}, column {column}, and numbers beside it. NaN stands "
-            "for a sample that the source has not seen: all of its row, or its column, must be "
-            "NaN."
+            f"{label} must not hold single NaN, as in row {row}, column {column}. NaN marks a "
+            "sample that the source does not cover, whose whole row or column must be NaN; fill "
+            "other cells."
         )
     stored = storage.stored_values(array)
     values = np.where(np.isnan(stored), 0, stored)
@@ -434,11 +432,11 @@ def _read_nan(array, label):
 
 
 def read_views(views):
-    """Return tables with the same samples, their names, and those of the samples."""
+    """Return views with the same samples, their names, and the names of the samples."""
     if not isinstance(views, dict | list | tuple) or not views:
         raise TypeError(
             "views must be a dict or a list of at least one table, or a ViewStack, got "
-            f"{format_value(views)}; a single table X is given as [X]."
+            f"{format_value(views)}; pass a single table X as [X]."
         )
     keys = None
     if isinstance(views, dict):
@@ -461,7 +459,7 @@ def read_views(views):
 
 @contextmanager
 def named_in_errors(label):
-    """Put the name of a source before the message of an error that does not have it."""
+    """Put the name of a source before messages of errors that lack it."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -470,15 +468,17 @@ def named_in_errors(label):
         raise kind(message if label in message else f"{label}: {message}") from error
 
 
-# --- what estimators ask of similarities ----------------------------------------------------------
+# --- checks of similarities -----------------------------------------------------------------------
 
 
 def check_values(values, label, signed=False):
-    """Raise if an entry is infinite, or negative unless these are `signed`."""
+    """Raise an error if an entry is infinite, or negative unless `signed`."""
     if not all(values.shape):
         return
     if not np.isfinite(storage.max_abs(values)):
-        raise ValueError(f"{label} must be finite; it holds infinity.")
+        raise ValueError(
+            f"{label} must be finite, but it holds infinity; clip its entries."
+        )
     if values.min() < 0 and not signed:
         raise ValueError(f"{label} must not be negative; {_of_negative(values)}.")
 
@@ -488,64 +488,69 @@ def _of_negative(values):
 
 
 def cure_of_negative(values):
-    """Return what to do about negative similarities."""
+    """Return advice for negative similarities, for error messages."""
     if _is_network(values):
         part = "S.{}(0)" if sp.issparse(values) else "numpy.{}(S, 0)"
         return (
             f"pass {part.format('maximum')} and N @ N.T as two sources, where "
-            f"N = {part.format('minimum')} has the negative links, and objects with the same ones "
-            "are alike"
+            f"N = {part.format('minimum')} holds the negative links, and N @ N.T is large for "
+            "objects that share them"
         )
     if values.max() <= 0:
-        return "negated distances -D need a kernel, numpy.exp(-D / D.mean()) say"
-    return "criterion='agreement' takes what is negative, or set it to 0, numpy.maximum(S, 0)"
+        return "pass negated distances -D through a kernel, as numpy.exp(-D / D.mean())"
+    return (
+        "use criterion='agreement', which allows negative entries, or set these to 0 with "
+        "numpy.maximum(S, 0)"
+    )
 
 
 def _is_network(values):
-    """Return whether most entries are 0, among the rows that are not 0."""
+    """Return whether at least half of the entries are 0, among the rows that are not all 0."""
     n_linked = (storage.row_sums(abs(values)) > 0).sum()
     return (values != 0).sum() <= _NETWORK_SHARE * n_linked * values.shape[1]
 
 
 def check_square(source, label, numbers, signed=False):
-    """Raise unless samples can be clustered by their similarities to each other.
+    """Raise an error unless samples can be clustered by these similarities to each other.
 
-    These must be symmetric, finite, nonnegative unless `signed`, and some above 0; and a sample
-    that is NaN in its row must be so in its column. Messages call the samples by their `numbers`.
+    They must be symmetric, finite, nonnegative unless `signed`, and some must be above 0. A sample
+    whose row is NaN must have a NaN column. Messages identify the samples by their `numbers`.
     """
     values, rows, columns = source
     check_values(values, label, signed)
     if not rows.any():
-        raise ValueError(f"{label} must have seen a sample; all of it is NaN.")
+        raise ValueError(
+            f"{label} must cover at least one sample, but all of it is NaN; drop it."
+        )
     differs = rows != columns
-    if sp.issparse(values):  # what is not stored is neither a number nor NaN
+    if sp.issparse(values):  # columns that store nothing may belong to either kind
         differs &= rows | (abs(values).sum(axis=0) > 0)
     if differs.any():
         raise ValueError(
-            f"{label} must be symmetric: sample {numbers[differs].min()} is NaN in its row or in "
-            "its column, as one that the source has not seen, but not in both."
+            f"{label} must be symmetric, but only one of the row and the column of sample "
+            f"{numbers[differs].min()} is NaN; set both to NaN if the source does not cover it."
         )
     storage.require_symmetric(values, label)
     seen = values if rows.all() else storage.submatrix(values, rows, columns)
     if storage.looks_like_distances(seen):
         raise ValueError(
-            f"{label} must hold similarities, and seems to hold distances D: it is 0 on the "
-            "diagonal, and samples that are far from a third one are near to each other. Pass "
-            "numpy.exp(-(D / numpy.median(D)) ** 2). If they are similarities, set the diagonal "
-            "to the largest one."
+            f"{label} must hold similarities, but seems to hold distances D: its diagonal is 0, "
+            "and samples with large entries for a third one have small entries for each other. "
+            "Pass numpy.exp(-(D / numpy.median(D)) ** 2). If they are similarities, set the "
+            "diagonal to the largest one."
         )
     check_above_0(values, label)
     n_negative = (values < 0).sum()
     is_signed = n_negative > _NEGATIVE_SHARE * (values > 0).sum()
     if is_signed and _is_network(values):
         warn(
-            f"{label} has {n_negative:,} links below 0, which count as none: "
+            f"{label} has {n_negative:,} negative links, which are ignored. To use them, "
             f"{cure_of_negative(values)}."
         )
 
 
 def check_above_0(values, label):
-    """Raise if no entry is above 0."""
+    """Raise an error if no entry is above 0."""
     if values.max() <= 0:
         found = _of_negative(values) if storage.max_abs(values) else "all entries are 0"
         raise ValueError(f"{label} must hold a similarity above 0; {found}.")
@@ -558,22 +563,22 @@ def check_cross(
     numbers,
     signed=False,
 ):
-    """Raise unless new samples can be placed by their similarities to those of a fit.
+    """Raise an error unless new samples can be labelled by their similarities to those of a fit.
 
-    These must be finite, and nonnegative unless `signed`; no number may be missing for a sample of
-    the fit that was `known` to the source. Messages call these samples by their `numbers`.
+    These must be finite, and nonnegative unless `signed`. Columns of samples that the source
+    covered in the fit, the mask `known`, must not be NaN. Messages identify samples by `numbers`.
     """
     check_values(source.values, label, signed)
     lost = ~source.columns & known
     if lost.any():
         raise ValueError(
-            f"{label} holds NaN in column {numbers[lost].min()}, the similarities to a sample "
-            "that it had seen in fit."
+            f"{label} must not hold NaN in column {numbers[lost].min()}, because it covered this "
+            "sample in fit; compute the similarities to it."
         )
 
 
 def is_similarity(view):
-    """Return whether a table looks like similarities of its rows, but for NaN, to each other."""
+    """Return whether a view looks like similarities of its rows to each other, apart from NaN."""
     table = view if sp.issparse(view) else np.asarray(view)
     if table.dtype.kind not in "biuf" or table.shape[0] < table.shape[1]:
         return False
@@ -588,7 +593,7 @@ def is_similarity(view):
     return storage.asymmetry(table) <= _ROUNDED * storage.max_abs(table)
 
 
-# --- what is NaN, and so is not equal to itself; of a sparse matrix the stored entries count -----
+# --- NaN, which does not equal itself; only the stored entries of sparse matrices count ----------
 
 
 def has_nan(array):
@@ -597,9 +602,9 @@ def has_nan(array):
 
 
 def find_seen(array):
-    """Return which rows are not NaN throughout, and which columns are not so in these rows."""
+    """Return which rows are not all NaN, and which columns are not all NaN in these rows."""
     if sp.issparse(array):
-        array = sp.csr_array(array)  # whose sums are arrays
+        array = sp.csr_array(array)  # sums of other formats are no arrays
         numbers = storage.with_nonzero_data(array, ~np.isnan(array.data))
         nan = array != array
     else:
@@ -611,7 +616,7 @@ def find_seen(array):
 
 
 def with_nan(source):
-    """Return an array with NaN in the rows and columns that were not seen."""
+    """Return a dense array with NaN in the rows and columns of samples not covered."""
     array = np.array(storage.as_dense(source.values))
     array[~source.rows] = np.nan
     array[:, ~source.columns] = np.nan
@@ -619,9 +624,9 @@ def with_nan(source):
 
 
 def with_marks(source):
-    """Return a matrix as `with_nan` does, but sparse if it is, with one NaN in each row not seen.
+    """Return `with_nan` of a dense source, or a sparse one with a NaN in each row not covered.
 
-    It is not copied if it has no NaN.
+    Sources without NaN are not copied.
     """
     values, rows, columns = source
     if rows.all() and columns.all():
@@ -629,14 +634,14 @@ def with_marks(source):
     if not sp.issparse(values):
         return with_nan(source)
     lost = np.flatnonzero(~rows if values.shape[1] else [])
-    places = np.minimum(lost, values.shape[1] - 1)  # the diagonal, where there is one
+    places = np.minimum(lost, values.shape[1] - 1)  # the diagonal, as far as it goes
     marks = np.full(len(lost), np.nan, dtype=values.dtype)
     marked = sp.csr_array((marks, (lost, places)), shape=values.shape)
     return sp.csr_array(values + marked)
 
 
 def embed(array, rows, columns):
-    """Return a matrix of zeros that holds another one where two masks cross; itself if all do.
+    """Return zeros with a matrix at the rows and columns of two masks; itself if all are True.
 
     Parameters
     ----------

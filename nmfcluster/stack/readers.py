@@ -1,6 +1,6 @@
-"""Several similarities of objects: kernels that make them of features, and their readers.
+"""Several similarities of objects: kernels that compute them from features, and their readers.
 
-`KernelStack` is what users have; estimators read what they are passed by `read_objects`.
+`KernelStack` is public; estimators read their input with `read_objects`.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from nmfcluster.stack.container import (
 )
 
 _KERNELS = [name for name in AFFINITIES if name not in ("auto", "precomputed")]
-# how little below 0 an entry counts as 0, in precisions of the largest entry of its block
+# largest negative entry that counts as 0, in machine epsilons of the largest entry of its block
 _ROUNDING = 1e3
-# a column with a standard deviation above so many times the median has another scale, and a
-# warning is given if such columns have this share of all variance: of 46 real tables, of three in
+# a column has another scale if its standard deviation is above _LARGE_SCALE medians, and users are
+# warned if such columns have more than _NEARLY_ALL of all variance: 3 of 46 real data sets, in
 # which units differ
 _LARGE_SCALE = 30
 _NEARLY_ALL = 0.99
-_N_SCALED = 500  # samples from which this is computed
+_N_SCALED = 500  # samples from which these variances are computed
 # standard deviation relative to the mean up to which a column counts as constant
 _CONSTANT = 1e-5
-# objects up to which views that name no kernel have a dense one, of 72 MB
+# largest number of objects for which views have a dense kernel by default, of 72 MB
 _MAX_DENSE = 3_000
-_BLOCK = 2048  # objects whose similarities are made at a time, which bounds memory
+_BLOCK = 2048  # objects of a block of similarities, which bounds memory
 
 
 class _FittedView(NamedTuple):
@@ -62,47 +62,48 @@ class _FittedView(NamedTuple):
 
     name: str
     columns: np.ndarray | None
-    seen: np.ndarray  # bool: the training samples that the view has
-    means: np.ndarray  # of features, (1, n_features), put into cells that are missing
-    between: Any  # makes similarities to these of features of new samples
-    empty: Any  # similarities of 0 samples to these, stored as those of others
+    seen: np.ndarray  # bool: the training samples that the view covers
+    means: np.ndarray  # of features, (1, n_features), which replace missing cells
+    between: Any  # computes similarities of new samples to these, from features
+    empty: Any  # similarities of 0 samples to these, in the storage format of others
 
 
 class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
     r"""Similarities of samples by several kernels, or of several views of their features.
 
-    A transformer from features to a `SimilarityStack`, to be used in a `Pipeline` before an
-    estimator that takes similarities: `fit_transform` returns the similarities of the training
+    This transformer turns features into a `SimilarityStack`. Use it in a `Pipeline` before an
+    estimator that takes similarities. `fit_transform` returns the similarities of the training
     samples to each other, `transform` those of new samples to the training samples.
-    Cross-validation of the pipeline then splits features, and no similarity to a test sample is
-    ever used in training.
+    Cross-validation of the pipeline then splits features, and training never uses a similarity to
+    a test sample.
 
     Parameters
     ----------
     kernels : str, callable or list, default="nearest_neighbors"
-        A kernel, or a list with a source in each item: a kernel, or a triple
+        A kernel, or a list whose items each make a source: a kernel, or a triple
         ``(name, kernel, columns)``. A kernel is "linear", "cosine", "rbf", "landmarks" or
         "nearest_neighbors", see `nmfcluster.affinity.make_affinity`, or a callable:
         ``kernel(X, Y)`` returns the similarities of the rows of X to those of Y, dense or sparse,
         as kernels of `sklearn.metrics.pairwise` and `sklearn.gaussian_process.kernels` do.
-        `columns` are those of X that the source sees, a view: a slice, a list of ints, a mask, or
-        a name or list of names of columns of a data frame.
+        `columns` selects the columns of X that the source uses, a view. It is a slice, a list of
+        ints, a mask, or a name or list of names of columns of a data frame.
     gamma : float, default=None
-        Of "rbf" kernels; 1 over the median squared distance of two samples by default, for each
-        source its own. For several values give callables, as ``partial(rbf_kernel, gamma=2)``.
+        Larger values limit the similarity of "rbf" kernels to closer samples. By default it is 1
+        over the median squared distance of two samples, for each source separately. For several
+        values pass callables, as ``partial(rbf_kernel, gamma=2)``.
     n_neighbors : int, default=None
-        Of "nearest_neighbors" and "landmarks" kernels, 10 and 5 by default; at most all others are
-        taken.
+        Number of neighbours of "nearest_neighbors" kernels, by default 10, and of landmarks of a
+        sample of "landmarks" kernels, by default 5. Numbers above that of all others use all.
     normalize : bool or "auto", default=False
-        Whether every similarity W is replaced by :math:`D^{-1/2} W D^{-1/2}`, with D its row sums
-        and a diagonal of 0. With "auto" only those by "nearest_neighbors" are.
+        Whether every similarity W is replaced by :math:`D^{-1/2} W D^{-1/2}`, with a diagonal of 0
+        and D its row sums. "auto" does so for "nearest_neighbors" only.
     n_jobs : int, default=None
-        Number of jobs that look for neighbours.
+        Number of jobs that search for neighbours.
 
     Attributes
     ----------
     names_ : tuple of str
-        Names of the sources: those given, or the names of the kernels.
+        Names of the sources: those passed, or the names of the kernels.
     n_features_in_ : int
         Number of columns of `X`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -110,22 +111,19 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    SimilarityStack : What it returns.
+    SimilarityStack : The container that `transform` returns.
 
     Notes
     -----
-    A sample that has NaN in all columns of a view is missing from that source: the kernel is
-    fitted on the others, and the sample's row, and column, of the source is NaN. In a sparse
-    source a NaN marks it. So is a row of sparse features that stores NaN, and nothing else. A cell
-    that is NaN beside others takes the mean of its column over the training samples that the view
-    has.
+    A source does not cover a sample that is NaN in all columns of its view, or whose sparse row
+    stores only NaN. The kernel is then fitted on the others, and the sample's row and column of the
+    source are NaN, or marked by a NaN if the source is sparse. Other NaN cells are replaced by the
+    mean of their column over the training samples that the view covers.
 
-    The similarities of training samples to each other and to themselves as new samples need not
-    agree: neighbours are searched among the others in the one case, among all in the other, so
-    that ``fit_transform(X)`` is not ``fit(X).transform(X)``.
+    ``fit_transform(X)`` need not equal ``fit(X).transform(X)``: neighbours of training samples are
+    searched among the other samples, and those of new samples among all of them.
 
-    A stack has no columns that could be named, so there is neither `get_feature_names_out` nor
-    `set_output`.
+    There is no `get_feature_names_out` or `set_output`, because a stack has no feature columns.
 
     Examples
     --------
@@ -164,7 +162,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep the samples that others will be compared with.
+        """Store the samples with which `transform` compares new ones.
 
         Parameters
         ----------
@@ -190,7 +188,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit_transform(self, X: Any, y: Any = None) -> SimilarityStack:
-        """Keep the samples, and return their similarities to each other.
+        """Fit to the samples, and return their similarities to each other.
 
         Parameters
         ----------
@@ -202,7 +200,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         Returns
         -------
         SimilarityStack of shape (n_samples, n_samples, L)
-            Its matrices are symmetric, and negative where kernels are.
+            Its matrices are symmetric. Entries are negative where kernels are.
 
         Raises
         ------
@@ -219,22 +217,22 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
             sources = []
             views = []
             for name, kernel, columns in triples:
-                # the features of the view, and the samples that it has
+                # select the features of the view, and the samples that it covers
                 label = f"source {name!r} of X"
                 numbers, features, seen = _read_view(X, columns, feature_names, label)
                 if seen.sum() < 2:
                     raise ValueError(
-                        f"{label} needs at least 2 samples that it has seen."
+                        f"{label} must cover at least 2 samples; others are NaN in all of it."
                     )
                 if has_nan(features):
                     features = SimpleImputer(keep_empty_features=True).fit_transform(
                         features
                     )
-                # means do not change by cells that hold them
+                # imputed cells do not change the means
                 means = np.asarray(features.mean(axis=0)).reshape(1, -1)
-                # their similarities, and the way to make those of others to them
+                # compute similarities, and a function that computes those of new samples
                 normalize = self.normalize
-                if normalize == "auto":  # of graphs alone
+                if normalize == "auto":  # normalise only graphs
                     normalize = kernel == "nearest_neighbors"
                 if isinstance(kernel, str):
                     own = slice(None) if numbers is None else numbers
@@ -259,12 +257,12 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         return SimilarityStack._unchecked(sources, self.names_)
 
     def transform(self, X: Any) -> SimilarityStack:
-        """Return the similarities of samples to those that `fit` was given.
+        """Return the similarities of new samples to the samples of `fit`.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_new, n_features)
-            Features of the kind that `fit` was given.
+            Features like those of `fit`.
 
         Returns
         -------
@@ -275,8 +273,8 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is not of the kind or width that `fit` was given, or a similarity is
-            infinite.
+            If `X` does not have the type or the number of features of the data of `fit`, or a
+            similarity is infinite.
         """
         check_is_fitted(self)
         X = self._read(X, reset=False)
@@ -297,13 +295,13 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         return SimilarityStack._unchecked(sources, self.names_)
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: NaN is what is missing."""
+        """Return scikit-learn's tags; NaN is allowed for missing values."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
     def _read(self, X, reset):
-        """Return features, in rows: sums of a data frame's columns round otherwise."""
+        """Return features in C order, because sums in the order of data frames round otherwise."""
         return read_features(
             self,
             X,
@@ -315,20 +313,20 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
 
 
 def _warn_of_scales(features, columns, label):
-    """Warn if columns on another scale than most make up nearly all distances of samples.
+    """Warn if columns with a larger scale than most make up nearly all distances of samples.
 
     Parameters
     ----------
     features : {ndarray, csr_array} of shape (n, p)
     columns : ndarray of shape (p,)
-        Their names, or numbers.
+        Names or numbers of the columns.
     label : str
     """
     with np.errstate(over="ignore", invalid="ignore"):
         some = features[:: -(-features.shape[0] // _N_SCALED)]
         if storage.is_sparse(some):
             means, variances = mean_variance_axis(some, axis=0)
-        else:  # not by StandardScaler, whose checks take longer than small kernels
+        else:  # checks of StandardScaler would take longer than small kernels
             means = some.mean(axis=0, dtype=np.float64)
             variances = some.var(axis=0, dtype=np.float64)
         varies = variances > (_CONSTANT * means) ** 2
@@ -344,12 +342,12 @@ def _warn_of_scales(features, columns, label):
         f"{label}: nearly all distances come from {format_count(is_large.sum(), 'column')}, such "
         f"as column {columns.tolist()[largest]!r}, whose standard deviation is "
         f"{(variances[largest] / median) ** 0.5:,.0f} times the median. If units differ, scale the "
-        "columns first, as StandardScaler does."
+        "columns first, for example with StandardScaler."
     )
 
 
 def _clear_rounding(block):
-    """Return similarities as a matrix, without negative entries if these are all rounding."""
+    """Return similarities as a matrix, with 0 for negative entries if all of these are rounding."""
     block = storage.as_matrix(block)
     rounding = _ROUNDING * float(np.finfo(block.dtype).eps) * storage.max_abs(block)
     if -rounding <= float(block.min()) < 0:
@@ -358,9 +356,9 @@ def _clear_rounding(block):
 
 
 def _read_kernels(kernels):
-    """Return the name, the kernel and the columns of every source; a column of None is all.
+    """Return the name, the kernel and the columns of every source; None for all columns.
 
-    A source without a name is called by its kernel, with a number where there are several such.
+    A source without a name gets that of its kernel, with a number if several have this name.
     """
     items = kernels if isinstance(kernels, list) else [kernels]
     if not items:
@@ -373,8 +371,8 @@ def _read_kernels(kernels):
         triple = item if isinstance(item, tuple) else ("", item, None)
         if len(triple) != 3 or not isinstance(triple[0], str):
             raise TypeError(
-                "kernels, or affinity, must hold kernels, or triples of a name, a kernel and "
-                f"columns, got {format_value(triple)}."
+                "kernels, or affinity, must hold kernels, or triples (name, kernel, columns), "
+                f"got {format_value(triple)}."
             )
         name, kernel, _ = triple
         if callable(kernel):
@@ -384,7 +382,7 @@ def _read_kernels(kernels):
             kind = kernel
         else:
             raise ValueError(
-                f"kernels, or affinity, must be of {_KERNELS} or callables, "
+                f"kernels, or affinity, must be among {_KERNELS}, or callables, "
                 f"got {format_value(kernel)}."
             )
         triples.append(triple)
@@ -401,9 +399,10 @@ def _read_kernels(kernels):
 
 
 def _read_view(X, columns, names, label):
-    """Return the columns of a view, its features of the samples that have any, and which do.
+    """Return the columns of a view, the features of the samples that it covers, and their mask.
 
-    Columns, by position or by the `names` of those of X, are returned as positions; None: all.
+    Columns are positions, or among the `names` of those of X; positions are returned, or None for
+    all.
     """
     numbers = None
     view = X
@@ -415,9 +414,9 @@ def _read_view(X, columns, names, label):
             known = [] if names is None else list(names)
             missing = [name for name in listed if name not in known]
             if missing:
-                those = known or "without names, which data frames have"
+                those = f"are {known}" if known else "have no names; use a data frame"
                 raise ValueError(
-                    f"{label} takes the column {missing[0]!r}; those of X are {those}."
+                    f"{label} takes the column {missing[0]!r}; those of X {those}."
                 )
             listed = [known.index(name) for name in listed]
         numbers = axis_positions(listed, X.shape[1], "column", label)
@@ -432,20 +431,20 @@ def _read_view(X, columns, names, label):
     return numbers, view[seen], seen
 
 
-# --- what estimators read -------------------------------------------------------------------------
+# --- the input of estimators ----------------------------------------------------------------------
 
 
 def read_objects(estimator, X, similarities, views):
-    """Return the objects of a fit, and the reader of others.
+    """Return a reader, which also reads new objects later, and the objects of a fit.
 
-    Views are known by their type. Otherwise `X` holds similarities if the `affinity` of the
-    estimator is "precomputed"; of features kernels are made by its `affinity`, `normalize` and
-    `n_jobs`. Similarities can be negative if its `criterion` is "agreement".
+    Views are recognised by their type. Other data in `X` are similarities if the `affinity` of the
+    estimator is "precomputed", and else features. Kernels of features depend on its `affinity`,
+    `normalize` and `n_jobs`. Similarities can be negative if its `criterion` is "agreement".
     """
     if sum(data is not None for data in (X, similarities, views)) > 1:
         raise ValueError(
-            "X, similarities and views stand for each other: two of them must be None. "
-            "Cross-validation splits X alone: give it a SimilarityStack, or a ViewStack."
+            "only one of X, similarities and views may be passed; the others must be None. "
+            "Cross-validation splits only X; pass it a SimilarityStack or a ViewStack."
         )
     affinity = estimator.affinity
     options = {"normalize": estimator.normalize, "n_jobs": estimator.n_jobs}
@@ -469,10 +468,10 @@ def read_objects(estimator, X, similarities, views):
         n_features = objects.shape[1]
         if objects.shape[0] != n_features and estimator.symmetric:
             raise ValueError(
-                "For features in one table pass affinity='rbf', and for features in several a dict "
-                "of views. Else X, or similarities, must hold the similarities of samples to each "
-                "other, in shape (n, n, L) with the L sources in the last axis, got shape "
-                f"{objects.shape}; similarities to some objects only need symmetric=False."
+                "X, or similarities, must hold the similarities of samples to each other, in shape "
+                f"(n, n, L) with the L sources in the last axis, got shape {objects.shape}. For a "
+                "matrix of features set affinity='rbf'; for several pass a dict of views. For "
+                "similarities to some objects only set symmetric=False."
             )
     else:
         objects = _read_features(estimator, X, reset=True)
@@ -482,12 +481,15 @@ def read_objects(estimator, X, similarities, views):
 
 
 def _is_dict(X):
-    """Return whether X is a dict, and no sparse matrix that is stored as one."""
+    """Return whether X is a dict, other than a sparse matrix in dictionary format."""
     return isinstance(X, dict) and not storage.is_sparse(X)
 
 
 def _are_views(X, estimator):
-    """Return whether a list holds tables that are no similarities: frames, or any for kernels."""
+    """Return whether X is a list of views.
+
+    With "precomputed" these are data frames that are not square; with kernels any matrices.
+    """
     if not isinstance(X, list | tuple):
         return False
     shapes = [getattr(one, "shape", ()) for one in X]
@@ -501,20 +503,21 @@ def _are_views(X, estimator):
 
 
 class StackReader(validation.SavesIndices):
-    """Compares objects with those that a model is fitted to, and reads new ones.
+    """Computes similarities to the objects that a model is fitted to, and reads new objects.
 
-    Objects come as a stack: of their similarities, or of tables, of each of which a `KernelStack`
-    makes similarities. Views are several tables, with one kernel each; other features are one
-    table, of which kernels can see columns. An estimator keeps its reader, but not the objects.
+    Objects are in a stack of similarities or of matrices of features. A `KernelStack` for each
+    matrix computes similarities from features. Several matrices are views, with one kernel each; a
+    single one can have several kernels of some columns. An estimator keeps its reader, but not the
+    objects.
 
     Parameters
     ----------
     n_features : int
-        Number of columns of similarities, or of all tables.
+        Number of columns of similarities, or of all matrices of features.
     like : SimilarityStack, ViewStack or None
-        What new objects must be like; None: features, which scikit-learn compares.
+        Stack that new objects must match. None for features in `X`, which scikit-learn checks.
     kernels : list of KernelStack
-        One a table.
+        One for each matrix of features.
     signed : bool
         Whether similarities can be negative.
 
@@ -522,13 +525,13 @@ class StackReader(validation.SavesIndices):
     ----------
     n_features : int
     names : tuple of str
-        Of the sources, once the model is fitted.
+        Names of the sources, once the model is fitted.
     signed : bool
         Whether similarities can be negative.
     seen : ndarray of shape (n_chosen, L), bool
-        Which of the objects that the model is fitted to each source saw.
+        Which of the objects that the model is fitted to each source covers.
     dtype : dtype
-        Of the similarities, once the model is fitted.
+        Dtype of the similarities, once the model is fitted.
     """
 
     _indices = ("_columns",)
@@ -546,20 +549,20 @@ class StackReader(validation.SavesIndices):
 
     @property
     def labels(self):
-        """What error messages call the sources; of features these are their kernels."""
+        """Names of the sources, or of their kernels, in error messages."""
         kind = "the kernel of source" if self._kernels else "source"
         return [f"{kind} {name!r} of X" for name in self.names]
 
     def read_new(self, estimator, X):
-        """Return other objects, like those of the fit, in the order of its sources."""
+        """Return new objects, checked against those of the fit, in the order of its sources."""
         new: SimilarityStack | ViewStack
         if not self._kernels:  # similarities to all objects of the fit
             new = _read_stack(estimator, X, False, self.signed)
             if new.shape[1] != self.n_features:
                 raise ValueError(
                     f"X has {format_count(new.shape[1], 'column')}, but "
-                    f"{type(estimator).__name__} was fitted to {self.n_features} objects: give the "
-                    "similarities to all."
+                    f"{type(estimator).__name__} was fitted to {self.n_features} objects; pass the "
+                    "similarities to all of them."
                 )
             order = validation.row_order(
                 self._columns, new._columns, "X", "what fit was given", "column"
@@ -571,18 +574,19 @@ class StackReader(validation.SavesIndices):
             is_same = new.names == self.names or by_default in (new.names, self.names)
             if len(new.names) != n_sources or not is_same:
                 raise ValueError(
-                    f"X must have the sources of fit, in their order, {self.names}; got "
-                    f"{new.names}. One that has not seen the new objects holds rows of NaN."
+                    f"X must have the sources of fit in the same order, {self.names}, got "
+                    f"{new.names}. Pass rows of NaN for new objects that a source lacks."
                 )
         elif self._widths is not None:
             new = ViewStack(X)
             is_named = isinstance(X, ViewStack | dict)
             if not is_named and len(new.names) == len(self.names):
-                new.names = self.names  # what has no names is taken by position
+                new.names = self.names  # views without names are matched by position
             if new.n_features != self._widths:
                 raise ValueError(
-                    f"X must hold the views of fit, of as many features, {self._widths}; got "
-                    f"{new.n_features}. A view that lacks the new objects holds rows of NaN."
+                    "X must hold the views of fit with the same numbers of features, "
+                    f"{self._widths}, got {new.n_features}. Pass rows of NaN for new objects that "
+                    "a view lacks."
                 )
             tables = [new._held[new.names.index(name)] for name in self.names]
             new = ViewStack._unchecked(tables, self.names, new.index)
@@ -595,7 +599,7 @@ class StackReader(validation.SavesIndices):
         return new
 
     def order_of(self, objects):
-        """Return the order in which objects are fitted."""
+        """Return the canonical order, in which objects are fitted."""
         if self._kernels:
             tables = [
                 validation.read_matrix(view, ensure_all_finite=False)
@@ -605,16 +609,16 @@ class StackReader(validation.SavesIndices):
             seen = objects.seen().astype(np.float64)
             if objects.shape[0] == objects.shape[1]:
                 return canonical_order(seen, similarities=objects.filled())
-            tables = [*objects.filled(), seen]  # columns are no objects
+            tables = [*objects.filled(), seen]  # columns are not the objects
         return canonical_order(*tables)
 
     def compare_fitted(self, objects, chosen, convert=None):
         """Return the similarities of the objects that the model is fitted to.
 
-        `chosen` holds their positions in `objects`. The matrix of every source, with 0 for NaN,
-        is checked, and replaced by what `convert` makes of it, one after the other: together they
-        can be large. None: they are not checked, and none is returned. What comparisons of other
-        objects with these need is kept.
+        `chosen` holds their positions in `objects`. The matrix of every source, with 0 for NaN, is
+        checked and passed to `convert`, whose results are returned. This is done one source after
+        the other, because all together can be large. If `convert` is None, nothing is checked or
+        returned. The reader stores what it needs to compare new objects with these.
         """
         self._chosen = chosen
         self.names = ()
@@ -642,9 +646,9 @@ class StackReader(validation.SavesIndices):
         return converted
 
     def compare_with_columns(self, objects, numbers, chosen):
-        """Return the similarities of some objects to those that are chosen, as `compare` does.
+        """Return the similarities of some objects to the chosen columns, as `compare` does.
 
-        These are columns; how similar they are to each other is not checked.
+        Similarities between the columns are not checked.
         """
         if self._kernels:
             self.compare_fitted(objects, chosen)
@@ -655,10 +659,7 @@ class StackReader(validation.SavesIndices):
         return self.compare(objects, numbers)
 
     def compare(self, objects, numbers):
-        """Return the similarities of some objects to those that the model is fitted to.
-
-        `numbers` holds their positions.
-        """
+        """Return the similarities of objects at positions `numbers` to the fitted objects."""
         if self._kernels:
             held: list[Any] = []
             tables = objects[numbers]._held
@@ -674,13 +675,13 @@ class StackReader(validation.SavesIndices):
         return stack
 
     def compare_in_blocks(self, objects, numbers):
-        """Yield the matrices of `compare`, with 0 for NaN, of some objects at a time."""
+        """Yield the matrices of `compare`, with 0 for NaN, in blocks of objects."""
         for block in storage.row_blocks(len(numbers), _BLOCK):
             yield self.compare(objects, numbers[block]).filled()
 
 
 def _read_stack(estimator, X, reset, signed):
-    """Return X as a stack; its columns are the objects of a fit."""
+    """Return X as a stack, whose columns are the objects of the fit."""
     is_stack = isinstance(X, SimilarityStack) or _is_dict(X)
     if isinstance(X, list | tuple):
         is_stack = any(getattr(one, "ndim", 0) == 2 for one in X)
@@ -704,30 +705,33 @@ def _read_stack(estimator, X, reset, signed):
 
 
 def _read_features(estimator, X, reset):
-    """Return checked features as one table; a data frame as it is: kernels can name its columns."""
+    """Return checked features as a stack of one view.
+
+    A data frame stays one, because kernels can select its columns by name.
+    """
     read = read_features(estimator, X, reset, ensure_all_finite="allow-nan")
     table = X if hasattr(X, "columns") else read
     return ViewStack._unchecked([table], ("features",))
 
 
 def _kernels_of_views(affinity, views):
-    """Return the kernel of every view; raise if the views look like similarities."""
+    """Return the kernel of every view; raise an error if the views look like similarities."""
     names = list(views.names)
     kernels = affinity
     if affinity == "precomputed":
         if all(map(is_similarity, views._held)):
             raise ValueError(
-                f"the views {names} are square and symmetric, as similarities and distances D are: "
-                "give similarities as a SimilarityStack, or as similarities=, such as "
-                "numpy.exp(-(D / numpy.median(D)) ** 2). If they are features, name the affinity, "
-                "'rbf' say."
+                f"the views {names} are square and symmetric, so they look like similarities or "
+                "distances D, not features. Pass similarities, such as "
+                "numpy.exp(-(D / numpy.median(D)) ** 2), as similarities= or in a SimilarityStack. "
+                "For features set an affinity, such as 'rbf'."
             )
         kernels = "rbf" if len(views) <= _MAX_DENSE else "nearest_neighbors"
     if not isinstance(kernels, list):
         return [kernels] * len(names)
     if len(kernels) != len(names) or any(isinstance(item, tuple) for item in kernels):
         raise ValueError(
-            "affinity must be one kernel for all views, or a list with the kernel of each of "
-            f"{names}, without columns; got {format_value(kernels)}."
+            "affinity must be one kernel for all views, or a list with one kernel, without "
+            f"columns, for each of {names}, got {format_value(kernels)}."
         )
     return kernels
