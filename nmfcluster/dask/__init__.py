@@ -1,4 +1,4 @@
-"""Tables that no machine holds, by Dask: ``pip install "nmfcluster[distributed]"``."""
+"""Cluster data that do not fit into memory, by Dask: ``pip install "nmfcluster[distributed]"``."""
 
 try:
     import dask.array as _array

@@ -1,4 +1,4 @@
-"""Base partitions of features that no machine holds."""
+"""Base partitions of features that do not fit into memory."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,19 +17,19 @@ from nmfcluster.partitions import base_runs
 
 
 def _label_block(block, partitions, X_train, dtype):
-    """Return the labels of a block of rows by base partitions.
+    """Return the labels of a block of rows by all base clusterers.
 
-    `X_train` holds the samples of the fit, where some clusterer cannot predict.
+    `X_train` holds the training samples, or None if all clusterers can predict.
     """
     labels = np.empty((len(block), len(partitions.estimators)), dtype=dtype)
-    # labels take 8 bytes each when they are predicted
+    # a few rows at a time, as predicted labels take 8 bytes each
     for rows in row_blocks(len(block), BLOCK_ROWS):
         X = read_matrix(block[rows], accept_sparse=False)
         predicted = partitions.predict(X, X_train)
         largest = predicted.max()
         if largest > np.iinfo(dtype).max:
             raise ValueError(
-                f"estimator must predict labels that it found in a sample, got {largest}."
+                f"estimator must predict labels that occurred in its fit, got {largest}."
             )
         labels[rows] = predicted
     return labels
@@ -37,12 +37,12 @@ def _label_block(block, partitions, X_train, dtype):
 
 @dataclass(frozen=True)
 class BlockPartitions:
-    """Base partitions of a Dask array, and what labels other arrays in the same way.
+    """Base partitions of a Dask array, which can also label other arrays.
 
     Attributes
     ----------
     labels : dask.array.Array of shape (n_samples, n_estimators)
-        Of the smallest type of integers that holds them.
+        In the smallest integer type that holds them.
     estimators : list of estimator
         The fitted clusterers.
     """
@@ -53,7 +53,7 @@ class BlockPartitions:
     _label_rows: Any
 
     def predict(self, X):
-        """Label new samples by every partition.
+        """Predict the label of new samples in every partition.
 
         Parameters
         ----------
@@ -81,51 +81,51 @@ def base_partitions(
 ) -> BlockPartitions:
     """Cluster samples of a Dask array many times, and label all of its rows by every clustering.
 
-    It does what `nmfcluster.partitions.base_partitions` does with ``predict_unseen=True``: the same
-    samples are drawn, and the same clusterers fitted. The samples of all runs are in memory at
-    once; the rows of `X` never are. k-means labels a block by all partitions with one product.
+    The result is that of `nmfcluster.partitions.base_partitions` with ``predict_unseen=True``: the
+    same samples are drawn, and the same clusterers fitted. The samples of all runs are in memory
+    at once, but never all rows of `X`. k-means labels a block by all partitions with one product.
 
     Parameters
     ----------
     X : dask.array.Array of shape (n_samples, n_features)
         In blocks of rows.
     estimator : estimator with `fit_predict`, or list of such, default=None
-        A clusterer; ``KMeans(n_init=1)`` by default, which labels rows fastest. One that cannot
-        predict gives a row the label of the nearest sample that it saw.
+        Base clusterer; ``KMeans(n_init=1)`` by default, which labels rows fastest. If it cannot
+        predict, a row gets the label of the nearest sample in the fit.
     n_estimators : int, default=50
         Number of partitions.
     n_clusters : int or tuple (low, high), default=8
         Number of clusters of every run, or the range that it is drawn from.
     max_samples : int or float, default=10_000
-        Number, or share, of the samples drawn for a run; all where there are fewer. The default
-        suffices to find clusters of a hundredth of all samples.
+        Number, or share, of samples drawn for each run, at most all of them. Larger values find
+        smaller clusters; the default suffices for clusters that hold 1 % of all samples.
     max_features : int or float, default=1.0
-        Number, or share, of the features drawn for a run. Keep 1.0 unless there are many features
+        Number, or share, of features drawn for each run. Keep 1.0 unless there are many features
         that are largely redundant.
     random_state : int, RandomState, Generator or None, default=None
-        Determines what is drawn, and seeds the runs.
+        Determines the draws, and seeds the runs.
     n_jobs : int, default=None
-        Number of runs at a time, here or where joblib's backend runs them.
+        Number of parallel runs, on this machine or where joblib's backend runs them.
 
     Returns
     -------
     BlockPartitions
-        Its `labels` are a Dask array of shape (n_samples, n_estimators), of the smallest type of
-        integers that holds them. They are computed whenever they are read: if they are read
-        several times, write them to a file first, as Dask's ``to_npy_stack`` does. `estimators`
-        are the fitted clusterers; `predict` labels other Dask arrays of features in the same way.
+        Its `labels` are a Dask array of shape (n_samples, n_estimators), in the smallest integer
+        type that holds them. They are computed every time they are read. To read them several
+        times, write them to a file first, for example with Dask's ``to_npy_stack``. `estimators`
+        are the fitted clusterers, and `predict` labels other Dask arrays of features.
 
     Raises
     ------
     TypeError
-        If `X` is no Dask array.
+        If `X` is not a Dask array.
     ValueError
         If `X` or a parameter is not as described; if all runs found only noise.
 
     Warns
     -----
     UserWarning
-        If some runs found only noise, and are left out.
+        If some runs found only noise; these are left out.
 
     Examples
     --------
@@ -155,11 +155,11 @@ def base_partitions(
         max_samples=max_samples,
         max_features=max_features,
     )
-    # rows are labelled as new ones, even if all are drawn
+    # rows are predicted like new samples, even if all of them are drawn
     base_runs.check_bases_accept_parts(estimator, X, "X must not be a Dask array")
-    # hold the samples that some run is fitted to: runs take theirs from among these
+    # read the samples that any run draws; each run takes its own from these
     held = X
-    if runs[0].samples is not None:  # all runs draw as many
+    if runs[0].samples is not None:  # all runs draw the same number
         drawn = np.unique(np.concatenate([run.samples for run in runs]))
         held = X[drawn]
         for t, run in enumerate(runs):
@@ -172,7 +172,7 @@ def base_partitions(
     largest = max(largest, int(found.labels.max()))
     dtype = np.result_type(np.int8, np.min_scalar_type(-largest - 1))
     if not found.needs_training_data and not found.pairs:
-        # clusterers that predict need no labels of the fit, and no samples
+        # clusterers that can predict need neither the labels nor the samples of the fit
         found = replace(found, labels=found.labels[:0], samples=[])
         rows = None
     label_rows = partial(

@@ -1,14 +1,14 @@
-r"""A label table in blocks of rows that are never in one place: its summary, rows and consensus.
+r"""Summary, label rows and consensus of a label table that exists only in blocks of rows.
 
 Each block is summarised, summaries merge in any order, and label rows are looked up among the
 distinct ones. Nothing here depends on where the blocks are.
 
-More label rows than fit in memory are fitted by passes over the blocks. A row h of the factor that
-fits a factor H of all samples minimises :math:`\|a - Hh'\|^2`, a the row of the similarity. It
-needs of H only :math:`Z'H`, one row a base cluster, and :math:`H'H`: sums over samples. One pass
-makes the rows of every block and their sums, to which the next pass fits its rows. They are sums
-of whole numbers, so that they are exact: neither the blocks nor their order matter. The caller
-passes one function, which sums over all blocks.
+If the label rows do not fit into memory, passes over the blocks fit them. Given a factor H of all
+samples, the row h of a sample minimises :math:`\|a - Hh'\|^2`, where a is its row of the
+similarity. This requires only two sums over samples: :math:`Z'H`, with one row per base cluster,
+and :math:`H'H`. A pass computes the rows of every block and their sums, to which the next pass
+fits its rows. The sums are of whole numbers and exact, so neither the blocks nor their order
+matter. The caller passes one function that sums over all blocks.
 """
 
 from dataclasses import dataclass
@@ -41,45 +41,47 @@ from nmfcluster.partitions.ensemble import (
 )
 from nmfcluster.partitions.inputs import LabelTable
 
-# label tuples of a group of partitions: the same for all blocks, see `Ensemble.max_tuples`
+# largest number of label tuples per group of partitions; all blocks have the same groups
 _MAX_TUPLES = 5_000
-# bits of a scale: products of two over 10^9 samples are below 2^63, and over the rows that are
-# added as floats, 16,384, below 2^53
+# bits of a scale: sums of products of two scales are below 2^63 for 10^9 samples, and below
+# 2^53 for the 16,384 rows that are added as floats
 _SCALE_BITS = 16
 
-_SWEEPS = 8  # of coordinate descent, the same for every row: 60 lower no loss by more than 1e-6
-# bits of numbers that are rounded to whole ones, beside `_SCALE_BITS` of entries of the factor
-_SHARE_BITS = 20  # of a share
-_REST_BITS = 32  # of the rest of a number that was rounded to a whole one
+_SWEEPS = (
+    8  # sweeps of coordinate descent for every row; 60 lower no loss by more than 1e-6
+)
+# bits of numbers that are rounded to whole ones; entries of the factor have `_SCALE_BITS`
+_SHARE_BITS = 20  # bits of a membership
+_REST_BITS = 32  # bits of the remainder of a number that was rounded to a whole one
 
 
-_NO_ROW = 2**63 - 1  # number of the first row of a kind, if there is none
+_NO_ROW = 2**63 - 1  # stands for the number of a row that does not exist
 
 
 def clean_block(block, first=0):
-    """Return the labels of a block as integers; -1: noise; -2: the sample was not seen.
+    """Return the labels of a block as integers, with -1 for noise and -2 for not seen.
 
     Parameters
     ----------
     block : array-like of shape (n_rows, n_partitions)
-        Integers, truth values, or floats that are whole numbers; -1: noise; another negative
-        number, or NaN: not seen.
+        Integers, booleans, or floats that are whole numbers. -1 is noise; other negative numbers
+        and NaN mean that the sample was not seen.
     first : int, default=0
         Number of its first row in the whole table, for an error message.
 
     Raises
     ------
     TypeError
-        If it holds strings, or anything else that is no number.
+        If it holds strings, or anything else that is not a number.
     ValueError
-        If a number is no label.
+        If a number is not a valid label.
     """
     block = np.asarray(block)
     kind = block.dtype.kind
     if kind not in "biuf":
         raise TypeError(
             f"X must hold integers as labels, got dtype {block.dtype} in the block of row {first}: "
-            "give every string a number first, as pandas.factorize does."
+            "encode strings as numbers first, e.g. by pandas.factorize."
         )
     if kind == "f":
         block = as_float64(block)  # float16 cannot hold 2**53
@@ -90,7 +92,7 @@ def clean_block(block, first=0):
     if wrong.any():
         row, t = np.argwhere(wrong)[0].tolist()
         raise ValueError(
-            "X must hold integers as labels, NaN where not seen, up to 2**63 - 1, got "
+            "X must hold integer labels up to 2**63 - 1, or NaN for not seen, got "
             f"{format_value(block[row, t].item())} in row {first + row}, partition {t}."
         )
     if kind in "if" and block.min(initial=0) < NOT_SEEN:
@@ -108,20 +110,20 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True)
 class TableSummary:
-    """A summary of blocks of a label table; those of all blocks merge into that of the table.
+    """Summary of blocks of a label table; the summaries of all blocks merge into one.
 
     Attributes
     ----------
     clusters : list of Counted
         The labels of every partition, in increasing order.
     distinct : Counted or None
-        The distinct label rows; None where there are more than the largest allowed number.
+        The distinct label rows; None if there are more than allowed.
     n_unlabelled : int
         Number of samples that no partition saw.
     first_unlabelled : int
         The row of the first of them, `_NO_ROW` if there is none.
     least : float
-        The smallest weight of the partitions that saw a sample.
+        The smallest total weight of the partitions that saw a sample.
     """
 
     clusters: list[Counted]
@@ -174,7 +176,7 @@ class TableSummary:
 
     @classmethod
     def merged(cls, parts, most):
-        """Return the summary of the rows of several."""
+        """Merge several summaries into one."""
         partitions = zip(*[part.clusters for part in parts], strict=True)
         return cls(
             clusters=[_merge_labels(labels) for labels in partitions],
@@ -186,11 +188,11 @@ class TableSummary:
 
 
 def _merge_rows(parts, most):
-    """Return the distinct rows of several; None if these are more than `most`."""
+    """Return the distinct rows of several parts; None if there are more than `most`."""
     if any(part is None or len(part.values) > most for part in parts):
         return None
     merged = parts[0]
-    for part in parts[1:]:  # one by one: it ends as soon as they are too many
+    for part in parts[1:]:  # one by one, to stop as soon as there are too many rows
         rows = np.concatenate([merged.values, part.values])
         counts = np.concatenate([merged.counts, part.counts])
         positions, groups, _ = distinct_rows(rows)
@@ -209,12 +211,12 @@ def _merge_labels(parts):
 
 
 def _count_groups(groups, counts, n_groups):
-    """Return the number of samples of every group; floats hold numbers below 2^53."""
+    """Return the number of samples of every group; as a sum of floats, exact below 2^53."""
     return np.bincount(groups, counts, n_groups).astype(np.int64)
 
 
 class BlockedTable:
-    """A label table of which there are only blocks: its labels, weights and sizes.
+    """Labels, weights and cluster sizes of a label table that exists only in blocks.
 
     Parameters
     ----------
@@ -224,7 +226,7 @@ class BlockedTable:
         Weights of the partitions, which sum to 1.
     n_samples : int
     least : float
-        The smallest weight of the partitions that saw a sample.
+        The smallest total weight of the partitions that saw a sample.
 
     Attributes
     ----------
@@ -239,11 +241,11 @@ class BlockedTable:
     cluster_weights : ndarray of shape (C,)
         Weight of its partition for every cluster.
     shares : ndarray of shape (C,)
-        Factor of this weight in the votes of a cluster.
+        Inverse size of every cluster.
     votes : ndarray of shape (C,)
-        What each cluster adds to every pair that it holds.
+        Weight that each cluster adds to every pair of its samples.
     scale_unit : float
-        A power of two, in which the scales of samples are counted.
+        Unit of the scales of samples, a power of two.
     """
 
     def __init__(self, clusters, weights, n_samples, least):
@@ -260,7 +262,7 @@ class BlockedTable:
         self.scale_unit = float(np.exp2(np.ceil(np.log2(highest)) - _SCALE_BITS))
 
     def scale(self, rows):
-        """Return the factors of the rows of a similarity, (m,)."""
+        """Return the factors that scale the rows of the similarity, (m,)."""
         if self.is_complete:
             return np.ones(len(rows))
         return 1 / np.sqrt(np.where(rows.coverage > 0, rows.coverage, 1))
@@ -273,7 +275,7 @@ class BlockedTable:
         Raises
         ------
         RuntimeError
-            If a label is new: the table is not what it was when it was read before.
+            If a label is new: the table has changed since it was read before.
         """
         block = set_noise_apart(clean_block(block), self.weights)
         if all(labels.max(initial=-1) == len(labels) - 1 for labels in self.known):
@@ -290,9 +292,9 @@ class BlockedTable:
         return codes
 
     def distinct(self, block):
-        """Yield the distinct rows of a block, their numbers, and the one of every row.
+        """Yield the distinct rows of a block, their counts, and the position of every row's own.
 
-        They are those of some rows of the block at a time.
+        Each time, they are those of some rows of the block.
         """
         block = np.asarray(block)
         for rows in row_blocks(len(block), LABEL_BLOCK_ROWS):
@@ -307,7 +309,7 @@ class BlockedTable:
         )
 
     def map_rows(self, block, function, **options):
-        """Return a function of the codes of distinct rows for every row of a block."""
+        """Return the results for every row of a block, of a function called with distinct rows."""
         parts = []
         for codes, _, groups in self.distinct(block):
             parts.append(function(codes, **options)[groups])
@@ -315,26 +317,26 @@ class BlockedTable:
 
 
 def changed(reason):
-    """Return the error of a table that is read twice and does not hold the same."""
+    """Return the error for a table that changed between two readings."""
     return RuntimeError(
-        f"X must hold the same labels whenever it is read, but {reason}: something in what makes "
-        "it is random. Write it to a file, or persist it, and fit that."
+        f"X must hold the same labels every time it is read, but {reason}: a step that computes "
+        "it is random. Write it to a file, or persist it, and fit the result."
     )
 
 
 class KnownRows:
-    """Results of every distinct label row, which are looked up for any rows.
+    """Results of all distinct label rows, looked up for any rows.
 
     Parameters
     ----------
     codes : ndarray of shape (n_distinct, n_partitions), int
-        The distinct rows, which are found by their keys; they are not kept.
+        The distinct rows; only their keys are kept.
     values : dict of ndarray of shape (n_distinct, ...)
         The results by their names.
     """
 
     def __init__(self, codes, values):
-        for seed in count():  # until no two rows have one key: mostly at once
+        for seed in count():  # until all keys differ, as they mostly do at once
             keys, order = np.unique(hash_label_rows(codes, seed), return_index=True)
             if len(keys) == len(codes):
                 break
@@ -349,7 +351,7 @@ class KnownRows:
         Raises
         ------
         RuntimeError
-            If one is not among them: the table is not what it was when it was read before.
+            If a row is not among them: the table has changed since it was read before.
         """
         places = label_positions(hash_label_rows(codes, self._seed), self._keys)
         if (places < 0).any():
@@ -358,7 +360,7 @@ class KnownRows:
 
 
 class CountedRows(LabelTable):
-    """The distinct rows of a label table that is elsewhere, with their numbers of samples.
+    """Distinct rows of a label table in blocks, and how many samples each stands for.
 
     Parameters
     ----------
@@ -382,7 +384,7 @@ class CountedRows(LabelTable):
         return int(self.counts.sum())
 
     def problem(self, weights, normalize):
-        """Return the factorization of the rows that have a label, and which rows have."""
+        """Return the factorization problem of the rows with a label, and which rows these are."""
         weights = normalize_weights(weights, len(self.n_clusters))
         ensemble = Ensemble(self.codes, self.counts, weights, self.n_clusters)
         return self._problem_of(ensemble, np.arange(len(ensemble)), normalize)
@@ -400,21 +402,21 @@ def zero_loss(problem, sums):
 
 @dataclass(frozen=True)
 class Target:
-    """Sums over a factor of all samples, to which rows are fitted.
+    """Sums over the factor of all samples, to which rows are fitted.
 
     Attributes
     ----------
     links : ndarray of shape (C, k)
-        N: the sum over the members of every base cluster, rows scaled as the similarity's.
+        N: the sums over the members of every base cluster, of rows scaled like the similarity.
     gram : ndarray of shape (k, k)
-        G.
+        G: the inner products of the columns.
     """
 
     links: np.ndarray
     gram: np.ndarray
 
     def grid(self, problem):
-        """Return units of the entries of every column, powers of two, (k,)."""
+        """Return the unit of the entries of every column, a power of two, (k,)."""
         links = self.links * problem.shares[:, None]
         lengths = np.diagonal(self.gram)
         # an entry is at most the largest ratio of a link and a length
@@ -433,7 +435,7 @@ class Target:
 def _solve_columns(N, G):
     """Return the columns f >= 0 that minimise ``f'Gf - 2 n'f``, each solved independently."""
     is_single = N.shape[1] == 1
-    if is_single:  # numpy sums a column by itself in another order
+    if is_single:  # numpy sums a single column in another order
         N = np.repeat(N, 2, axis=1)
     diagonal = np.diagonal(G)[:, None]
     F = safe_ratio(np.maximum(N, 0), diagonal) / len(N)
@@ -453,7 +455,7 @@ def first_target(rows, H, problem):
     problem : BlockedTable
     """
     ratio = problem.n_samples / rows.counts.sum()
-    # votes are 1 / size: rows of more samples are shorter
+    # votes are 1 / size: the more samples, the shorter the rows
     H = H / np.sqrt(rows.counts)[:, None] / np.sqrt(ratio)
     weights = problem.scale(rows) * rows.counts
     links = rows.cluster_sums(H * weights[:, None]) * ratio
@@ -464,7 +466,7 @@ def first_target(rows, H, problem):
 
 
 def sums_of_block(block, problem, target, grid):
-    """Return the sums of a block over the rows that fit best.
+    """Fit the rows of a block, and return their sums.
 
     Parameters
     ----------
@@ -472,27 +474,31 @@ def sums_of_block(block, problem, target, grid):
     problem : BlockedTable
     target : Target
     grid : ndarray of shape (k,)
-        Steps in which entries are counted.
+        Units of the entries, see `Target.grid`.
 
     Returns
     -------
     dict
-        links, gram : of `Target`, in steps of the grid; links of scaled rows in these times
-        `BlockedTable.scale_unit`. contingency (C, k), mass (k,) : of the shares of the rows. sizes
-        (C,) : the number of the samples. inverse (C,) : of squared scales, in squares of
-        `BlockedTable.scale_unit`, and rest (C,) : what these leave, in 2^-32 of them. All int64.
+        Sums as int64:
+
+        - links, gram: those of `Target`, in units of the grid; links also in
+          `BlockedTable.scale_unit`
+        - contingency (C, k), mass (k,): sums of memberships, in units of 2^-20
+        - sizes (C,): numbers of samples
+        - inverse (C,), rest (C,): sums of squared scales, in squares of
+          `BlockedTable.scale_unit`, and of their remainders, in 2^-32 of these
     """
     parts = []
     for codes, counts, _ in problem.distinct(block):
         rows = problem.ensemble(codes, counts)
         H = target.rows(rows, problem)
-        # entries, scales and shares become whole numbers of their steps
+        # round entries, scales and memberships to whole numbers of their units
         steps = np.minimum(np.rint(H / grid), 2.0**_SCALE_BITS)
         scale = problem.scale(rows) / problem.scale_unit
         shares = np.rint(membership(H) * 2.0**_SHARE_BITS)
         inverse = scale**2
         rest = (inverse - np.rint(inverse)) * 2.0**_REST_BITS
-        # each is added up over the samples, or over those of every base cluster
+        # sum each over all samples, or over those of every base cluster
         sums = {
             "links": rows.contingency(np.rint(steps * scale[:, None])),
             "gram": steps.T @ (steps * counts[:, None]),
@@ -507,9 +513,9 @@ def sums_of_block(block, problem, target, grid):
 
 
 def counts_of_block(block, problem, profiles):
-    """Return the counts in base clusters (n_profiles, C, k), and sizes (n_profiles, k).
+    """Count the samples of a block in the clusters that each profile gives.
 
-    They are those of the clusters of the rows of a block by each profile.
+    Returns the counts in base clusters, (n_profiles, C, k), and the sizes, (n_profiles, k).
     """
     parts = []
     for codes, counts, _ in problem.distinct(block):
@@ -529,7 +535,7 @@ def counts_of_block(block, problem, profiles):
 
 
 def add_sums(parts):
-    """Return the sums over the samples of all parts, which are whole numbers."""
+    """Return the sums over all parts, which are whole numbers."""
     total = {}
     for name in parts[0]:
         total[name] = np.sum([sums[name].astype(np.int64) for sums in parts], axis=0)
@@ -540,7 +546,7 @@ def add_sums(parts):
 
 
 def next_target(sums, problem, grid):
-    """Return the target of the next pass, and the loss of this one, its columns scaled best.
+    """Return the target of the next pass, and the loss of this one with columns scaled best.
 
     Raises
     ------
@@ -549,7 +555,7 @@ def next_target(sums, problem, grid):
     """
     if not np.array_equal(sums["sizes"], problem.sizes):
         raise changed("labels are more, or fewer, than before")
-    # the loss is quadratic in the squares d of what columns are multiplied by
+    # the loss is quadratic in d, the squares of the factors of the columns
     links = sums["links"] * (grid * problem.scale_unit)
     gram = sums["gram"] * np.outer(grid, grid)
     gain = problem.votes @ links**2
@@ -562,15 +568,15 @@ def next_target(sums, problem, grid):
 
 @dataclass(frozen=True)
 class BlockedConsensus:
-    """The clusters of a fit, by which any label rows are labelled.
+    """Clusters of a fit, which label any label rows.
 
     Attributes
     ----------
     table : BlockedTable
     order : ndarray of shape (k,), int
-        The clusters in decreasing order of size, the order of the columns of the next two.
+        The clusters by decreasing size, in the order of the columns of the next two.
     contingency : ndarray of shape (C, k)
-        Number of samples that every base cluster shares with each.
+        Number of samples that every base cluster shares with each cluster.
     profile : ndarray of shape (C, k)
         Gives labels and memberships of samples, see `Ensemble.cluster_profile`.
     """
@@ -599,7 +605,7 @@ def improve(
     target,
     n_passes,
 ):
-    """Return the consensus after the best of some passes, and the losses of all.
+    """Return the consensus of the best of some passes, and the losses of all.
 
     Parameters
     ----------
@@ -607,7 +613,7 @@ def improve(
         ``sum_blocks(function)`` returns the sum of ``function(block)`` over all blocks.
     problem : BlockedTable
     target : Target
-        Of the first pass, see `first_target`.
+        Target of the first pass, see `first_target`.
     n_passes : int
     """
     passes = []
@@ -619,12 +625,12 @@ def improve(
             passes.append(sum_blocks(sum_rows))
             target, losses[number] = next_target(passes[-1], problem, grid)
             progress.outcome = f"loss {losses[number]:.6g}"
-    # the best pass is kept, the first of equal ones: losses were never seen to rise
+    # keep the best pass; losses were never seen to rise
     best = passes[int(np.argmin(losses))]
-    # the mean co-association of a member of every base cluster with every cluster
+    # mean co-association of the members of every base cluster with every cluster
     mass = np.maximum(best["mass"], 1)
     profile = problem.cluster_weights[:, None] * best["contingency"] / mass
-    # votes are divided by the power of the sizes with the smallest hard loss
+    # divide votes by the power of the sizes that has the smallest hard loss
     sizes = np.maximum(problem.sizes, 1)[:, None]
     profiles = np.stack([profile / sizes**power for power in POWERS])
     sums = sum_blocks(partial(counts_of_block, problem=problem, profiles=profiles))

@@ -1,4 +1,4 @@
-"""Consensus of a label table that no machine holds (Li, Ding and Jordan, 2007)."""
+"""Consensus of label tables that do not fit into memory (Li, Ding and Jordan, 2007)."""
 
 from copy import copy
 from functools import partial
@@ -29,24 +29,24 @@ from nmfcluster.partitions.base_runs import BASE_PARAMETERS
 from nmfcluster.partitions.ensemble import NO_LABEL
 
 _IN_MEMORY = consensus.NMFConsensus._parameter_constraints
-#: parameters of the estimator in memory, but those of other inputs and losses
+#: parameters of the estimator in memory, except those for other inputs and losses
 _SHARED = sorted(
     _IN_MEMORY.keys() - {"affinity", "factorization", "normalize", *BASE_PARAMETERS}
 )
 
 
 class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
-    r"""Consensus of label tables in blocks of rows, on one machine or many, by Dask.
+    r"""Consensus of label tables in blocks of rows, computed by Dask on one machine or many.
 
-    It does what `nmfcluster.NMFConsensus` does with ``affinity="partitions"`` and
-    ``normalize=True``, for tables that do not fit into memory. In memory at a time are one block a
-    thread, and the distinct label rows:
+    It is `nmfcluster.NMFConsensus` with ``affinity="partitions"`` and ``normalize=True``, for
+    tables that do not fit into memory. Memory holds one block per thread and the distinct label
+    rows:
 
-    - up to `max_distinct` of them, the fit **is** that in memory, to the last bit: equal rows have
-      equal memberships, and only their number counts;
-    - above it, `max_distinct` rows are drawn and fitted. Passes over all blocks then improve the
-      fit: the factor of the rows of a block follows from sums over all samples, :math:`Z'H` and
-      :math:`H'H`, and gives the sums for the next pass. Of the passes the best is kept.
+    - If there are at most `max_distinct` distinct rows, the result **is** that in memory, to the
+      last bit: equal rows have equal memberships, and only their number matters.
+    - If there are more, `max_distinct` rows are drawn and fitted. Passes over all blocks then
+      improve the fit: the factor of the rows of a block follows from sums over all samples,
+      :math:`Z'H` and :math:`H'H`, and yields the sums for the next pass. The best pass is kept.
 
     Results depend neither on the sizes of the blocks nor on the workers.
 
@@ -59,21 +59,21 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
     weights : array-like of shape (n_partitions,), default=None
         Nonnegative weights of the partitions; equal by default.
     max_distinct : int, default=200_000
-        Largest number of distinct label rows that are in memory at once, here and on every worker.
-        If there are more, as many rows are drawn.
+        Largest number of distinct label rows in memory at once, on this machine and on every
+        worker. If there are more, this number of rows is drawn.
     n_passes : int, default=2
         Number of passes over all blocks that improve the fit of drawn rows.
     n_init : int, default=3
-        Number of starts, see `nmfcluster.NMFConsensus`, as for the next three.
+        Number of starts; `nmfcluster.NMFConsensus` describes this and the next three parameters.
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6
-        Decrease of the loss, relative to that of H = 0, at which a start has converged. It hardly
-        ever has to be set: a larger value, such as 1e-4, ends a long fit earlier.
+        A larger value, such as 1e-4, ends a long fit earlier; the default rarely has to be
+        changed. A start has converged at this decrease of the loss, relative to that of H = 0.
     random_state : int, RandomState, Generator or None, default=None
         Determines the random starts, and the rows that are drawn.
     n_jobs : int, default=None
-        Number of starts run at a time, here.
+        Number of parallel starts, on this machine.
 
     Attributes
     ----------
@@ -89,17 +89,17 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
     weights_ : ndarray of shape (n_partitions,)
         Weights of the partitions, scaled to sum to 1.
     core_ : ndarray of shape (n_clusters, n_clusters)
-        Weight of every cluster in the factor that was fitted, that of drawn rows if there were any.
+        Weight of every cluster in the fitted factor; if rows were drawn, in that of these rows.
     loss_ : float
         Loss of the kept factor of all samples.
     loss_curve_ : ndarray
-        Loss before the first and after every update, or of drawn rows, after every pass.
+        Loss before the first and after every update; if rows were drawn, after every pass.
     n_iter_ : int
-        Number of updates of the kept run, or of passes.
+        Number of updates of the kept run; if rows were drawn, of passes.
     n_distinct_ : int
-        Number of label rows that were fitted at once: all distinct ones, or the drawn ones.
+        Number of distinct label rows that were fitted in memory: all, or those among drawn rows.
     is_exact_ : bool
-        Whether these are all there are, so that the fit is that in memory.
+        Whether these are all distinct rows, so that the result is that in memory.
     n_samples_ : int
         Number of rows of `X`.
     n_features_in_ : int
@@ -107,15 +107,15 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
 
     See Also
     --------
-    nmfcluster.NMFConsensus : For what fits into memory.
-    nmfcluster.dask.base_partitions : Makes label tables out of features.
+    nmfcluster.NMFConsensus : The same for label tables in memory.
+    nmfcluster.dask.base_partitions : Computes label tables from features.
 
     Notes
     -----
-    `X` is read once for its distinct rows, and once more for each attribute that has an entry a
-    sample; with drawn rows `n_passes` + 2 times more. It has to hold the same labels every time;
-    if it is found not to, an error is raised. Write a table to a file first if it is made at
-    random.
+    `X` is read once to find its distinct rows, and once more for each attribute that has an entry
+    per sample. If rows are drawn, it is read `n_passes` + 2 more times. It must hold the same
+    labels every time, or an error is raised. If a table is computed at random, write it to a file
+    first.
 
     References
     ----------
@@ -137,7 +137,7 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
 
     _advice = ExplainsParameters._advice | dict.fromkeys(
         BASE_PARAMETERS,
-        "X holds labels, one partition a column, such as those of "
+        "X holds labels, one column per partition, for example those of "
         "nmfcluster.dask.base_partitions(features, n_estimators=50)",
     )
     _parameter_constraints = {
@@ -176,8 +176,8 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : dask.array.Array of shape (n_samples, n_partitions)
-            Labels, one partition a column: integers; -1: noise; another negative number: not seen.
-            Floats that are whole numbers will do, NaN for not seen; strings need numbers first.
+            Integer labels, one column per partition. -1 is noise, and another negative number means
+            not seen. Whole numbers as floats are allowed, with NaN for not seen; encode strings.
         y : None
             Ignored; here for the conventions of scikit-learn.
 
@@ -189,11 +189,11 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
         Raises
         ------
         TypeError
-            If `X` is no Dask array, or holds strings.
+            If `X` is not a Dask array, or holds strings.
         ValueError
             If `X` or a parameter is not as described.
         RuntimeError
-            If a label, or a row, is new when `X` is read again.
+            If `X` holds another label or label row when it is read again.
         """
         X = read_rows(X)
         with fitting(self) as rng:
@@ -204,7 +204,7 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
             if self.max_distinct < self.n_clusters:
                 raise ValueError(
                     f"max_distinct={self.max_distinct} must be at least "
-                    f"n_clusters={self.n_clusters}: so many rows are fitted."
+                    f"n_clusters={self.n_clusters}, as this number of rows is fitted."
                 )
             summary = _summarise(X, weights, self.max_distinct)
             table = blocks.BlockedTable(
@@ -226,7 +226,7 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
             local.n_features_in_ = X.shape[1]
 
             def by_rows(name, reference):
-                """Return an array with an entry a sample, computed when it is asked for."""
+                """Return an array with an entry per sample, computed when it is read."""
                 of_block = partial(table.map_rows, function=rows.of_rows, name=name)
                 return by_blocks(X, of_block, reference.dtype, reference.shape[1:])
 
@@ -252,8 +252,8 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
         table,
         rng,
     ):
-        """Fit some rows, and improve the fit by passes over all."""
-        # fit some rows, drawn without replacement whatever the blocks are
+        """Fit drawn rows, and improve the fit by passes over all rows."""
+        # fit rows that are drawn without replacement, independently of the blocks
         drawn = sample_without_replacement(
             X.shape[0], self.max_distinct, random_state=rng
         )
@@ -263,7 +263,7 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
         config = local._solver_config(bregman_nmf)
         best = factorize(problem, config, rng, coarse_size=consensus.COARSE)
 
-        # improve the fit by blocks, which need one function that sums over all blocks
+        # improve the fit by passes, which need one function that sums over all blocks
         def sum_blocks(function):
             return reduced(of_blocks(X, function), blocks.add_sums)
 
@@ -289,13 +289,13 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
         return found
 
     def to_local(self) -> consensus.NMFConsensus:
-        """Return the estimator in memory, for new samples, drawings, and files.
+        """Return an estimator in memory, to predict new samples, draw figures or save it.
 
         Returns
         -------
         nmfcluster.NMFConsensus
-            Its attributes that hold something of every sample are about the `n_distinct_` label
-            rows that were fitted at once.
+            Attributes with an entry per sample have an entry per label row instead, for the
+            `n_distinct_` rows that were fitted in memory.
 
         Raises
         ------
@@ -344,14 +344,14 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
         return transform(local, X) if isinstance(X, da.Array) else local.transform(X)
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: labels are no features."""
+        """Return scikit-learn's tags: labels are categories, and NaN is allowed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.allow_nan = True
         return tags
 
 
 def _summarise(X, weights, most):
-    """Return the summary of all blocks, checked."""
+    """Summarise all blocks, and check the summary."""
     summarise = partial(blocks.TableSummary.of_block, weights=weights, most=most)
     parts = of_blocks(X, summarise, with_first=True)
     merge = partial(blocks.TableSummary.merged, most=most)
@@ -361,5 +361,5 @@ def _summarise(X, weights, most):
         warn(f"{no_label}: the first is row {summary.first_unlabelled}.")
     for t in np.flatnonzero(weights):
         if not len(summary.clusters[t].values):
-            raise ValueError(f"X must not hold an empty partition: partition {t} is.")
+            raise ValueError(f"X must not hold an empty partition: drop partition {t}.")
     return summary

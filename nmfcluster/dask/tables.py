@@ -1,4 +1,4 @@
-"""Dask arrays in blocks of rows: checks of them, work on every block, and fitted estimators."""
+"""Check Dask arrays, apply functions to their blocks, and predict with fitted estimators."""
 
 from functools import partial
 from math import isnan
@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from nmfcluster._utils.parallel import one_blas_thread
 from nmfcluster._utils.validation import check_shape, format_value
 
-_ELSE = "X.map_blocks calls anything else"
+_ELSE = "use X.map_blocks for other functions"
 
 
 def read_rows(X):
-    """Return a Dask array of two dimensions whose blocks are blocks of whole rows.
+    """Check a Dask array, and return it in blocks of whole rows.
 
     Parameters
     ----------
@@ -26,21 +26,21 @@ def read_rows(X):
     Raises
     ------
     TypeError
-        If it is no Dask array, or one of strings or objects.
+        If it is not a Dask array, or holds strings or objects.
     ValueError
-        If it has not two dimensions, has blocks of unknown size.
+        If it does not have two dimensions, or has blocks of unknown size.
     """
     if not isinstance(X, da.Array):
         raise TypeError(
             f"X must be a Dask array in blocks of rows, got {type(X).__name__}: "
-            "dask.array.from_array makes one, to_dask_array(lengths=True) of a data frame; for "
-            "what fits into memory there are the estimators of nmfcluster itself."
+            "use dask.array.from_array, or to_dask_array(lengths=True) for a data frame; for "
+            "data in memory, use the estimators of nmfcluster itself."
         )
     if X.dtype.kind not in "biuf" or not isinstance(X._meta, np.ndarray):
         raise TypeError(
-            f"X must hold numbers in numpy's arrays, got {type(X._meta).__name__} of "
-            f"{X.dtype}: give strings numbers first, as pandas.factorize does, and let map_blocks "
-            "know of it by its dtype."
+            f"X must hold numbers in numpy arrays, got {type(X._meta).__name__} of "
+            f"{X.dtype}: encode strings as numbers first, e.g. by map_blocks and pandas.factorize, "
+            "and pass map_blocks the new dtype."
         )
     if any(isnan(size) for sizes in X.chunks for size in sizes):
         raise ValueError(
@@ -50,12 +50,12 @@ def read_rows(X):
         raise ValueError(
             f"X must be a table with rows and columns, got shape {X.shape}."
         )
-    # a filter may leave blocks without any rows
+    # drop blocks without rows, which a filter may leave
     return X.rechunk((tuple(size for size in X.chunks[0] if size), -1))
 
 
 def on_block(function, value, **options):
-    """Call a function on a worker as a fit would: with one BLAS thread, underflow being 0."""
+    """Call a function as a fit does: with one BLAS thread, and 0 for underflow."""
     with one_blas_thread(), np.errstate(under="ignore"):
         return function(value, **options)
 
@@ -64,16 +64,16 @@ _on_block = delayed(on_block, pure=False)
 
 
 def of_blocks(X, function, with_first=False):
-    """Return a function of every block, as delayed objects.
+    """Return the results of a function for every block, as delayed objects.
 
     Parameters
     ----------
     X : dask.array.Array
     function : callable
-        Takes a block, and the number of its first row as `first` if wanted. It is sent to
-        every worker once, with all that it holds.
+        Called with a block and, if `with_first`, the number of its first row as `first`. It is
+        sent to every worker once, with all that it holds.
     with_first : bool, default=False
-        Whether it takes that number.
+        Whether the function takes `first`.
     """
     function = delayed(function, traverse=False)  # one node of the graph
     blocks = X.to_delayed().ravel()
@@ -87,13 +87,13 @@ def of_blocks(X, function, with_first=False):
 
 
 def by_blocks(X, function, dtype, shape=()):
-    """Return a function of every block as a Dask array, one row for every row.
+    """Return the results of a function for every block as a Dask array, one row per row.
 
     Parameters
     ----------
     X : dask.array.Array
     function : callable
-        Takes a block, see `of_blocks`.
+        Called with a block, see `of_blocks`.
     dtype : dtype
     shape : tuple of int
         Shape of the result for one row.
@@ -105,9 +105,10 @@ def by_blocks(X, function, dtype, shape=()):
 
 
 def reduced(parts, merge):
-    """Merge delayed parts, two at a time, and compute the result on the scheduler.
+    """Merge delayed parts in pairs, and compute the result on the scheduler.
 
-    A worker holds what it merges: with 50 partitions, 200,000 distinct rows are 10 MB.
+    A worker holds only the parts that it merges. With 50 partitions, 200,000 distinct rows take
+    10 MB.
     """
     while len(parts) > 1:
         starts = range(0, len(parts), 2)
@@ -119,16 +120,16 @@ def reduced(parts, merge):
 
 
 def predict(model: Any, X: da.Array) -> da.Array:
-    """Return the cluster of every row of a Dask array, by a model that is in memory.
+    """Return the cluster of every row of a Dask array, predicted by a model in memory.
 
-    The model is sent to every worker once. Nothing is computed before the result is asked for.
+    The model is sent to every worker once. Nothing is computed before the result is read.
 
     Parameters
     ----------
     model : fitted estimator with `predict`
-        One of this package's, or of scikit-learn's.
+        An estimator of this package or of scikit-learn.
     X : dask.array.Array of shape (n_samples, n_features)
-        What `predict` of the model takes, in blocks of rows.
+        Input of the model's `predict`, in blocks of rows.
 
     Returns
     -------
@@ -139,9 +140,9 @@ def predict(model: Any, X: da.Array) -> da.Array:
     NotFittedError
         If the model is not fitted.
     TypeError
-        If `X` is no Dask array, or the model no estimator that does this.
+        If `X` is not a Dask array, or the model is not an estimator with this method.
     ValueError
-        If its width is not that of what the model was fitted to, or it has blocks of unknown size.
+        If `X` does not have the columns of the fit, or has blocks of unknown size.
 
     Examples
     --------
@@ -159,27 +160,27 @@ def predict(model: Any, X: da.Array) -> da.Array:
 
 
 def transform(model: Any, X: da.Array) -> da.Array:
-    """Return what a model that is in memory makes of every row of a Dask array, its memberships.
+    """Return the memberships of every row of a Dask array, by `transform` of a model in memory.
 
     Parameters
     ----------
     model : fitted estimator with `transform`
     X : dask.array.Array of shape (n_samples, n_features)
-        What `transform` of the model takes, in blocks of rows.
+        Input of the model's `transform`, in blocks of rows.
 
     Returns
     -------
     dask.array.Array of shape (n_samples, n_clusters)
-        Of the type that the model returns for the type of `X`.
+        In the dtype that the model returns for the dtype of `X`.
 
     Raises
     ------
     NotFittedError
         If the model is not fitted.
     TypeError
-        If `X` is no Dask array, or the model no estimator that does this.
+        If `X` is not a Dask array, or the model is not an estimator with this method.
     ValueError
-        If its width is not that of what the model was fitted to, or it has blocks of unknown size.
+        If `X` does not have the columns of the fit, or has blocks of unknown size.
 
     Examples
     --------
@@ -196,7 +197,7 @@ def transform(model: Any, X: da.Array) -> da.Array:
     of_one = np.asarray(result)
     if of_one.dtype.kind not in "biuf" or of_one.ndim != 2:
         raise TypeError(
-            f"model must make a dense table of numbers of X, got {type(result).__name__}: {_ELSE}."
+            f"model must transform X to a dense matrix, got {type(result).__name__}: {_ELSE}."
         )
     return by_blocks(X, partial(_transform, model), of_one.dtype, of_one.shape[1:])
 
@@ -224,7 +225,7 @@ def _predicted(model, block):
     labels = np.asarray(model.predict(np.asarray(block)))
     if labels.dtype.kind not in "biu" or labels.ndim != 1:
         raise TypeError(
-            "model must predict one integer a row, as clusterers do, got "
+            "model must predict one integer per row, as clusterers do, got "
             f"{labels.dtype} of shape {labels.shape}: {_ELSE}."
         )
     return labels.astype(np.int64)
