@@ -1,4 +1,4 @@
-"""What all estimators share: reading, the context of a fit, parameters, fitted attributes."""
+"""Base class of the estimators, the context of a fit, and functions that read features."""
 
 from contextlib import contextmanager
 from functools import partial, wraps
@@ -30,11 +30,11 @@ from nmfcluster._utils.validation import SavesIndices, format_count, make_rng, w
 
 @contextmanager
 def fitting(estimator):
-    """Forget an earlier fit for a new one, and put it back if the new one does not succeed.
+    """Remove an earlier fit, and restore it if the new fit fails.
 
-    BLAS has one thread from the first sum to the last, so that the result does not depend on
-    their number; blocks of large arrays are shared by `n_jobs` threads. What underflows is 0, even
-    where numpy was told to raise. Yields the generator that all randomness of a fit is drawn from.
+    BLAS uses one thread, so that the result does not depend on the number of threads; `n_jobs`
+    threads share the blocks of large arrays. Underflow gives 0, even if numpy is set to raise.
+    Yields the random generator of the fit.
     """
     before = dict(vars(estimator))
     numpy_ints = {
@@ -45,7 +45,7 @@ def fitting(estimator):
     try:
         # NumPy's small integers would wrap around.
         vars(estimator).update({name: int(v) for name, v in numpy_ints.items()})
-        # Forget the earlier fit, its private attributes too.
+        # Remove the attributes of the earlier fit, private ones too.
         for name in before:
             if name.endswith("_") and not name.endswith("__"):
                 delattr(estimator, name)
@@ -64,8 +64,8 @@ def fitting(estimator):
 
 
 def read_features(estimator, X, reset=True, **checks):
-    """Return X as floats, dense or CSR; `checks` are further options of `validate_data`."""
-    # scikit-learn compares feature names that are all strings
+    """Return X as floats, dense or CSR; `checks` are options of `validate_data`."""
+    # scikit-learn compares feature names only if all are strings
     if not reset and not hasattr(estimator, "feature_names_in_"):
         names = getattr(estimator, "_names_", None)
         X = validation.reorder_columns(names, X, "X", "fit's samples")
@@ -76,7 +76,7 @@ def read_features(estimator, X, reset=True, **checks):
 
 
 def require_nonnegative(estimator, X, cure):
-    """Raise if an entry is negative, which NaN is not; `cure` says what to do about it."""
+    """Raise if an entry is negative; NaN is allowed. `cure` is the advice of the message."""
     values = storage.stored_values(X)
     negative = values[values < 0]
     if len(negative):
@@ -91,8 +91,8 @@ def require_nonnegative(estimator, X, cure):
 def read_similarity(estimator, X, signed=False):
     """Return X as a square matrix of floats, dense or CSR; nonnegative unless `signed`.
 
-    It is divided by a power of two where its largest entry is too large, or too small, for sums
-    of fourth powers: similarities have no unit.
+    It is divided by a power of two if sums of fourth powers of its entries would overflow or
+    underflow; similarities have no unit.
     """
     X = validation.columns_in_row_order(X, "X")
     estimator._names_ = validation.row_names(getattr(X, "columns", None))
@@ -102,10 +102,10 @@ def read_similarity(estimator, X, signed=False):
     n_missing = np.isnan(storage.stored_values(X)).sum()
     if n_missing:
         raise ValueError(
-            f"X contains NaN in {format_count(n_missing, 'entry')}. Where it is a "
-            "consensus_matrix, these pairs were never in one run: raise n_estimators or "
-            "max_samples, or give partitions_ with affinity='partitions', which counts the pairs "
-            "that were seen."
+            f"X contains NaN in {format_count(n_missing, 'entry')}. In a "
+            "consensus_matrix, no run has both samples of such a pair: increase n_estimators or "
+            "max_samples, or pass partitions_ with affinity='partitions', which skips such "
+            "pairs."
         )
     if X.shape[0] != X.shape[1]:
         raise ValueError(
@@ -119,11 +119,11 @@ def read_similarity(estimator, X, signed=False):
 
 
 def warn_of_distances(array, name):
-    """Warn where what should be similarities looks like distances."""
+    """Warn if an array, which should not hold distances, looks as if it did."""
     if storage.looks_like_distances(array):
         warn(
-            f"{name} is 0 on the diagonal and above 0 elsewhere, as distances D are. If so, "
-            "give similarities, such as numpy.exp(-(D / numpy.median(D)) ** 2)."
+            f"{name} is 0 on the diagonal and above 0 elsewhere, like distances D. If it holds "
+            "distances, pass similarities, such as numpy.exp(-(D / numpy.median(D)) ** 2)."
         )
 
 
@@ -141,13 +141,13 @@ def hard_labels(H):
 
 
 def number_by_size(memberships, labels, counts=None):
-    """Give clusters numbers by decreasing size; empty ones come last.
+    """Renumber clusters by decreasing size; empty ones come last.
 
     Parameters
     ----------
     memberships : ndarray of shape (n_rows, n_clusters)
     labels : ndarray of shape (n_rows,), int
-        -1 for a row in no cluster, which it stays.
+        -1 for a row in no cluster, which keeps it.
     counts : ndarray of shape (n_rows,), default=None
         Number of samples that each row stands for; 1 by default.
 
@@ -162,13 +162,13 @@ def number_by_size(memberships, labels, counts=None):
     weights = None if counts is None else counts[has_cluster]
     n_clusters = memberships.shape[1]
     sizes = np.bincount(labels[has_cluster], weights=weights, minlength=n_clusters)
-    order = np.argsort(-sizes, kind="stable")  # equal ones keep their order
+    order = np.argsort(-sizes, kind="stable")  # clusters of equal size keep their order
     numbers = np.where(has_cluster, np.argsort(order)[labels], -1)
     return memberships[:, order], numbers, order
 
 
 class ExplainsParameters:
-    """Base of estimators that explain what to do instead of setting a parameter they lack."""
+    """Base of estimators that explain what replaces a parameter that they do not have."""
 
     _advice = {
         "verbose": "progress is logged by the logger 'nmfcluster', and "
@@ -182,7 +182,7 @@ class ExplainsParameters:
         init = cls.__init__
         names = signature(init).parameters
 
-        # not in __new__, whose signature documentation would show
+        # not in __new__, as the documentation would show its signature
         @wraps(init)
         def explaining(self, *args, **parameters):
             for name in parameters.keys() & self._advice.keys() - names.keys():
@@ -204,9 +204,9 @@ class NMFClusterer(
     base.ClusterMixin,
     base.BaseEstimator,
 ):
-    """Base of the estimators; not an estimator itself.
+    """Base class of the estimators.
 
-    A subclass names its parameters in ``__init__``, adds their constraints, and gives `fit` and
+    A subclass sets its parameters in ``__init__``, adds their constraints, and defines `fit` and
     `_extend`.
 
     Attributes
@@ -214,7 +214,7 @@ class NMFClusterer(
     labels_ : ndarray of shape (n_samples,), int
     membership_ : ndarray of shape (n_samples, n_clusters)
     core_ : ndarray of shape (n_clusters, n_clusters)
-        Where the factorization is symmetric.
+        Only if the factorization is symmetric.
     loss_ : float
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
     n_iter_ : int
@@ -230,8 +230,8 @@ class NMFClusterer(
     }
 
     _indices = ("_names_", "_row_names_", "_column_names_")
-    loss_curves_: list[np.ndarray]  # what mypy would not infer of a fit
-    _display = "ConsensusMatrixDisplay"  # of `plot`
+    loss_curves_: list[np.ndarray]  # for mypy, which does not infer it from `fit`
+    _display = "ConsensusMatrixDisplay"  # class that `plot` uses
 
     def __init__(
         self,
@@ -243,7 +243,7 @@ class NMFClusterer(
         n_jobs,
     ):
         self.n_clusters = n_clusters
-        self.n_init = n_init  # an int, or what a subclass makes one of
+        self.n_init = n_init  # an int, or a value that a subclass converts to one
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -265,17 +265,17 @@ class NMFClusterer(
         ndarray of shape (n_samples,), int
             `labels_`.
         """
-        return self.fit(X, y, **given).labels_  # of another library where X is
+        return self.fit(X, y, **given).labels_  # in the library of X
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the memberships of samples, from their similarities to the training samples.
 
-        The notes of the class say how these are turned into memberships.
+        The notes of the class explain how.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_new, n_features)
-            Of the kind that `fit` was given.
+            The same kind of data that was passed to `fit`.
 
         Returns
         -------
@@ -287,7 +287,7 @@ class NMFClusterer(
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is not of the kind or width that `fit` was given.
+            If `X` is not of the kind or width that was passed to `fit`.
         """
         with np.errstate(under="ignore"):
             return membership(self._extend_alone(X))
@@ -295,13 +295,12 @@ class NMFClusterer(
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of samples.
 
-        The training samples are extended like any others, so that their prediction can differ
-        from `labels_`.
+        Training samples are treated like new ones, so their predictions can differ from `labels_`.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_new, n_features)
-            Of the kind that `fit` was given.
+            The same kind of data that was passed to `fit`.
 
         Returns
         -------
@@ -313,12 +312,12 @@ class NMFClusterer(
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is not of the kind or width that `fit` was given.
+            If `X` is not of the kind or width that was passed to `fit`.
         """
         return hard_labels(self._extend_alone(X))
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw what the fit found, by a class of `nmfcluster.display`.
+        """Draw the result of the fit with a class of `nmfcluster.display`.
 
         `SimilarityFusionNMF` shows the weights of its sources, and the others show how often two
         samples are in one cluster. `from_estimator` of a display has more options, and
@@ -332,7 +331,7 @@ class NMFClusterer(
         Returns
         -------
         ConsensusMatrixDisplay or SourceWeightsDisplay
-            The picture, drawn.
+            The display, which is drawn.
 
         Raises
         ------
@@ -341,12 +340,12 @@ class NMFClusterer(
         ImportError
             If matplotlib is not installed.
         """
-        # imported by its name, as pictures stand above all estimators
+        # imported by name, as displays are on a floor above the estimators
         display = getattr(import_module("nmfcluster.display"), self._display)
         return display.from_estimator(self, ax=ax)
 
     def _extend_alone(self, X):
-        """Return `_extend` of `X`, in the context of numbers that a fit has."""
+        """Return `_extend` of `X`, with one BLAS thread and 0 for underflow as in a fit."""
         check_is_fitted(self)
         with one_blas_thread(), np.errstate(under="ignore"):
             return self._extend(X)
@@ -361,7 +360,7 @@ class NMFClusterer(
         relative_to_loss=False,
         n_init=None,
     ):
-        """Return how this estimator's parameters say that a solver is run."""
+        """Return the configuration of a solver with the parameters of this estimator."""
         if n_init is None:
             n_init = self.n_init
         return SolverConfig(
@@ -383,13 +382,13 @@ class NMFClusterer(
         n_found : int
             Number of clusters that are neither empty nor equal to another.
         cure : str, default=""
-            What a warning of fewer clusters adds.
+            Advice that ends the warning of fewer clusters.
         """
         name = type(self).__name__
         best = factorization.best
-        if not best.converged and self.tol >= 0:  # a negative one asks for all updates
+        if not best.converged and self.tol >= 0:  # a negative tol requests all updates
             decrease = recent_decrease(best.history) / (factorization.scale or 1)
-            reason = "they are too few to tell"
+            reason = "these are too few to judge"
             if decrease > self.tol:
                 reason = (
                     f"the loss still fell by {decrease:.1e} of its scale over the last "
@@ -411,7 +410,7 @@ class NMFClusterer(
         if self.n_clusters - n_fixed > n_samples:
             most = f"n_samples={n_samples}"
             if n_fixed:
-                most += f" beside {n_fixed} fixed ones"
+                most += f", not counting {n_fixed} fixed ones"
             raise ValueError(f"n_clusters={self.n_clusters} must be at most {most}.")
 
     def _check_not_alone(self, n_samples):

@@ -1,4 +1,4 @@
-"""What depends on other libraries: their versions, and all private names of them in use."""
+"""Code that depends on versions of other libraries, or uses their private names."""
 
 import sys
 import warnings
@@ -30,61 +30,60 @@ try:
 except ImportError:  # scikit-learn < 1.9
 
     class CallbackSupport:  # type: ignore[no-redef]
-        """Nothing: this scikit-learn has no callbacks."""
+        """Empty base class, as this scikit-learn has no callbacks."""
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# names that are re-exported unchanged, beside those imported as themselves
+# names that are re-exported, besides those imported `as` themselves
 __all__ = ["CallbackSupport", "take_samples", "validate_parameter_constraints"]
 
 MAX_COUNT = 2**31 - 1  # largest integer parameter: a loop of more steps never ends
 
 
-#: scikit-learn's decorator of `fit`, which has no types there
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[F], F]:
-    """Return scikit-learn's decorator of `fit`, typed: `fit` keeps its signature."""
+    """Return scikit-learn's decorator of `fit` with types, so that `fit` keeps its signature."""
     return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 @cache
 def array_functions(library):
-    """Return the functions of a library by the array API standard; to look for them takes long."""
+    """Return the array API namespace of a library; cached, as the look-up is slow."""
     with config_context(array_api_dispatch=True):
         return get_namespace(sys.modules[library].asarray(0.0))[0]
 
 
 def to_host(array, library):
-    """Return an array of a library as numpy's, wherever it is."""
+    """Return an array of a library, on any device, as a numpy array."""
     return np.asarray(_convert_to_numpy(array, sys.modules[library]))
 
 
 class Interval(_Interval):
-    """Numbers from left to right; no truth values, durations nor fractions.
+    """Interval of numbers that excludes booleans, timedeltas, fractions and huge integers.
 
-    scikit-learn takes True for 1, any int for a number, and compares with numpy's durations.
+    scikit-learn's own class accepts True as 1 and any int, and compares numpy's timedeltas.
     """
 
     def is_satisfied_by(self, val):
-        """Return whether a value is such a number."""
+        """Return whether a value is in the interval."""
         too_large = isinstance(val, int) and abs(val) > sys.float_info.max
-        number = isinstance(val, int | float | np.number)  # a Fraction is none to numpy
+        number = isinstance(val, int | float | np.number)  # not a Fraction
         if too_large or not number or isinstance(val, bool | np.timedelta64):
             return False
         return bool(super().is_satisfied_by(val))
 
 
 def at_least(lowest):
-    """Return the constraint of an integer parameter from a number on."""
+    """Return the constraint of an integer parameter that is at least `lowest`."""
     return Interval(Integral, lowest, MAX_COUNT, closed="both")
 
 
-#: scikit-learn constraints of the parameters that several estimators have
+#: constraints of the parameters that several estimators share
 COUNT = at_least(1)
 FRACTION = Interval(Real, 0, 1, closed="neither")
 _SEEDS = Interval(Integral, 0, 2**32 - 1, closed="both")
 RANDOM_STATE = [_SEEDS, np.random.RandomState, np.random.Generator, None]
-_MAX_JOBS = 2**16  # threads or processes: more than any machine starts
+_MAX_JOBS = 2**16  # largest number of threads or processes; no machine starts more
 N_JOBS = [
     Interval(Integral, 1, _MAX_JOBS, closed="both"),
     Interval(Integral, -_MAX_JOBS, -1, closed="both"),
@@ -97,7 +96,7 @@ CALLBACKS = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 
 
 def begin_callbacks(estimator):
-    """Tell the callbacks of an estimator, if it has any, that its fit begins."""
+    """Notify the callbacks of an estimator, if it has any, that its fit begins."""
     if getattr(estimator, "_skl_callbacks", None):
         context = estimator._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=estimator)
@@ -109,7 +108,7 @@ def callback_context(estimator):
 
 
 class TakesSparse:
-    """Tells scikit-learn that an estimator takes sparse matrices."""
+    """Mixin that sets scikit-learn's tag of estimators that accept sparse matrices."""
 
     def __sklearn_tags__(self):
         """Return scikit-learn's tags."""
@@ -119,9 +118,9 @@ class TakesSparse:
 
 
 def with_current_config(function):
-    """Return a function that another process calls with scikit-learn's settings of this one.
+    """Wrap a function so that another process calls it with scikit-learn's settings of this one.
 
-    Those, and the filters of warnings, are what scikit-learn's own `Parallel` hands over.
+    scikit-learn's own `Parallel` also passes these settings and the filters of warnings.
     """
     wrapper = delayed(function)()[0]
     if not hasattr(wrapper, "with_config_and_warning_filters"):  # scikit-learn < 1.7
@@ -132,20 +131,20 @@ def with_current_config(function):
 
 @lru_cache(maxsize=1)
 def _libraries(n_modules):
-    """Return the libraries with threads: to look for them takes a millisecond or two."""
+    """Return the libraries with threads; cached, as the look-up takes 1 to 2 ms."""
     return ThreadpoolController()
 
 
 def threaded_libraries(user_api):
-    """Return the libraries of a kind that are loaded: another one comes with another module."""
+    """Return the loaded libraries of a kind; searched for again after new imports."""
     return _libraries(len(sys.modules)).select(user_api=user_api)
 
 
 def set_blas_threads(libraries, number=None):
-    """Set how many threads libraries may use, for the whole process: as told, or as many for all.
+    """Set the number of threads of libraries in the whole process: `number`, or each its own.
 
-    In threadpoolctl 3.8 a library obeys the thread alone that first set its number, as long as it
-    lives, and takes no notice of others: a fit in another thread would not be limited.
+    In threadpoolctl 3.8, a library obeys only the first thread that set its number, as long as
+    that thread lives. A fit in another thread would not be limited, so this is bypassed.
     """
     for library, own in libraries:
         set_number = getattr(library, "_real_set_num_threads", library.set_num_threads)
@@ -153,7 +152,7 @@ def set_blas_threads(libraries, number=None):
 
 
 def show_versions() -> None:
-    """Print the versions of this package, of Python and of the libraries, and their threads.
+    """Print the versions of this package, Python and its libraries, and the threads in use.
 
     Examples
     --------
@@ -162,7 +161,7 @@ def show_versions() -> None:
     nmfcluster: ...
     """
     installed = {found.name: found.version for found in distributions()}
-    # and those which scikit-learn does not know of
+    # libraries that scikit-learn does not list
     for library in ("nmfcluster", "polars", "pyarrow", "dask", "anndata", "torch"):
         print(f"{library}: {installed.get(library, 'not installed')}")
     sklearn.show_versions()
