@@ -42,7 +42,7 @@ from nmfcluster.similarity.operators import N_SAMPLED_ENTRIES
 
 __all__ = ["make_affinity", "path_kernel"]
 
-#: the affinities that have a name
+#: names of the affinities
 AFFINITIES = (
     "auto",
     "nearest_neighbors",
@@ -334,7 +334,7 @@ def make_affinity(
         compare = rows = graph.between
     else:
         W, compare, rows, project = _compute_kernel(X, affinity, gamma, exponent)
-    # keep the diagonal of a graph of clusters, because a single row can be a cluster
+    # a graph keeps its diagonal if n_clusters is passed, because a single row can be a cluster
     keeps_diagonal = name == "nearest_neighbors" and n_clusters is not None
     if normalize == "auto":
         normalize = _is_to_normalize(name, X, W, n_clusters)
@@ -533,7 +533,7 @@ def _compare_features(U, read, X):
 
 
 def _median_square(X):
-    """Return the median squared distance of two samples, of many drawn ones if there are many."""
+    """Return the median squared distance of two samples, or of a random subset of many samples."""
     n = X.shape[0]
     if n * (n - 1) // 2 > N_SAMPLED_ENTRIES:
         size = int((2 * N_SAMPLED_ENTRIES) ** 0.5)

@@ -114,7 +114,7 @@ class SimilarityFusionNMF(NMFClusterer):
         which fits one model to the sources as they are,
         :math:`\min_{\alpha, H, q} \sum_l \alpha_l c_l - \eta H(\alpha)`. The loss :math:`c_l` of a
         source is its Kullback-Leibler divergence from the model with "kl". With "cross_entropy" it
-        is larger by the entropy of the source. Neither gives noise a weight of 0.
+        is larger by the entropy of the source. Neither protects against noisy sources.
     eta : float, default=numpy.inf
         Larger values make the weights more even. With infinity all sources that count have equal
         weights, with 0 the best one has all the weight. Sensible values are 0.03 to 1 with

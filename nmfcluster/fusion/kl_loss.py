@@ -236,7 +236,7 @@ class FusionObjective:
         Whether the loss is a share of the largest loss, ``D(P || r r')`` with the margins r of P;
         else it is in nats.
     shift : float
-        Nats that both losses have in excess for a graph of objects and landmarks; subtracted.
+        Excess of both losses for a graph of objects and landmarks, in nats. It is subtracted.
 
     Attributes
     ----------

@@ -51,8 +51,8 @@ _WARM_UP = 5  # EM steps of a start: eigenvectors alone may fit nothing at first
 # index; with a factor alone (0.88) some lost up to 0.38
 _SMALLER_CUT = 0.9
 _SHARE_OF_CLUSTER = 0.1
-# fewest objects of a cluster of eigenvectors: a cut of 0 splits off a few objects that are only
-# neighbours of each other, and outliers do not show which source is informative
+# fewest objects of a cluster of eigenvectors: smaller ones are outliers, or a few objects that are
+# neighbours of each other only, and do not show which source is informative
 FEWEST = 6
 _WEIGHTS_TOL = 1e-3  # weights have converged below this change, which moves no object
 # factor between the sum of a source and overflow, because products have larger sums
@@ -174,7 +174,7 @@ class Fusion(Factorization):
         return membership(self.best.factors[0].astype(dtype)) * is_known[:, None]
 
     def profile(self, dtype):
-        """Return the weight of similarity to every object in every cluster, (n, k)."""
+        """Return the weights of similarities to the objects in the score of a cluster, (n, k)."""
         if self.partition is not None:
             return self.partition.astype(dtype)
         sizes = self.best.factors[0].sum(axis=0).astype(dtype)
@@ -251,9 +251,9 @@ def fit_fusion(
 ):
     """Fit the factor to the pairs of a matrix, and keep the run with the smallest loss.
 
-    The first start is spectral. The second is the clusters of k-means on the same eigenvectors. The
-    others are spectral, from matrices of single sources. All but the first are abandoned unless
-    their loss is soon below its loss by `tol`.
+    The first start is spectral. The second uses the clusters of k-means on the same eigenvectors.
+    The others are spectral, from matrices of single sources. All but the first are abandoned unless
+    their loss soon falls below that of the first by `tol`.
 
     A relative loss can be smaller if a large cluster is split than if a small one is found. The
     clusters of k-means on the leading eigenvectors therefore replace the model if their normalised
@@ -482,9 +482,9 @@ class FittedSources:
             losses = self.losses_of(factor)
             best_weights, reached = gibbs_weights(losses, eta, prior)
             converged = abs(best_weights - weights).max() < _WEIGHTS_TOL
-            # Keep the best round, but not the first, whose weights do not depend on eta, if there
-            # is a second. A converged round is kept, too, even if it is slightly worse than an
-            # earlier one, which happens because neighbours can change with the weights.
+            # Keep the best round. The second always replaces the first, whose weights do not
+            # depend on eta. A converged round is kept even if it is slightly worse than an earlier
+            # one, which can happen because neighbours change with the weights.
             if reached < lowest or number == 1 or converged:
                 lowest = reached
                 self.weights = weights
@@ -532,7 +532,7 @@ class FittedSources:
         """Return the similarity of some objects to every cluster, (n_numbers, n_clusters).
 
         It is ``S @ profile`` for the mixture S of the similarities to the fitted objects, in blocks
-        of rows. A profile holds the weight of similarity to each fitted object in each cluster.
+        of rows. The profile is that of `Fusion.profile`.
         """
         blocks = []
         for sources in self.reader.compare_in_blocks(objects, numbers):

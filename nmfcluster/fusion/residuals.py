@@ -48,8 +48,8 @@ class Residual:
     .. math:: R = N - u v', \quad R 1 = 0, \; R' 1 = 0 .
 
     If rows and columns differ, :math:`u v' = r s' / 1'r` for :math:`r = N 1` and :math:`s = N' 1`.
-    If objects are compared with each other, N is symmetric, the diagonals of N and R are ignored as
-    0, and u = v solves :math:`u_i \sum_{j \ne i} u_j = r_i`.
+    If objects are compared with each other, N is symmetric, the diagonals of N and R are 0, and
+    u = v solves :math:`u_i \sum_{j \ne i} u_j = r_i`.
 
     Attributes
     ----------
@@ -162,9 +162,9 @@ def compute_residual(source, square=True):
 def _is_network(S):
     """Return whether a source has few entries a row, or few distinct ones.
 
-    Few distinct ones are fewer than the neighbours that would be kept, which would be a choice
-    among equal entries; at most half of the pairs may be above 0. The result is the same for dense
-    and sparse storage.
+    Distinct entries are few if their number is at most that of the neighbours that would be kept,
+    as these would be a choice among ties. At most half of all entries may then be above 0. The
+    result is the same for dense and sparse storage.
     """
     n, p = S.shape
     n_links = np.count_nonzero(storage.stored_values(S))
@@ -316,8 +316,8 @@ def inner_product(one, other):
 def agrees_with_clusters(R, vectors):
     """Return whether a source agrees with clusters of other sources.
 
-    The score is that of the correlation of its residual with the projector onto the eigenvectors
-    that separate clusters. It must exceed `AGREE`, and twice the largest score under permutations
+    The score measures the correlation of its residual with the projector onto the eigenvectors that
+    separate clusters. It must exceed `AGREE`, and twice the largest score under permutations
     of the objects, because scores of a source with few large eigenvalues have a long tail.
 
     Parameters
