@@ -102,10 +102,10 @@ def read_similarity(estimator, X, signed=False):
     n_missing = np.isnan(storage.stored_values(X)).sum()
     if n_missing:
         raise ValueError(
-            f"X contains NaN in {format_count(n_missing, 'entry')}. In a "
-            "consensus_matrix, no run has both samples of such a pair: increase n_estimators or "
-            "max_samples, or pass partitions_ with affinity='partitions', which skips such "
-            "pairs."
+            f"X contains NaN in {format_count(n_missing, 'entry')}. In a consensus_matrix, NaN "
+            "marks two samples that no partition saw together: raise n_estimators or "
+            "max_samples, or pass partitions_ as X with affinity='partitions', which allows "
+            "such pairs."
         )
     if X.shape[0] != X.shape[1]:
         raise ValueError(

@@ -42,23 +42,24 @@ from nmfcluster.partitions.inputs import (
     make_partitions,
 )
 
-COARSE = 10_000  # distinct rows: of more, as many are fitted first
+# distinct label rows above which the starts are run on as many samples, drawn at random
+COARSE = 10_000
 
 
 class NMFConsensus(NMFClusterer):
     r"""Consensus clustering by symmetric nonnegative matrix factorization.
 
-    Partition t is represented by the projector :math:`P^t` onto the indicators of its clusters,
-    which is 1 / s for two samples that share a cluster of s samples, else 0. The consensus is the
-    partition of the factor H whose product is nearest to all projectors,
+    Partition t is represented by the projector :math:`P^t` onto the indicators of its clusters.
+    Its entry is 1 / s for two samples that share a cluster of s samples, and 0 for other pairs. The
+    consensus is the partition that is given by the factor H with the smallest loss,
 
     .. math:: J(H) = \sum_t w_t \|P^t - HH'\|_F^2, \quad H \ge 0 .
 
-    Every cluster has equal weight, whatever its size. ``normalize=False`` counts pairs, which
-    is the relaxation of eq. 12 of [1]_: the co-association :math:`\tilde M`, the share of
-    partitions in which two samples are together, replaces the mean projector. Neither
-    matrix is ever formed, and samples with the same labels in all partitions are fitted as one, so
-    that a million samples are possible.
+    Every cluster has equal weight, whatever its size. With ``normalize=False``, every pair of
+    samples has equal weight, as in the relaxation of eq. 12 of [1]_. The co-association
+    :math:`\tilde M`, the share of partitions in which two samples are together, then replaces the
+    mean projector. Neither matrix is ever formed, and samples with the same labels in all
+    partitions are fitted as one. A million samples are therefore possible.
 
     Read more in the :ref:`User Guide <consensus>`.
 
@@ -69,117 +70,121 @@ class NMFConsensus(NMFClusterer):
     affinity : {"coassociation", "partitions", "precomputed"}, default="coassociation"
         What `X` is:
 
-        - "coassociation": features, or whatever `estimator` can read; it makes base partitions of
-          them, unless `fit` gets `partitions`;
-        - "partitions": a table of labels, (n_samples, n_partitions): integers or strings;
-          -1 is noise; another negative number, NaN or None means that the partition did not see the
-          sample. Columns of categories are such a table. Or a list with tables of memberships, see
-          `partitions` of `fit`;
-        - "precomputed": a symmetric nonnegative similarity (n_samples, n_samples), dense or
-          sparse, a co-association for example.
+        - "coassociation": features, or whatever `estimator` can read. Base partitions are made from
+          them, unless you pass `partitions` to `fit`;
+        - "partitions": labels of shape (n_samples, n_partitions), integers or strings. -1 is noise.
+          Another negative number, NaN or None means that the partition did not see the sample.
+          Categorical features can be such labels. `X` can also be a list that holds memberships,
+          see `partitions` of `fit`;
+        - "precomputed": a symmetric nonnegative similarity of shape (n_samples, n_samples), dense
+          or sparse, such as a co-association.
     estimator : estimator with `fit_predict`, or list of such, default=None
         Clusterer that makes the base partitions. By default, every run factorizes one of a few
-        graphs in which samples are joined to their nearest neighbours; see the notes. The
-        parameters `n_clusters` and `random_state` of a clusterer that you pass, where it has them,
-        are set for every run. The clusterers of a list take turns. A clusterer gets distances or
-        similarities of all pairs of samples if it has ``metric="precomputed"`` or the like; it gets
-        data frames, text and NaN unconverted. It gets the rows of `X` in their order, so that it
+        graphs in which samples are joined to their nearest neighbours; see the notes. If the
+        clusterer that you pass has parameters `n_clusters` and `random_state`, they are set for
+        every run. The clusterers of a list take turns. With ``metric="precomputed"`` or the like, a
+        clusterer receives distances or similarities of all pairs of samples. Data frames, text and
+        NaN are passed on unconverted. Rows are passed on in the order of `X`, so that a clusterer
         may hold something for each row, such as ``connectivity=``.
     n_estimators : int, default=50
-        Number of base partitions. The consensus of more depends less on the seed, and takes longer;
-        50 are mostly enough.
+        Number of base partitions. With more, the consensus depends less on the seed, and takes
+        longer. 50 are usually enough.
     base_n_clusters : int or tuple (low, high), default=None
         Number of clusters of a base partition, or the range that it is drawn from. Larger numbers
-        can resolve smaller clusters. By default the range is from `n_clusters` to one and a half
-        times `n_clusters`; if you pass an `estimator`, it is from `n_clusters` to the square root
-        of the number of samples. Its upper end is at most 60 by default, but not less than
-        `n_clusters`. Without `estimator`, the numbers are spread evenly over the range.
+        can resolve smaller clusters. The default range is from `n_clusters` to 1.5 times
+        `n_clusters`. If you pass an `estimator`, it ends at the square root of the number of
+        samples instead. Its upper end is at most 60, unless `n_clusters` is larger. Without
+        `estimator`, the numbers are spread evenly over the range.
     max_samples : int or float, default=1.0
         Number (int) or share (float) of samples drawn, without replacement, for each base
-        partition. The others, except copies of these, count as not seen by it, unless
-        `predict_unseen`. It must be 1.0 for a clusterer that holds something for each row. The
-        default graphs hold all samples, drawn or not; a run factorizes one on drawn samples.
+        partition. The partition does not see the others, except copies of drawn samples, unless
+        `predict_unseen` is True. It must be 1.0 for a clusterer that holds something for each row.
+        The default graphs hold all samples, drawn or not, but a run factorizes its graph on drawn
+        samples only.
     max_features : int or float, default=1.0
         Number or share of features drawn for each base partition. Fewer features make partitions
         differ more and take less time. Keep 1.0 unless there are many features that are largely
         redundant, such as thousands of genes.
     predict_unseen : bool, default=False
-        Whether a base clusterer labels the samples that were not drawn for it, too, by its
-        `predict`, or as the nearest sample that it saw. It matters only if `max_samples` leaves
-        samples out. Use it with clusterers that are slow for many samples, if some samples suffice
-        to find the clusters.
+        Whether a base partition also labels the samples that were not drawn for it: by `predict` of
+        its clusterer, or else with the label of the nearest drawn sample. It matters only if
+        `max_samples` leaves samples out. Use it with clusterers that are slow for many samples, if
+        some samples suffice to find the clusters.
     weights : array-like of shape (n_partitions,), default=None
-        Nonnegative weights of the partitions; equal by default. Weights of base runs that are left
-        out, because they failed or found only noise, do not count.
+        Nonnegative weights of the partitions; equal by default. Base runs that fail or find only
+        noise are left out, and so are their weights.
     normalize : bool, default=True
-        Whether every cluster of a partition has equal weight. Otherwise every pair of samples has,
-        as in [1]_, which needs partitions that saw all samples: large clusters are then split where
-        partitions are finer than the consensus. A precomputed similarity is divided by the roots of
-        its row sums.
+        Whether every cluster of a partition has equal weight. If False, every pair of samples has
+        equal weight, as in [1]_. Partitions must then have seen all samples, and large clusters are
+        split where partitions are finer than the consensus. If True, rows and columns of a
+        precomputed similarity are divided by the square roots of its row sums.
     factorization : {"bi", "tri"}, default="bi"
-        "bi" is HH', by Bregman proximal gradient, which never raises the loss; "tri" the
-        tri-factorization :math:`\|\tilde M - QSQ'\|^2`, Q'Q = I, by eq. 20-21 of [1]_ as printed:
-        for comparison only. It does not descend, keeps Q'Q = I only nearly, and loses small
-        clusters.
+        "bi" fits HH' by Bregman proximal gradient, which never raises the loss. "tri" fits the
+        tri-factorization :math:`\|\tilde M - QSQ'\|^2`, Q'Q = I, by eq. 20-21 of [1]_ as printed.
+        It is for comparison only: its loss can rise, Q'Q = I holds only approximately, and small
+        clusters are lost.
     n_init : int, default=3
-        Number of starts. The first is computed from leading eigenvectors; the others are random.
-        More starts never worsen the criterion by which they are ranked: the hard loss of their
-        partition (eq. 12 of [1]_ with ``normalize=False``), or the loss for a similarity or
-        memberships. Starts that are unlikely to become the best are abandoned.
+        Number of starts. More starts never worsen the criterion by which they are ranked: the hard
+        loss of their partition (eq. 12 of [1]_ with ``normalize=False``), or the loss for a
+        similarity or memberships. The first start is computed from leading eigenvectors; the others
+        are random. Starts that are unlikely to become the best are abandoned.
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6
+        A larger value, such as 1e-4, ends a long fit earlier; the default rarely has to be changed.
         A start has converged when ten updates lower its loss by less than `tol` times the loss of
-        H = 0. A negative value runs all updates. It hardly ever has to be set: a larger value, such
-        as 1e-4, ends a long fit earlier.
+        H = 0. With a negative value, all updates are run.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the base partitions and the random starts. The result depends on it alone, not
-        on `n_jobs`, the number of threads or, unless it does for a clusterer that you pass, the
-        order of the samples.
+        Determines the base partitions and the random starts. The result does not depend on `n_jobs`
+        or the number of threads. It depends on the order of the samples only if the partitions of a
+        clusterer that you pass do.
     n_jobs : int, default=None
-        Number of base clusterings, and of starts, run at a time. The default base clusterings run
+        Number of base clusterings, and of starts, run in parallel. The default base clusterings run
         in threads, which share the graphs.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int
-        Cluster of every sample; -1 for noise, a sample that most of the partitions which saw it
-        call noise (by their weights), and where no partition has a label. Clusters are numbered by
-        decreasing size.
+        Cluster of every sample. Clusters are numbered by decreasing size. -1 stands for noise, that
+        is, a sample that most of the partitions which saw it call noise (by their weights), and for
+        a sample that no partition labels.
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Mean co-association with every cluster, scaled to sum to 1, as `transform` returns it for
-        new samples; the rows of H, scaled, with ``normalize=False``. Uniform where the label is -1.
+        new samples. With ``normalize=False``, rows of H, scaled to sum to 1. Uniform where the
+        label is -1.
     core_ : ndarray of shape (n_clusters, n_clusters)
-        S in :math:`QSQ'`, where Q has unit columns: the weight of every cluster; diagonal.
+        S in :math:`QSQ'`, where Q has unit columns. It is diagonal and holds the weight of every
+        cluster.
     weights_ : ndarray of shape (n_partitions,)
         Weights of the partitions, scaled to sum to 1. None with ``affinity="precomputed"``.
     partitions_ : ndarray of shape (n_samples, n_partitions), int
-        Base partitions, clusters numbered from 0; -1: noise; -2: not seen. None with
+        Base partitions, with clusters numbered from 0. -1 is noise, and -2 is not seen. None with
         ``affinity="precomputed"`` or memberships.
     confidence_ : ndarray of shape (n_samples,)
-        How clearly the partitions vote for the cluster of a sample and against the others: 1 is
-        certain, about 1 / n_clusters is chance, 0.5 is between two clusters, and 0 is in none.
-        See the notes.
+        How clearly the partitions vote for the cluster of a sample and against the others. 1 is
+        certain, 0.5 is between two clusters, about 1 / n_clusters is chance, and 0 is a sample in
+        no cluster. See the notes.
     agreement_ : ndarray of shape (n_partitions,)
         Adjusted Rand index of every base partition with the consensus, over the samples that
         it saw. None with ``affinity="precomputed"`` or memberships.
     loss_ : float
-        Loss of the kept factor. For partitions it is :math:`\sum_t w_t \|P^t - HH'\|^2`, rows and
-        columns divided by the root of the weight of the partitions that saw a sample. With
-        ``normalize=False`` it is :math:`\sum_t w_t \|M^t - HH'\|^2`, J of [1]_, above eq. 3. For a
-        precomputed similarity A, or the co-association A of memberships, it is
-        :math:`\|A - HH'\|^2`, A normalised.
+        Loss of the kept factor. For partitions it is :math:`\sum_t w_t \|P^t - HH'\|^2`, where rows
+        and columns are divided by the square root of the weight of the partitions that saw a
+        sample. With ``normalize=False`` it is :math:`\sum_t w_t \|M^t - HH'\|^2`, J of [1]_, above
+        eq. 3. For a precomputed similarity A, or the co-association A of memberships, it is
+        :math:`\|A - HH'\|^2`, where A is normalized if `normalize` is True.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
-        Loss curves of all starts, the kept one first. Those of abandoned starts are short; those
-        of starts on a subset of the samples are scaled to all samples.
+        Loss curves of all starts, the kept one first. Curves of abandoned starts are short. Curves
+        of starts on a part of the samples are scaled to all samples.
     n_iter_ : int
         Number of updates of the kept run.
     estimators_ : list
-        What made each of the base partitions, if `fit` did: the fitted clusterers that you passed,
-        whose samples are in the order of `X`; by default objects with a method `predict`, for the
-        features of the run of new samples, and an attribute `n_clusters`.
+        What made each of the base partitions, if `fit` made them. With an `estimator`, these are
+        the fitted clusterers, whose samples are in the order of `X`. By default, they are objects
+        with an attribute `n_clusters` and a method `predict`, which takes new samples with the
+        features of the run.
     n_features_in_ : int
         Number of columns of `X`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -188,7 +193,7 @@ class NMFConsensus(NMFClusterer):
     See Also
     --------
     nmfcluster.partitions.base_partitions : Makes base partitions.
-    nmfcluster.display.ConsensusMatrixDisplay : Shows the co-association by clusters.
+    nmfcluster.display.ConsensusMatrixDisplay : Plots the co-association, ordered by cluster.
     nmfcluster.metrics.cophenetic_correlation : Helps to choose the number of clusters.
 
     Notes
@@ -196,38 +201,40 @@ class NMFConsensus(NMFClusterer):
     Without `estimator`, the base partitions are factorizations of shared graphs of the distinct
     samples. If `X` is sparse, or has at most 3,000 distinct samples, there are five graphs, with
     0.6 to 4 times as many neighbours as the graph of :class:`~nmfcluster.SSNMFClusterer` has by
-    default. Otherwise there are three, in which samples are joined to the nearest five of 500,
-    1,000 or 2,000 landmarks. With `max_features` below 1.0, each run has a graph of its own.
+    default. Otherwise there are three graphs, in which samples are joined to the nearest five of
+    500, 1,000 or 2,000 landmarks. With `max_features` below 1.0, each run has a graph of its own.
     A run draws 60 % of the samples of its graph, at most 3,000, and factorizes their similarities.
-    Every other sample takes the cluster to which its neighbours are most similar in total. The
-    graphs hold at most 10,000 samples, drawn at random; the others, and new samples, take the
-    cluster for which their neighbours vote. Copies of a sample count once in the graphs, but each
-    of them counts where partitions are combined.
+    Every other sample takes the cluster to which its total similarity is largest. The graphs hold
+    at most 10,000 samples, drawn at random. Other samples, and new ones, take the cluster for which
+    their neighbours vote. Copies of a sample count once in the graphs, but each of them counts when
+    partitions are combined.
 
-    `transform` and `predict` compare samples with every cluster by their mean similarity to it: the
-    extension of Lange and Buhmann (2005), eq. 8, divided by the mass of the cluster. Without
-    that division a large cluster draws every uncertain sample. `labels_` are read in the same way.
-    In this mean, the vote of a base cluster is divided by its size, by the root of its size, or
-    not at all, whichever gives the smallest hard loss.
+    `transform` and `predict` use the mean similarity of a sample to every cluster. This is the
+    extension of Lange and Buhmann (2005), eq. 8, divided by the mass of the cluster. Without the
+    division, a large cluster attracts every uncertain sample. `labels_` are derived in the same
+    way. In this mean, the vote of a base cluster is divided by its size, by the square root of its
+    size, or not at all, whichever gives the smallest hard loss.
 
-    `confidence_` compares clusters of any size. With :math:`v_{tc}` the share of cluster c that is
-    in the sample's base cluster of partition t, the votes for c are the geometric mean over the
+    `confidence_` compares clusters of any size. Let :math:`v_{tc}` be the share of cluster c that
+    is in the sample's base cluster of partition t. The votes for c are the geometric mean over the
     partitions that put the sample into a cluster,
 
-    .. math:: e_c = \prod_t (1 + v_{tc} / 0.03)^{w_t} - 1,
+    .. math:: e_c = \prod_t (1 + v_{tc} / 0.03)^{w_t} - 1.
 
-    and the confidence is :math:`e_c / \sum_{c'} e_{c'}` for its own cluster, times the share of the
-    partitions which saw the sample that do not call it noise. With a similarity, or memberships,
-    :math:`e_c` is the mean similarity to cluster c. The factor 0.03 makes small votes count, so
-    that few partitions do not decide; misplaced samples are found equally well with 0.01 to 0.1.
+    The confidence is :math:`e_c / \sum_{c'} e_{c'}` for the sample's own cluster. It is multiplied
+    by the share of the partitions that do not call the sample noise, among those that saw it. With
+    memberships, every base cluster adds a factor, whose exponent is :math:`w_t` times the
+    membership. With a similarity, :math:`e_c` is the mean similarity to cluster c. The constant
+    0.03 makes small votes count, so that few partitions do not decide. Misplaced samples are found
+    equally well with 0.01 to 0.1.
 
     With ``normalize=True``, up to 10,000 distinct label rows are also clustered by k-means on the
     leading eigenvectors of the mean projector, because a factor can split a large cluster where it
-    should find a small one. The partition that is nearer to the mean projector is kept.
+    should find a small one. This partition is kept if it is clearly nearer to the mean projector.
 
-    Above 10,000 distinct label rows, the starts are run on 10,000 samples drawn at
-    random; the best is extended to all samples and improved on all. An update costs
-    O(m T k + m k^2) for m distinct label rows and T partitions.
+    Above 10,000 distinct label rows, the starts are run on 10,000 samples drawn at random. The best
+    factor is extended to all samples, and updated further on these. An update costs
+    O(m T k + m k^2) for m distinct label rows, T partitions and k clusters.
 
     References
     ----------
@@ -311,25 +318,26 @@ class NMFConsensus(NMFClusterer):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features, a label table, or a similarity, according to `affinity`.
+            Features, labels, or a similarity, according to `affinity`.
         y : None
             Ignored; here for the conventions of scikit-learn.
         partitions : array-like of shape (n_samples, n_partitions) or list of label vectors, \
                 default=None
-            Base partitions, with ``affinity="coassociation"``, instead of those that `estimator`
-            would make. An array or a data frame holds one a column, a list one an
-            element. Labels are integers or strings; -1: noise, as DBSCAN and HDBSCAN return it;
-            another negative number, NaN or None: not seen.
-            An element of a list can also be a table of memberships, (n_samples, n_clusters_t), as
-            `predict_proba` of a mixture returns: nonnegative, and scaled to sum to 1 by rows; a
-            row of NaN or of zeros: not seen.
+            Existing base partitions, used instead of those that `estimator` would make. They need
+            ``affinity="coassociation"``. An array or a data frame holds one partition per column, a
+            list one per element. Labels are integers or strings. -1 is noise, as DBSCAN and HDBSCAN
+            return it. Another negative number, NaN or None means that the partition did not see the
+            sample.
+            An element of a list can also be an array of memberships, (n_samples, n_clusters_t), as
+            `predict_proba` of a mixture returns. Memberships are nonnegative, and their rows are
+            scaled to sum to 1. A row of NaN or zeros means that the sample was not seen.
         sample_weight : array-like of shape (n_samples,), default=None
-            How many samples each counts as, 1 by default: 2 counts as two equal samples. Fractions
-            are allowed; a sample of weight 0 has no influence, and is labelled as a new one. Base
-            clusterers whose `fit_predict` takes `sample_weight`, as that of k-means does, get the
-            weights. The default base partitions, and other clusterers, give all samples with a
-            weight above 0 the same weight; weights then enter where partitions are combined. Not
-            for memberships and similarities.
+            Weights of the samples, 1 by default. A sample of weight 2 counts as two equal samples;
+            fractions are allowed. A sample of weight 0 has no influence, and is labelled like a new
+            one. Weights are passed to base clusterers whose `fit_predict` takes `sample_weight`,
+            such as k-means. The default base partitions, and other clusterers, give all samples
+            with a weight above 0 the same weight; weights then count only when partitions are
+            combined. Not allowed for memberships and similarities.
 
         Returns
         -------
@@ -343,14 +351,14 @@ class NMFConsensus(NMFClusterer):
         TypeError
             If labels are neither integers nor strings.
         Exception
-            Of the first base run, if all failed.
+            The error of the first base run, if all failed.
 
         Warns
         -----
         UserWarning
-            Of samples in no cluster, and of base runs that found only noise. If four quarters of
-            20 or more base runs find other clusters than all: another `random_state` then probably
-            gives other clusters, too.
+            If samples are in no cluster, or if base runs found only noise. Also if quarters of 20
+            or more base runs, each on its own, find other clusters than all runs together. Another
+            `random_state` then probably gives other clusters, too.
         FitFailedWarning
             If some base runs failed.
         """
@@ -359,7 +367,7 @@ class NMFConsensus(NMFClusterer):
             self._check_arguments(X, partitions, sample_weight, soft)
             names = row_names(X)
             source: Any
-            # read X, and partitions beside it, by the affinity
+            # read X and partitions as `affinity` requires
             if self.affinity == "precomputed":
                 X = read_similarity(self, X)
                 require_symmetric(X, "X with affinity='precomputed'")
@@ -405,38 +413,38 @@ class NMFConsensus(NMFClusterer):
             cure = ""
             if partitions is not None:
                 cure = (
-                    " Without features, give partitions as X, one a column, with "
+                    " Without features, pass the partitions as X, one per column, with "
                     "affinity='partitions'."
                 )
-            raise ValueError(f"X must be a table, got None.{cure}")
+            raise ValueError(f"X must be an array or a data frame, got None.{cure}")
         if self.affinity != "coassociation" and partitions is not None:
-            reason = ": X is." if self.affinity == "partitions" else "."
+            cure = ": pass them as X." if self.affinity == "partitions" else "."
             raise ValueError(
-                f"partitions cannot be given with affinity={self.affinity!r}{reason}"
+                f"partitions must be None with affinity={self.affinity!r}{cure}"
             )
         if sample_weight is not None and (soft or self.affinity == "precomputed"):
             raise ValueError(
-                "sample_weight needs features or labels: repeat rows, drop those of zero."
+                "sample_weight must be None for memberships and similarities: repeat rows instead."
             )
         if self.affinity == "precomputed" and self.weights is not None:
             raise ValueError(
-                f"weights={self.weights!r} needs partitions; it must be None with "
+                f"weights={self.weights!r} needs partitions. It must be None with "
                 "affinity='precomputed'."
             )
 
     def _check_orientation(self, codes):
-        """Warn of a label table whose rows look like partitions; raise if rows are too few."""
+        """Warn if rows of X look like partitions; raise if they are fewer than clusters, too."""
         n_samples, n_partitions = codes.shape
         if n_samples >= n_partitions:
             return
-        # Partitions agree with each other, whatever their clusters are called; samples of different
-        # clusters do not. With two clusters nothing tells them apart but the shape.
+        # Partitions agree with each other, whatever their clusters are called, but samples of
+        # different clusters do not. With two clusters, only the shape is a hint.
         margin = 0.8 if n_partitions <= 10 * n_samples else 1.25
         if mean_agreement(codes.T) > margin * mean_agreement(codes):
             return
         hint = (
-            f"X holds {n_partitions} partitions of {n_samples} samples: a row is a sample. "
-            "If a row is a partition, give X.T."
+            f"X holds {n_partitions} partitions of {n_samples} samples, as every row is a sample. "
+            "If rows are partitions, pass X.T."
         )
         if self.n_clusters > n_samples:
             raise ValueError(
@@ -448,7 +456,7 @@ class NMFConsensus(NMFClusterer):
         """Factorize the co-association, or a similarity, and set the fitted attributes."""
         problem, groups = source.problem(self.weights, self.normalize)
         if not np.allclose(problem.coverage, 1):
-            reason = "needs partitions that saw all samples: take"
+            reason = "needs partitions that saw all samples: use"
             if not self.normalize:
                 raise ValueError(
                     f"normalize={self.normalize!r} {reason} normalize=True, the default."
@@ -460,7 +468,7 @@ class NMFConsensus(NMFClusterer):
         solver = multiplicative_trinmf if self.factorization == "tri" else bregman_nmf
         best = factorize(problem, self._solver_config(solver), rng, COARSE)
 
-        # read the clusters of the distinct rows off the factor, whose rows differ in length
+        # memberships and labels of the distinct rows, from rows of the factor scaled to sum to 1
         P, profile = problem.memberships(membership(best.H))
         P, labels, order = number_by_size(P, P.argmax(axis=1), problem.counts)
         profile = profile[:, order]
@@ -468,14 +476,14 @@ class NMFConsensus(NMFClusterer):
         has_singletons = isinstance(source, LabelTable) and warn_of_singletons(
             problem, groups, labels, self.n_clusters, source.names
         )
-        # where outliers are clusters, runs differ by these: one warning is enough
+        # outliers that are clusters also make runs differ: one warning is enough
         if source.estimators is not None and not has_singletons:
             warn_of_seeds(problem, labels, self.n_clusters)
         if self.affinity == "precomputed" and not self.normalize:
             warn_of_split(problem.objective.A, labels, self.n_clusters)
 
-        # samples have the clusters of their rows; those in no row are in no cluster, unless
-        # they count 0 times: then they are labelled as new ones
+        # every sample takes the cluster of its distinct row; samples without such a row are in no
+        # cluster, unless there are sample weights: then they are labelled like new ones
         unlabelled = np.flatnonzero(groups < 0)
         found = (1 / self.n_clusters, -1, 0)
         if source.sample_weight is not None and len(unlabelled):
@@ -495,7 +503,7 @@ class NMFConsensus(NMFClusterer):
         self._warn_unless_converged(best, int(self.labels_.max()) + 1)
 
     def _keep_source(self, source, weights, profile, loss_curves):
-        """Set what does not depend on the order of the samples, and what new samples need."""
+        """Set the attributes of partitions and starts, and keep what new samples need."""
         self.weights_ = weights
         self.loss_curves_ = loss_curves
         self.loss_curve_ = loss_curves[0]
@@ -514,12 +522,13 @@ class NMFConsensus(NMFClusterer):
         Parameters
         ----------
         indices : array-like of int, default=None
-            Samples to return it for; all by default, which takes n_samples^2 numbers.
+            Samples of the rows and columns to return. By default, all n_samples^2 entries are
+            returned.
 
         Returns
         -------
         ndarray of shape (n_indices, n_indices)
-            Weighted share of the partitions that hold two samples together, among those that saw
+            Weighted share of the partitions in which two samples are together, among those that saw
             both; NaN for a pair that none saw. With ``affinity="precomputed"``, the similarity.
 
         Raises

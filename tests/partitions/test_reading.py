@@ -207,7 +207,7 @@ def test_more_runs_than_samples_are_not_asked_about_but_runs_as_rows_are(n_clust
             given |= {"max_samples": max_samples, "random_state": n}
             runs = base_partitions(X, n_estimators=n_runs, **given).labels
             with warnings.catch_warnings():
-                warnings.filterwarnings("error", ".*give X.T")
+                warnings.filterwarnings("error", ".*pass X.T")
                 model.fit(runs)
     found = base_partitions(np.tile(X, (20, 1)), n_estimators=10, **given).labels
     with warns_naming(UserWarning, "400 partitions", "X.T"):
