@@ -72,7 +72,7 @@ def routing(request):
 @pytest.mark.filterwarnings(
     "ignore:The graph of similarities and must-links falls into"
 )
-@pytest.mark.filterwarnings("ignore:.*(similar|have no similarity) to (no|any) other")
+@pytest.mark.filterwarnings("ignore:.*(similar|no similarity) to (no|any) other")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learns_checks(public_estimator, check, request):
     try:

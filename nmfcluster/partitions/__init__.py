@@ -1,4 +1,4 @@
-"""Base partitions: many clusterings of one data set, made to differ."""
+"""Base partitions: many different clusterings of one data set."""
 
 from nmfcluster.partitions.base_runs import BasePartitions as BasePartitions
 from nmfcluster.partitions.base_runs import base_partitions

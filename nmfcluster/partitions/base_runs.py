@@ -1,7 +1,7 @@
-"""Base partitions: many clusterings of one data set, made to differ.
+"""Base partitions: many different clusterings of one data set.
 
 Each run draws samples, features and a number of clusters for a base clusterer. Clusterers
-of a user get what they can read: floats, pairs of samples, data frames, text or NaN.
+that users pass receive what they can read: floats, pairs of samples, data frames, text or NaN.
 """
 
 from dataclasses import dataclass
@@ -35,10 +35,10 @@ from nmfcluster.partitions.spectral import GraphSpectral, LandmarkSpectral
 
 Drawn = np.ndarray | None  # positions that were drawn; None: all
 
-# pairs of samples that are searched at a time: 8 MiB
+# pairs of samples that are searched at a time: 8 MiB of float64
 _PAIRS_PER_BLOCK = 2**20
 
-#: clusterers that need finite floats, and do not write to them unless they are asked to
+#: clusterers that need finite floats, and do not write to them unless copy_x=False
 _BUILTIN = (
     KMeans,
     MiniBatchKMeans,
@@ -48,7 +48,7 @@ _BUILTIN = (
 )
 
 _SHARE = [_compat.COUNT, _compat.Interval(_compat.RealNotInt, 0, 1, closed="right")]
-#: parameters of an estimator that makes base partitions, and what they may be
+#: parameters of estimators that make base partitions, and their constraints
 BASE_PARAMETERS: dict = {
     "base_n_clusters": [_compat.COUNT, tuple, list, None],
     "estimator": [_compat.HasMethods(["fit_predict"]), list, tuple, None],
@@ -66,15 +66,15 @@ _ALLOWED = BASE_PARAMETERS | {
 
 
 def base_clusterers(estimator):
-    """Return the base clusterers that take turns; none by default, see `graph_runs`."""
+    """Return the base clusterers that take turns; an empty list by default, see `graph_runs`."""
     if estimator is None:
         return []
     bases = list(estimator) if isinstance(estimator, list | tuple) else [estimator]
-    for base in bases or [bases]:  # an empty list is none
+    for base in bases or [bases]:  # an empty list is refused
         validation.require_instance(base)
         if not hasattr(base, "fit_predict"):
             raise TypeError(
-                "estimator must be a clusterer with `fit_predict`, or a list of such, got "
+                "estimator must be a clusterer with `fit_predict`, or a list of these, got "
                 f"{base!r}."
             )
     return bases
@@ -86,33 +86,31 @@ def is_builtin(base):
 
 
 def pairwise_kind(bases, X):
-    """Return whether clusterers need "distances" or "similarities" of all pairs in X.
-
-    None stands for features.
+    """Return "distances" or "similarities" if clusterers need these of all pairs, else None.
 
     Raises
     ------
     ValueError
-        If it is not the same for all of them, or X is not square.
+        If clusterers need different kinds of X, or X is not square.
     """
     kinds = {validation.pairwise_input(base, X): base for base in bases}
     if len(kinds) > 1:
         got = " and ".join(sorted(kind or "features" for kind in kinds))
         raise ValueError(
-            f"estimator must hold clusterers of one kind of X, got some of {got}."
+            f"estimator must hold clusterers of the same kind of X, got some for {got}."
         )
     [(kind, base)] = kinds.items()
     shape = np.shape(X)
     if kind is not None and (len(shape) != 2 or shape[0] != shape[1]):
         raise ValueError(
-            f"X must be square, of the {kind} of all samples, for estimator {base!r}, got "
-            f"shape {shape}."
+            f"X must be a square matrix, the {kind} of all pairs of samples, for estimator "
+            f"{base!r}, got shape {shape}."
         )
     return kind
 
 
 def check_bases_accept_parts(estimator, X, rule):
-    """Raise if base clusterers cannot be fitted to some of the samples alone."""
+    """Raise if base clusterers cannot be fitted to a part of the samples."""
     for base in base_clusterers(estimator):
         validation.check_accepts_parts(base, X, f"{rule} for this estimator")
 
@@ -124,22 +122,22 @@ def read_base_input(
     name="X",
     known=None,
 ):
-    """Return X as base clusterers are fitted to it, and its `pairwise_kind`.
+    """Return X in the form that base clusterers are fitted to, and its `pairwise_kind`.
 
-    X stays unconverted where only clusterers can read it. A data frame of pairs gets its columns
-    in the order of its rows.
+    If only clusterers can read X, it stays unconverted. The columns of a data frame of pairs are
+    put into the order of its rows.
 
     Parameters
     ----------
     X : object
     bases : list of estimator
     estimator : estimator, default=None
-        The one that is being fitted, if there is one.
+        The estimator that is being fitted, if there is one.
     name : str, default="X"
-        What to call X in an error message.
+        Name of X in error messages.
     known : tuple, default=None
-        The `pairwise_kind` of the samples of the fit, and whether they are unconverted, if X
-        holds new samples.
+        For new samples: the `pairwise_kind` of the training samples, and whether these stayed
+        unconverted.
     """
     builtin = all(map(is_builtin, bases))
     pairs, unconverted = known or (None, False)
@@ -161,7 +159,7 @@ def read_base_input(
 
 
 def read_unconverted(X, name="X", estimator=None, reset=True, are_labels=False):
-    """Return a data frame, or an array of anything, with its columns checked."""
+    """Return a data frame, or an array of any type, after a check of its columns."""
     wanted = "one table of labels" if are_labels else "one table"
     validation.check_container(X, name, wanted)
     if hasattr(X, "columns"):
@@ -193,23 +191,23 @@ def _only_clusterers_can_read(X, name):
 
 
 def float_type(X):
-    """Return the type of a table of floats; None for what is passed on unconverted."""
+    """Return the dtype of a matrix of floats; None for what is passed on unconverted."""
     dtype = getattr(X, "dtype", None)
     return dtype if dtype in storage.FLOATS else None
 
 
 def n_features_of(X):
-    """Return the number of features; single texts are one."""
+    """Return the number of features; a vector of texts has one."""
     return X.shape[1] if len(X.shape) > 1 else 1
 
 
 def is_finite(X):
-    """Return whether X is a table of floats without NaN."""
+    """Return whether X is a matrix of floats without NaN."""
     return float_type(X) is not None and not np.isnan(float(X.max()))
 
 
 def sortable_numbers(X):
-    """Return numbers that differ where samples do, by which samples are sorted."""
+    """Return numbers to sort samples by; their rows differ where samples do."""
     if float_type(X) is not None:
         return X
     array = np.asarray(X)
@@ -221,9 +219,10 @@ def sortable_numbers(X):
 
 
 def take_part(X, samples, features, pairs, clusterer):
-    """Return some samples and features of X; of pairs, those of the samples. None: all.
+    """Return some samples and features of X, where None stands for all.
 
-    A clusterer that may write to X gets a copy.
+    If X holds pairs, the pairs of these samples are returned. A clusterer that may write to X
+    gets a copy.
     """
     if samples is None and features is None and not is_builtin(clusterer):
         samples = np.arange(X.shape[0])
@@ -245,7 +244,7 @@ def predict_labels(
     features,
     labels,
 ):
-    """Return the labels of new samples: as predicted, or of the nearest that the run saw."""
+    """Return the labels of new samples: predicted, or of the nearest sample that a run saw."""
     if pairs is not None:
         return labels_of_pairs(X, pairs, labels)
     new = take_part(X, None, features, None, estimator)
@@ -254,7 +253,7 @@ def predict_labels(
     seen = np.flatnonzero(labels >= NOISE)
     train = take_part(X_train, seen, features, None, estimator)
     if isinstance(estimator, Pipeline) and not (is_finite(new) and is_finite(train)):
-        # the steps before the clusterer turn anything into numbers
+        # the steps before the clusterer convert samples to numbers
         train = estimator[:-1].transform(train)
         new = estimator[:-1].transform(new)
     train = validation.read_matrix(train, ensure_all_finite="allow-nan")
@@ -263,10 +262,10 @@ def predict_labels(
 
 
 def labels_of_pairs(X, pairs, labels):
-    """Return the labels of new samples by their pairs with all that were partitioned, X.
+    """Return the labels of new samples, where X holds their pairs with all training samples.
 
-    Each has that of the nearest, or most similar, sample that the run saw; of several such the
-    largest. It is -2, not seen, where a sparse X stores no pair of it.
+    A new sample takes the label of the nearest, or most similar, sample that the run saw; ties go
+    to the largest label. If a sparse X stores no pair of it, its label is -2, not seen.
     """
     seen = np.flatnonzero(labels >= NOISE)
     sign = -1.0 if pairs == "distances" else 1.0
@@ -284,13 +283,12 @@ def labels_of_pairs(X, pairs, labels):
 def nearest_samples(X_train, X):
     """Return the index of the nearest row of `X_train` for every row of `X`."""
     exponent = storage.scaling_exponent(X_train, 2)
-    samples = canonical_order(
-        X_train
-    ).samples  # so that ties do not depend on the order
+    # in the canonical order, ties do not depend on the order of the rows
+    samples = canonical_order(X_train).samples
     metric = "minkowski" if is_finite(X_train) and is_finite(X) else "nan_euclidean"
     search = NearestNeighbors(n_neighbors=1, metric=metric)
     search.fit(storage.divide_by_power(X_train[samples], exponent))
-    # its trees of dense samples want dense arrays
+    # a search tree of dense samples requires dense arrays
     X = storage.match_storage(storage.divide_by_power(X, exponent), X_train)
     nearest = search.kneighbors(X, return_distance=False)
     return samples[nearest[:, 0]]
@@ -306,8 +304,8 @@ class BasePartitions:
     Attributes
     ----------
     labels : ndarray of shape (n_samples, n_partitions), int
-        -1: noise; -2: the sample was not drawn for that partition, and not predicted. Runs that
-        failed, and those that found only noise, are left out.
+        Labels of every partition. -1 is noise. -2 means that the sample was not drawn for the
+        partition, and not predicted. Runs that failed or found only noise are left out.
     estimators : list
         The fitted clusterers; by default `graph_runs.GraphFactorization`, which can predict.
     samples : list of ndarray or None
@@ -315,16 +313,16 @@ class BasePartitions:
     features : list of ndarray or None
         Features that each clusterer was fitted on; None: all.
     kept : ndarray of shape (n_estimators,), bool
-        Which of the `n_estimators` runs the partitions are from.
+        True for those of the `n_estimators` runs that gave these partitions.
     exponent : int
-        The clusterers were fitted to the features divided by 2 to this power: 0, unless their
-        squares could not be held.
+        The clusterers were fitted to the features divided by 2 to this power. It is 0 unless
+        squares of the features are too large or too small for floats.
     dtype : dtype or None
-        float32 or float64, the type of these features; None: they were passed on unconverted.
+        Type of these features, float32 or float64; None if they were passed on unconverted.
     n_features : int
         Number of features.
     pairs : {"distances", "similarities"} or None
-        What X held of all pairs of samples; None: it held features.
+        What X held for all pairs of samples; None if it held features.
     """
 
     labels: np.ndarray
@@ -339,22 +337,23 @@ class BasePartitions:
 
     @property
     def needs_training_data(self) -> bool:
-        """Whether some clusterer cannot predict, so that new samples need their neighbours."""
+        """Whether some clusterer cannot predict, so that `predict` needs the training samples."""
         predicting = all(hasattr(estimator, "predict") for estimator in self.estimators)
         return not predicting and self.pairs is None
 
     def predict(self, X: Any, X_train: Any = None) -> np.ndarray:
         """Label new samples by every partition.
 
-        A clusterer that can predict does; for the others a new sample takes the label of the
-        nearest sample that its partition saw.
+        A clusterer with `predict` labels new samples itself. Otherwise a new sample takes the label
+        of the nearest sample that the partition saw.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_new, n_features)
-            Of pairs: those of new samples with all that were partitioned.
+            New samples. If partitions were made from pairs: the pairs of new samples with all
+            training samples.
         X_train : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-            All that were partitioned; needed if `needs_training_data`.
+            All training samples; required if `needs_training_data`.
 
         Returns
         -------
@@ -363,14 +362,15 @@ class BasePartitions:
         Raises
         ------
         ValueError
-            If one holds infinity, or has other columns, or `X_train` other rows, than in the fit.
+            If `X` or `X_train` holds infinity or has other columns than in the fit, or if
+            `X_train` has other rows.
         """
         return self.predict_with_type(X, X_train)[0]
 
     def predict_with_type(self, X, X_train, estimator=None):
-        """Return what `predict` does, and the type of X as it was read, see `float_type`.
+        """Return the labels of `predict`, and the `float_type` of X.
 
-        The features of X are compared with those of `estimator`, if there is one.
+        If `estimator` is given, X must have its features.
         """
         known = (self.pairs, self.dtype is None)
         X, _ = read_base_input(X, self.estimators, estimator, known=known)
@@ -384,7 +384,7 @@ class BasePartitions:
             validation.check_shape(X_train, "X_train", self.n_features, n_samples)
             X_train = storage.divide_by_power(X_train, self.exponent)
         if self.dtype is not None:
-            # k-means wants the type that it was fitted on, and arrays that it could write to
+            # k-means requires the dtype that it was fitted on, and writable arrays
             X = X.astype(self.dtype, copy=False)
             X = storage.as_writable(storage.divide_by_power(X, self.exponent))
         if isinstance(self.estimators[0], GraphFactorization):
@@ -414,47 +414,49 @@ def base_partitions(
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Numbers, or what the `estimator` that you pass can read: pipelines and most others get data
-        frames, NaN and text. Distances or similarities of all pairs for ``metric="precomputed"``.
+        Data matrix, or whatever the `estimator` that you pass can read: pipelines and most others
+        receive data frames, NaN and text unconverted. For ``metric="precomputed"``, distances or
+        similarities of all pairs.
     estimator : estimator with `fit_predict`, or list of such, default=None
-        Clusterers that take turns. They are cloned. `n_clusters`, or where there is none
-        `n_components` of a mixture, and `random_state` are set for every run, also inside a
-        pipeline. By default, every run factorizes one of a few graphs in which samples are joined
-        to their nearest neighbours, as the notes of :class:`~nmfcluster.NMFConsensus` say.
+        Clusterers that take turns. They are cloned. For every run, `random_state` and `n_clusters`
+        (of a mixture, `n_components`) are set, also inside a pipeline. By default, every run
+        factorizes one of a few graphs in which samples are joined to their nearest neighbours; see
+        the notes of :class:`~nmfcluster.NMFConsensus`.
     n_estimators : int, default=50
         Number of partitions.
     n_clusters : int or tuple (low, high), default=8
         Number of clusters of every run, or the range (both ends included) that it is drawn from.
         Without `estimator`, the numbers are spread evenly over the range.
     max_samples : int or float, default=1.0
-        Number, or share, of the samples drawn without replacement for a run. It must be 1.0 for a
-        clusterer that holds something for each row, such as ``connectivity=``. The default graphs
-        hold all samples, drawn or not; a run factorizes one on drawn samples.
+        Number (int) or share (float) of the samples drawn, without replacement, for a run. It must
+        be 1.0 for a clusterer that holds something for each row, such as ``connectivity=``. The
+        default graphs hold all samples, drawn or not, but a run factorizes its graph on drawn
+        samples only.
     max_features : int or float, default=1.0
-        Number, or share, of the features drawn without replacement for a run; not of pairs. Keep
-        1.0 unless there are many features that are largely redundant, such as thousands of genes.
+        Number or share of the features drawn, without replacement, for a run. It must be 1.0 if `X`
+        holds pairs. Keep 1.0 unless there are many features that are largely redundant, such as
+        thousands of genes.
     predict_unseen : bool, default=False
-        Whether a run labels the samples that were not drawn for it, too: its clusterer predicts, or
-        where it cannot, a sample takes the label of the nearest one that the run saw. With an
-        `estimator`, a million samples are then partitioned at the price of clustering `max_samples`
-        of them.
+        Whether a run also labels the samples that were not drawn for it: by `predict` of its
+        clusterer, or else with the label of the nearest drawn sample. With an `estimator`, a
+        million samples are then partitioned at the price of clustering `max_samples` of them.
     random_state : int, RandomState, Generator or None, default=None
-        All runs are seeded before the first begins: the result does not depend on `n_jobs`.
+        Determines what runs draw, and their seeds. The result does not depend on `n_jobs`.
     n_jobs : int, default=None
-        Number of runs at a time. The default ones run in threads, which share the graphs.
+        Number of parallel runs. The default runs use threads, which share the graphs.
 
     Returns
     -------
     BasePartitions
-        Without the runs that failed, or found only noise.
+        The partitions, without runs that failed or found only noise.
 
     Raises
     ------
     ValueError
-        If all runs found only noise, or the runs of an `estimator` that you pass found a single
-        cluster each; if a parameter is not as described.
+        If a parameter is not as described, if all runs found only noise, or if every run of an
+        `estimator` that you pass found a single cluster.
     Exception
-        Of the first run, if all failed.
+        The error of the first run, if all failed.
 
     Warns
     -----
@@ -495,13 +497,13 @@ def check_parameters(arguments):
 
 
 class BaseRun(NamedTuple):
-    """The settings of a run of a base clusterer, all of its randomness drawn."""
+    """The settings of a run of a base clusterer, with all that is random drawn in advance."""
 
     n_clusters: int
     samples: Drawn
     features: Drawn
     seed: int
-    predict_unseen: bool  # whether samples that are not drawn are labelled, too
+    predict_unseen: bool  # whether to label samples that are not drawn
 
 
 def draw_base_runs(
@@ -515,7 +517,7 @@ def draw_base_runs(
     max_features,
     predict_unseen=False,
 ):
-    """Draw what the runs of base clusterers differ by, see `base_partitions`."""
+    """Draw the settings of all runs of base clusterers, see `base_partitions`."""
     n_samples = X.shape[0]
     n_features = n_features_of(X)
     n_drawn = max(_how_many(max_samples, n_samples, "max_samples"), min(2, n_samples))
@@ -531,7 +533,7 @@ def draw_base_runs(
         seed = int(rng.randint(np.iinfo(np.int32).max))
         runs.append(BaseRun(k, samples, features, seed, predict_unseen))
     if estimator is None:
-        # every number in the range as often as any other: seeds answer more alike
+        # all numbers in the range are equally frequent: seeds give more similar results
         numbers = np.linspace(fewest, min(most, n_drawn), n_estimators).round()
         for t, k in enumerate(rng.permutation(numbers.astype(int)).tolist()):
             runs[t] = runs[t]._replace(n_clusters=min(k, n_drawn))
@@ -539,7 +541,7 @@ def draw_base_runs(
 
 
 def _how_many(value, total, name):
-    """Return how many of all a number, or a share, of them are; one at least."""
+    """Return a number, or a share, of `total` as a count of at least 1."""
     if not isinstance(value, Integral):
         value = value * total
     elif value > total:
@@ -550,7 +552,7 @@ def _how_many(value, total, name):
 def _draw(rng, total, size):
     if size == total:
         return None
-    # unlike a permutation it takes no time for those that are not drawn
+    # faster than a permutation, which takes time for those that are not drawn, too
     return np.sort(sample_without_replacement(total, size, random_state=rng))
 
 
@@ -565,22 +567,22 @@ def run_base_clusterers(
 ):
     """Return the base partitions that clusterers find in X, see `read_base_input`.
 
-    `sample_weight` is for clusterers that take it. `after_each` is called as often as there
-    are runs, see `run_calls`.
+    `sample_weight` is passed to clusterers that take it. `after_each` is called once per run,
+    see `run_calls`.
     """
-    first = runs[0]  # all runs draw as many samples, and as many features
+    first = runs[0]  # all runs draw the same number of samples, and of features
     if pairs is not None and first.features is not None:
         raise ValueError(
-            f"max_features must be 1.0, or all, where X holds {pairs}: these have no features "
-            "to draw from: leave it at 1.0, and lower max_samples."
+            f"max_features must be 1.0 if X holds {pairs}, which have no features to draw from. "
+            "Leave it at 1.0, and lower max_samples instead."
         )
     is_default = estimator is None
-    # bring X into a range where squares can be summed, but not if users chose parameters for it
+    # scale X so that squares can be summed, but not if users chose parameters for its scale
     exponent = storage.scaling_exponent(X, 2) if is_finite(X) else 0
     if exponent and not is_default:
         raise ValueError(
-            f"X must hold values whose squares {X.dtype} can sum, got some up to "
-            f"{storage.max_abs(X):.3g}: scale it."
+            f"X must hold values whose squares can be summed in {X.dtype}, got values up to "
+            f"{storage.max_abs(X):.3g}: scale X."
         )
     X = storage.divide_by_power(X, exponent)
     if is_default:
@@ -590,7 +592,7 @@ def run_base_clusterers(
                 labels[np.setdiff1d(np.arange(len(labels)), run.samples), t] = NOT_SEEN
         kept = np.ones(len(runs), dtype=bool)
     else:
-        # clusterers of a user take turns
+        # clusterers that users pass take turns
         bases = base_clusterers(estimator)
         calls = list(zip(runs, map(clone, cycle(bases)), strict=False))
         common = (_run, X, pairs, sample_weight)
@@ -601,8 +603,8 @@ def run_base_clusterers(
         labels = np.column_stack(columns).astype(np.int64)
         if labels.max() == 0:
             raise ValueError(
-                f"estimator {estimator!r} found a single cluster in all of its runs, which say "
-                "nothing then: give it parameters with which it finds several."
+                f"estimator {estimator!r} must find several clusters, but found a single cluster "
+                "in all of its runs: change its parameters."
             )
         runs = list(compress(runs, kept))
     return BasePartitions(
@@ -619,7 +621,7 @@ def run_base_clusterers(
 
 
 def _run(X, pairs, sample_weight, run, estimator):
-    """Return the fitted clusterer and its labels, -2 for samples that it did not see."""
+    """Fit a clusterer; return it, and its labels, -2 for samples that it did not see."""
     # fit the clusterer to its part of the data
     samples = run.samples
     part = take_part(X, samples, run.features, pairs, estimator)
@@ -632,12 +634,12 @@ def _run(X, pairs, sample_weight, run, estimator):
     part_labels = np.asarray(estimator.fit_predict(part, **options))
     if part_labels.shape != (part.shape[0],) or part_labels.dtype.kind not in "iu":
         raise ValueError(
-            f"estimator {estimator!r} must return one integer label a sample, got "
+            f"estimator {estimator!r} must return one integer label per sample, got "
             f"{part_labels.dtype} of shape {part_labels.shape} for {part.shape[0]} samples."
         )
     if samples is None:
         return estimator, to_smallest_int(part_labels.astype(np.int64))
-    # label the other samples where that is wanted, unless all is noise
+    # label the other samples if requested, unless all drawn samples are noise
     labels = np.full(X.shape[0], NOT_SEEN, dtype=np.int64)
     labels[samples] = part_labels
     if run.predict_unseen and part_labels.max() >= 0:
@@ -659,7 +661,7 @@ def _run_parameters(estimator, n_clusters, seed):
         elif last == "random_state":
             parameters[name] = seed
     if not has_n_clusters:
-        # a mixture; a step before it may have components of its own
+        # a mixture; earlier steps of a pipeline may have n_components of their own
         prefix, clusterer = validation.last_step(estimator)
         if "n_components" in clusterer.get_params(deep=False):
             parameters[f"{prefix}n_components"] = n_clusters
@@ -667,9 +669,9 @@ def _run_parameters(estimator, n_clusters, seed):
 
 
 def _kept_runs(bases, results, fitted):
-    """Return whether each run found clusters; warn of the others, raise where these are all.
+    """Return whether each run found clusters; warn of the others, raise if no run did.
 
-    `fitted` says how many samples each run was fitted to.
+    `fitted` is a text on how many samples each run was fitted to.
     """
     total = f"{len(results)} base runs"
     failed = {t: r for t, r in enumerate(results) if isinstance(r, Exception)}
@@ -683,7 +685,8 @@ def _kept_runs(bases, results, fitted):
             raise error
         clusterer = ", ".join(map(repr, bases))
         raise ValueError(
-            f"estimator {clusterer} found only noise in all {len(results)} runs."
+            f"estimator {clusterer} found only noise in all {len(results)} runs: change its "
+            "parameters."
         )
     if failed:
         # name the first error of every clusterer
@@ -693,12 +696,12 @@ def _kept_runs(bases, results, fitted):
             for base, error in errors.items()
         )
         validation.warn(
-            f"{len(failed)} of {total} failed, and are left out. {reasons}",
+            f"{len(failed)} of {total} failed and were left out. {reasons}",
             FitFailedWarning,
         )
     n_noise = len(results) - len(failed) - int(kept.sum())
     if n_noise:
-        validation.warn(f"{n_noise} of {total} found only noise, and are left out.")
+        validation.warn(f"{n_noise} of {total} found only noise and were left out.")
     return kept
 
 
@@ -709,7 +712,7 @@ def range_of_clusters(value, name):
     ----------
     value : int or pair of int
     name : str
-        What to call it in an error message.
+        Name of the parameter in error messages.
     """
     bounds: Any = [value, value]
     if isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1:
@@ -717,7 +720,7 @@ def range_of_clusters(value, name):
     are_counts = len(bounds) == 2 and all(map(_compat.COUNT.is_satisfied_by, bounds))
     if not are_counts or bounds[0] > bounds[1]:
         raise ValueError(
-            f"{name} must be an int, or a pair of ints (low, high) with 1 <= low <= high, got "
-            f"{value!r}; {_compat.MAX_COUNT} is the largest."
+            f"{name} must be an int, or a pair of ints (low, high) with 1 <= low <= high <= "
+            f"{_compat.MAX_COUNT}, got {value!r}."
         )
     return int(bounds[0]), int(bounds[1])

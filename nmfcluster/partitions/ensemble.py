@@ -1,7 +1,7 @@
-"""A set of partitions as distinct label rows, and its co-association to be factorized.
+"""Partitions as distinct label rows, and the factorization of their co-association.
 
-Rows are counted and no (n, n) matrix is formed. Samples so far from all others that base
-runs, and the consensus, spend clusters on them are named in a warning.
+Equal label rows are counted, and no (n, n) matrix is formed. A warning names samples so far from
+all others that they are clusters of their own, in base runs and in the consensus.
 """
 
 from dataclasses import dataclass, replace
@@ -42,10 +42,10 @@ from nmfcluster.similarity import Explicit, Factored
 
 @dataclass
 class Ensemble:
-    """The distinct rows of a label table, and how many samples have each.
+    """The distinct label rows of some partitions, and the number of samples with each.
 
-    Samples with equal labels in all partitions have equal rows in a factor of the co-association,
-    so that the collapsed problem is the whole problem, exactly.
+    Samples with equal labels in all partitions have equal rows in a factor of the co-association.
+    The problem of the distinct rows is therefore exactly the problem of all samples.
 
     Attributes
     ----------
@@ -58,18 +58,19 @@ class Ensemble:
     n_clusters : ndarray of shape (T,), int
         Number of clusters of every partition.
     max_tuples : int, default=None
-        See `tuple_indicator`: a number makes the sums of a row independent of the other rows.
+        Largest number of tuples, see `tuple_indicator`. If it is given, the sums of a row do not
+        depend on the other rows.
     self_weight : float, default=1
-        Weight of the pair of a sample with itself, which does not count; the mean where some
-        samples count as less than 1.
+        Weight of the pair of a sample with itself, which `agreement` does not count. If some
+        samples have weights below 1, it is a mean.
     offsets : ndarray of shape (T,), int
-        Number of the first cluster of every partition.
+        Index of the first cluster of every partition.
     cluster_weights : ndarray of shape (sum of n_clusters,)
-        Weight of its partition for every cluster.
+        For every cluster, the weight of its partition.
     sizes : ndarray of shape (sum of n_clusters,)
         Number of samples of every cluster of every partition.
     is_complete : bool
-        Whether every partition saw all rows; not looked at where rows have to be independent.
+        Whether every partition saw all rows; always False if `max_tuples` is given.
     coverage : ndarray of shape (m,)
         Total weight of the partitions that saw each row.
     """
@@ -84,8 +85,8 @@ class Ensemble:
     def __post_init__(self):
         self.offsets = np.cumsum(self.n_clusters) - self.n_clusters
         self.cluster_weights = np.repeat(self.weights, self.n_clusters)
-        # Z = J A is the indicator of the clusters of all partitions. Fewer rows than partitions
-        # hardly share a tuple: J is Z, and all pairs of rows take less.
+        # Z = J A is the indicator of the clusters of all partitions. If there are fewer rows than
+        # partitions, they hardly share tuples: then J is Z, and all pairs of rows take less time.
         is_independent = self.max_tuples is not None
         self._is_short = not is_independent and len(self.counts) < len(self.n_clusters)
         if self._is_short:
@@ -104,14 +105,14 @@ class Ensemble:
 
     @classmethod
     def from_table(cls, codes, weights, sample_weight=None):
-        """Return the ensemble of an encoded table, and the distinct row of every sample.
+        """Return the ensemble of encoded labels, and the distinct row of every sample.
 
-        `sample_weight` has how many samples each counts as, one by default.
+        `sample_weight` holds the weights of the samples, 1 by default.
         """
         first, groups, counts = distinct_rows(codes)
         self_weight = 1.0
         if sample_weight is not None:
-            # float32 has to hold the inverse of the weights
+            # scale the weights so that float32 can hold their inverses
             exponent = storage.scaling_exponent(sample_weight[:, None], 10)
             w = storage.divide_by_power(sample_weight, exponent)
             self_weight = w @ np.minimum(w, 1) / w.sum()
@@ -158,10 +159,10 @@ class Ensemble:
         ----------
         dtype : dtype
         votes : ndarray of shape (sum of n_clusters,)
-            What each cluster adds to every pair that it holds: the weight of its partition in
-            the co-association itself.
+            What each cluster adds to every pair of its samples. In the co-association itself, this
+            is the weight of its partition.
         scale : ndarray of shape (m,)
-            By what every sample's row and column are multiplied.
+            Factor of the row and the column of every sample.
         """
         scale = np.sqrt(self.counts) * scale
         if self._is_short:
@@ -169,26 +170,26 @@ class Ensemble:
             Z = storage.choose_storage(Z)
             pairs = storage.as_dense(Z @ Z.T)
             return Explicit(pairs.astype(dtype)).scaled(scale)
-        # D J (A diag(votes) A') J' D, D of the scale: J has few entries a row, and A is small.
+        # D J (A diag(votes) A') J' D with D = diag(scale): rows of J have few entries, A is small
         of_tuples = Factored(self._A.astype(dtype, copy=False), votes)
         return Factored(self._J.astype(dtype, copy=False), of_tuples, scale)
 
     def contingency(self, memberships):
-        """Return Z' diag(counts) memberships: samples that base and consensus clusters share.
+        """Return Z' diag(counts) memberships: how many samples base and consensus clusters share.
 
         Parameters
         ----------
         memberships : ndarray of shape (m, k)
-            One row a distinct row: an indicator, or soft memberships.
+            An indicator, or soft memberships, with one row per distinct row.
         """
         return self.cluster_sums(memberships * self.counts[:, None])
 
     def hard_loss(self, E):
-        """Return the loss of a partition: the weighted mean of its distances to all of them.
+        """Return the hard loss of a partition: its weighted mean distance to all partitions.
 
-        E is its indicator, one row a distinct row.
-        This is eq. 12 of Li et al. up to a constant, the number of ordered pairs on which two
-        partitions disagree, where all partitions saw all samples.
+        `E` is its indicator, with one row per distinct row. If all partitions saw all samples, the
+        distance of two partitions is the number of ordered pairs on which they disagree, and the
+        loss is eq. 12 of Li et al. up to a constant.
         """
         samples = E * self.counts[:, None]
         N = self.cluster_sums(samples)
@@ -221,9 +222,9 @@ class Ensemble:
         return self.of_counts(self.draw_counts(size, rng))
 
     def draw_counts(self, size, rng):
-        """Draw samples without replacement; return how many each row has of them, (m,).
+        """Draw samples without replacement; return their number in every row, (m,).
 
-        Where counts are sums of weights, samples are first drawn by them with replacement.
+        If counts are sums of weights, samples are first drawn with replacement, by these weights.
         """
         counts = self.counts
         if counts.dtype.kind == "f":
@@ -233,12 +234,12 @@ class Ensemble:
         return np.bincount(chosen, minlength=len(self))
 
     def of_counts(self, counts):
-        """Return the rows that count by other numbers of samples."""
+        """Return the ensemble with other counts, without the rows of count 0."""
         kept = np.flatnonzero(counts)
         return replace(self, counts=counts[kept], codes=self.codes[kept])
 
     def labelled_rows(self, groups):
-        """Return the rows that count and that some partition saw, and which samples have.
+        """Drop rows of count 0, and rows that no partition saw.
 
         Parameters
         ----------
@@ -249,7 +250,7 @@ class Ensemble:
         -------
         ensemble : Ensemble
         groups : ndarray of shape (n,), int
-            The row of every sample among those that are left; -1: none.
+            The new row of every sample; -1 if it was dropped.
         """
         counting = (self.coverage > 0) & (self.counts > 0)
         if counting.all():
@@ -295,17 +296,17 @@ class Ensemble:
         return confidence_of_votes(self.row_sums(votes), self.coverage, noise, labels)
 
 
-#: a base cluster's votes for a sample are divided by its size to one of these powers
+#: powers of the size of a base cluster; its votes are divided by one of them
 POWERS = (0.0, 0.5, 1.0)
-# distinct label rows up to which their eigenvectors are clustered, too: with more it is slow
+# largest number of distinct label rows whose eigenvectors are clustered, too: more are slow
 _MAX_CLUSTERED = 10_000
-# share of the distance of the factor's clusters that theirs must be below: ties are not decided
-# by rounding
+# clusters of eigenvectors are kept if their distance is below this share of that of the factor's
+# clusters; the share is below 1, so that rounding does not decide ties
 _CLEARLY_NEARER = 0.95
 
 
-class Reading(NamedTuple):
-    """Clusters that are read off a factor.
+class Candidate(NamedTuple):
+    """Clusters that are derived from a factor.
 
     Attributes
     ----------
@@ -314,8 +315,8 @@ class Reading(NamedTuple):
     profile : ndarray of shape (sum of n_clusters, k)
         See `Ensemble.cluster_profile`.
     distance : float
-        How far they are from the mean projector: half the squared distance of the projectors, up
-        to a constant. 0: all partitions hold these clusters.
+        Half the squared distance of their projector to the mean projector, up to a constant. It is
+        0 if all partitions hold these clusters.
     """
 
     loss: float
@@ -326,21 +327,23 @@ class Reading(NamedTuple):
 class EnsembleProblem(Problem):
     r"""The co-association of an ensemble, to be factorized; the smallest hard loss ranks first.
 
-    Normalised, partition t is the projector :math:`P^t` onto the indicators of its clusters: a
-    cluster of s samples adds 1 / s to the pairs that it holds, and not 1. A pair that was not seen
-    counts as 0, and rows and columns are divided by the root of the weight of the partitions that
-    saw the sample, so that the rows of the sum have the same length again.
+    With `normalize`, partition t is the projector :math:`P^t` onto the indicators of its clusters:
+    a cluster of s samples adds 1 / s, and not 1, to every pair of its samples. A pair that was not
+    seen counts as 0. Rows and columns are divided by the square root of the weight of the
+    partitions that saw the sample, so that the rows of the sum have the same length again.
 
     Parameters
     ----------
     ensemble : Ensemble
     dtype : dtype
-        float32 or float64, to compute in.
+        Type of the computations, float32 or float64.
     normalize : bool
-        Whether to weigh clusters, and not pairs, which needs partitions that saw all samples.
+        Whether clusters, and not pairs, have equal weight. If False, partitions must have seen all
+        samples.
     """
 
-    polish_min_iter = 1  # updates: partitions that agree fix the factor well
+    # smallest number of updates: where partitions agree, they determine the factor well
+    polish_min_iter = 1
 
     def __init__(self, ensemble, dtype, normalize):
         self.ensemble = ensemble
@@ -349,12 +352,12 @@ class EnsembleProblem(Problem):
         self.counts = ensemble.counts
         self.weights = ensemble.weights
         self.coverage = ensemble.coverage
-        # above 100,000 rows an update takes a second: this moves 3 labels of 100,000
+        # above 100,000 rows, an update takes a second; 1e-3 changes 3 labels of 100,000
         self.polish_tol = 1e-4 if len(ensemble) <= 100_000 else 1e-3
         # the votes of a base cluster are divided by its size, those of an empty one by 1
         sizes = ensemble.sizes
         self._sizes = np.ones(len(sizes))
-        # rows are divided by the root of the weight of a sample of each distinct row
+        # rows of samples are divided by the square root of this weight of each distinct row
         self._weight = np.ones(len(ensemble))
         if normalize:
             self._sizes = np.where(sizes > 0, sizes, 1)
@@ -368,7 +371,7 @@ class EnsembleProblem(Problem):
         self.name = f"{len(ensemble)} label rows"
 
     def rank(self, solution):
-        """Return the hard loss of what is read off a factor."""
+        """Return the hard loss of the clusters of a factor."""
         H = symmetric_factor(solution)
         if self.normalize:
             return self._best_profile(membership(H)).loss
@@ -377,7 +380,7 @@ class EnsembleProblem(Problem):
     def _best_profile(self, shares):
         """Return the clusters with the smallest hard loss over the powers of sizes."""
         undivided = self.ensemble.cluster_profile(shares)
-        readings = []
+        candidates = []
         for power in POWERS:
             profile = undivided / self._sizes[:, None] ** power
             labels = self.ensemble.row_sums(profile).argmax(axis=1)
@@ -385,8 +388,8 @@ class EnsembleProblem(Problem):
             N = self.ensemble.contingency(E)
             weights = projector_weights(self._votes, N, self.mass @ E)
             loss = normalised_loss(self.objective.constant, weights)
-            readings.append(Reading(loss, profile, len(weights) - weights.sum()))
-        return min(readings, key=attrgetter("loss"))
+            candidates.append(Candidate(loss, profile, len(weights) - weights.sum()))
+        return min(candidates, key=attrgetter("loss"))
 
     def part(self, size, rng):
         """Return the problem of `size` samples."""
@@ -394,7 +397,7 @@ class EnsembleProblem(Problem):
         return EnsembleProblem(sampled, self.dtype, self.normalize)
 
     def extended(self, part, H):
-        """Return the factor of all rows that fits best to the factor of a part of the samples."""
+        """Return the factor of all rows that best fits the factor of a part of the samples."""
         rows = H / np.sqrt(part.counts)[:, None]
         scaled = rows / np.sqrt(part._weight)[:, None]
         profile = self._votes[:, None] * part.ensemble.contingency(scaled)
@@ -406,9 +409,10 @@ class EnsembleProblem(Problem):
     def memberships(self, shares):
         """Return memberships of the distinct rows, and a profile for those of new samples.
 
-        Normalised, they are mean co-associations with every cluster; else the shares. For the
-        profile see `Ensemble.cluster_profile`. The clusters are those of the factor, or those of
-        k-means on the leading eigenvectors where these are clearly nearer to the mean projector.
+        With `normalize`, memberships are mean co-associations with every cluster; otherwise they
+        are the shares. For the profile see `Ensemble.cluster_profile`. The clusters are those of
+        the factor, or those of k-means on the leading eigenvectors if these are clearly nearer to
+        the mean projector.
 
         Parameters
         ----------
@@ -436,7 +440,7 @@ class EnsembleProblem(Problem):
         return confidence, self.ensemble.agreement(contingency)
 
     def predict_unlabelled(self, codes, labels, profile):
-        """Return memberships, labels and confidence of samples that are in no row.
+        """Return memberships, labels and confidence of samples that belong to no row.
 
         Parameters
         ----------
@@ -457,15 +461,16 @@ class EnsembleProblem(Problem):
 def projector_weights(votes, contingency, volumes):
     r"""Return :math:`\lambda_c = u_c' A u_c` of the clusters of a partition, (k,).
 
-    :math:`u_c` is the column of cluster c times the root of the mass of the samples, scaled to
-    length 1. It is 1 if all partitions hold the cluster, and 0 for a cluster without samples.
+    :math:`u_c` is the indicator of cluster c times the square root of the mass of the samples,
+    scaled to length 1. :math:`\lambda_c` is 1 if all partitions hold the cluster, and 0 for a
+    cluster without samples.
 
     Parameters
     ----------
     votes : ndarray of shape (C,)
-        What each base cluster adds to every pair that it holds.
+        What each base cluster adds to every pair of its samples.
     contingency : ndarray of shape (C, k)
-        What it holds of every cluster.
+        Number of samples that each base cluster shares with every cluster.
     volumes : ndarray of shape (k,)
         The mass of every cluster.
     """
@@ -474,31 +479,31 @@ def projector_weights(votes, contingency, volumes):
 
 
 def normalised_loss(constant, weights):
-    r"""Return the smallest normalised loss of a factor whose rows have one entry, as a partition's.
+    r"""Return the smallest normalized loss of a factor with the nonzero entries of a partition.
 
-    It is that of :math:`\sum_c \lambda_c u_c u_c'`, see `projector_weights`; `constant` is the
+    It is the loss of :math:`\sum_c \lambda_c u_c u_c'`, see `projector_weights`; `constant` is the
     loss of the zero factor.
     """
     return constant - float(weights @ weights)
 
 
-# base runs from which on quarters of them are compared: fewer are too few to say how seeds differ
+# smallest number of base runs whose quarters are compared: fewer do not show how seeds differ
 _MIN_RUNS = 20
-# halves predict the agreement of seeds less well
+# number of parts that are compared: two halves predict the agreement of seeds less well
 _N_PARTS = 4
-# distinct label rows that are compared at most, so that it takes little time
+# largest number of distinct label rows that are compared, so that it takes little time
 _MAX_COMPARED = 3_000
-# updates of the factor of a quarter, from leading eigenvectors: on halves, 10 predicted the
-# agreement of seeds as well as 500
+# updates of the factor of a quarter, which starts from leading eigenvectors: on halves, 10
+# predicted the agreement of seeds as well as 500
 _PART_UPDATES = 10
 # mean adjusted Rand index of quarters with the consensus below which a warning is given. In 549
-# fits, 83 % of those whose seeds agree to less than 0.8 have less, and 2 % of those above 0.95.
-# 0.77 or 0.78 is best whichever of 49 data sets is left out of choosing it.
+# fits, the index is lower in 83 % of those whose seeds agree to less than 0.8, and in 2 % of those
+# whose seeds agree to more than 0.95. 0.77 or 0.78 is best, whichever of 49 data sets is left out.
 _MIN_AGREEMENT = 0.77
 
 
 def warn_of_seeds(problem, labels, n_clusters):
-    """Warn if parts of the base runs find other clusters, as other seeds then do.
+    """Warn if quarters of the base runs find other clusters, as other seeds then do, too.
 
     Parameters
     ----------
@@ -515,7 +520,7 @@ def warn_of_seeds(problem, labels, n_clusters):
         drawn = ensemble.draw_counts(_MAX_COMPARED, make_rng(0))
         ensemble = ensemble.of_counts(drawn)
         labels = labels[drawn > 0]
-    # base clusterers take turns: a random part has runs of each
+    # base clusterers take turns: random parts have runs of each
     order = make_rng(0).permutation(runs)
     found = [
         _labels_of_runs(problem, ensemble, members, n_clusters)
@@ -531,15 +536,15 @@ def warn_of_seeds(problem, labels, n_clusters):
     agreement = parts.agreement(contingency).mean()
     if agreement < _MIN_AGREEMENT:
         warn(
-            "Another random_state may give other clusters: those of four quarters of the base "
-            f"runs agree with the consensus to an adjusted Rand index of only {agreement:.2f} on "
-            f"average. Try another n_clusters than {n_clusters}, see choose_n_clusters, or more "
-            f"than {len(problem.weights)} n_estimators, which helps with some data."
+            "Another random_state may give other clusters: the clusters of each quarter of the "
+            f"base runs have an adjusted Rand index of only {agreement:.2f} with the consensus, on "
+            f"average. Try an n_clusters other than {n_clusters} (see choose_n_clusters), or raise "
+            f"n_estimators above {len(problem.weights)}, which helps with some data."
         )
 
 
 def _labels_of_runs(problem, ensemble, members, n_clusters):
-    """Return the clusters that some runs find, nearly; -1 for rows that they did not see."""
+    """Return the clusters that some runs find, approximately; -1 for rows they did not see."""
     weights = problem.weights[members]
     part, groups = Ensemble.from_table(
         ensemble.codes[:, members],
@@ -550,32 +555,32 @@ def _labels_of_runs(problem, ensemble, members, n_clusters):
     if not len(part):
         return groups
     of_part = EnsembleProblem(part, problem.dtype, problem.normalize)
-    with one_thread():  # of several, the number would decide the last bits
+    with one_thread():  # the number of threads would decide the last bits
         H = spectral_start(of_part.init_similarity, n_clusters)
         H = updated_factor(of_part.objective, H, _PART_UPDATES)
     return np.where(groups < 0, -1, H.argmax(axis=1)[groups])
 
 
 NO_LABEL = (
-    "{} in no cluster, labels_ are -1: no partition saw them, or most of those that did call "
-    "them noise (if -1 in partitions stands for not seen, give NaN or -2)"
+    "labels_ is -1 for {} in no cluster: no partition saw them, or most of those that did call "
+    "them noise (if -1 in partitions means not seen, pass NaN or -2)"
 )
-_MAX_LISTED = 5  # samples that a warning names
-# mean size of the clusters from which singletons are named: none of the simulated
-# Gaussian mixtures had one there
+_MAX_LISTED = 5  # largest number of samples that a warning names
+# mean size of clusters from which on singletons are named: none of the simulated Gaussian
+# mixtures with such clusters had a singleton
 _MIN_MEAN_SIZE = 10
 
 
 def warn_of_singletons(problem, groups, labels, n_clusters, names):
-    """Warn of samples that are clusters, and are so in most partitions; return whether any is.
+    """Warn of clusters of one sample that is alone in most partitions; return whether any is.
 
-    There are none where clusters are small on average.
+    Where clusters are small on average, there is no warning.
 
     Parameters
     ----------
     problem : EnsembleProblem
     groups : ndarray of shape (n,), int
-        The distinct row of every sample; -1: none.
+        The distinct row of every sample; -1 for none.
     labels : ndarray of shape (m,), int
         Clusters of the distinct rows.
     n_clusters : int
@@ -594,28 +599,28 @@ def warn_of_singletons(problem, groups, labels, n_clusters, names):
     if not len(samples):
         return False
     warn(
-        f"{format_count(len(samples), 'cluster')} of one sample, "
+        f"The consensus has {format_count(len(samples), 'cluster')} of one sample, "
         "alone in most base partitions, too: "
-        f"{list_samples(samples, names)}. If they are outliers, they take clusters that others "
-        "need: leave them out, or clip features, as by numpy.clip(RobustScaler().fit_transform(X), "
-        "-5, 5), or give estimator=LandmarkSpectral() with base_n_clusters=n_clusters."
+        f"{list_samples(samples, names)}. If these are outliers, they take clusters from others: "
+        "leave them out, clip features with numpy.clip(RobustScaler().fit_transform(X), -5, 5), "
+        "or pass estimator=LandmarkSpectral() with base_n_clusters=n_clusters."
     )
     return True
 
 
 def warn_of_unlabelled(samples, names, n_samples):
-    """Warn of samples in no cluster, raise if these are all; `names` is their index, or None."""
+    """Warn of samples in no cluster; raise if all are. `names` is their index, or None."""
     if len(samples) == n_samples:
         raise ValueError(
             "partitions must put some samples into clusters, but most of them call every sample "
-            "noise, -1. If -1 stands for not seen, give NaN or -2."
+            "noise (-1). If -1 means not seen, pass NaN or -2."
         )
     number = format_count(len(samples), "sample")
     warn(f"{NO_LABEL.format(number)}: {list_samples(samples, names)}.")
 
 
 def list_samples(samples, names):
-    """Return the names of the first of some samples, or their numbers, and how many more are."""
+    """Return the names, or numbers, of the first samples, and the number of the others."""
     shown = samples[:_MAX_LISTED]
     if names is not None:
         shown = names[shown]

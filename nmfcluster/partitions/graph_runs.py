@@ -3,7 +3,7 @@
 K-means, in the features or on eigenvectors, often splits the largest cluster before it finds a
 small one; a factorization of a graph of neighbours does so less often. Graphs with few and with
 many neighbours are made once, with their leading eigenvectors. Every run factorizes one of them,
-on samples and with a number of clusters of its own. It takes a few dozen sparse products.
+with its own samples and number of clusters, in a few dozen sparse products.
 """
 
 from functools import partial
@@ -30,40 +30,40 @@ from nmfcluster.similarity.neighbors import (
 
 # neighbours in each graph, as multiples of the default for a single graph
 _NEIGHBOR_FACTORS = (0.6, 1.0, 1.5, 2.2, 4.0)
-# numbers of landmarks, in the graphs of so many samples that landmarks are needed: on six tables of
-# 5,000 to 10,000 rows few and many together are better than three graphs of 2,000 landmarks
+# number of landmarks in each graph, if there are so many samples that landmarks are needed: on six
+# data sets of 5,000 to 10,000 samples, this is better than three graphs of 2,000 landmarks
 _N_LANDMARKS = (500, 1_000, 2_000)
-_NEAREST_LANDMARKS = 5
-# largest number of samples in the graphs: if there are more, some are drawn at random, and all
-# others are labelled as new ones
+_NEAREST_LANDMARKS = 5  # landmarks that a sample is joined to
+# largest number of samples in the graphs: of more, some are drawn at random, and the others are
+# labelled like new ones
 _MAX_SAMPLES = 10_000
-# share of these samples in a run, so that runs differ, and the largest number of them
+# share of these samples in a run, so that runs differ, and largest number of samples in a run
 _SHARE = 0.6
 _MAX_RUN_SAMPLES = 3_000
-# samples per cluster of a run at least, as far as there are so many
+# smallest number of samples per cluster in a run, if there are enough samples
 _MIN_PER_CLUSTER = 2
-# updates of a run: it starts near its solution, and more updates split large clusters
+# updates in a run: it starts near its solution, and more updates split large clusters
 _N_UPDATES = 10
-# entries of the votes for new samples that are held at a time: 64 MiB
+# largest number of votes for new samples that are held at a time: 64 MiB of float64
 _MAX_VOTES = 2**23
 
 
 class Neighbors(NamedTuple):
-    """What new samples are compared with.
+    """The neighbours of new samples, which are samples of a graph, or landmarks.
 
     Attributes
     ----------
     rows : callable
-        Returns the weights of the neighbours of new samples: samples of a graph, or landmarks.
+        Returns the weights of the neighbours of new samples.
     project : callable
-        Returns what these weights are multiplied by, for a matrix with a row for every sample
-        of the graph.
+        Takes a matrix with a row for every sample of the graph, and returns the matrix that these
+        weights are multiplied by.
     search : NeighborSearch or None
         The search of neighbours that all graphs share.
     features : ndarray of int or None
-        The features that distances are taken over; None: all.
+        The features of the distances; None stands for all.
     n_features : int
-        Their number.
+        Number of these features.
     """
 
     rows: Any
@@ -93,8 +93,8 @@ class Graph(NamedTuple):
 class GraphFactorization:
     """A base partition: the clusters of a factorized graph.
 
-    New samples take the cluster to which their neighbours in the graph have the largest total
-    similarity.
+    Every new sample takes the cluster to whose members, among its neighbours in the graph, it has
+    the largest total similarity.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class GraphFactorization:
         return f"GraphFactorization(n_clusters={self.n_clusters})"
 
     def predict(self, X):
-        """Return the clusters of new samples, which were read, with the features of the run."""
+        """Return the clusters of validated new samples with the features of the run."""
         return predict_runs([self], X, has_all=False)[:, 0]
 
 
@@ -125,22 +125,22 @@ def run_graphs(X, runs, n_jobs, after_each=None):
     Parameters
     ----------
     X : {ndarray, csr_array} of shape (n_samples, n_features)
-        Finite, and such that squares can be summed.
+        Finite values whose squares can be summed.
     runs : list of BaseRun
-        Which draw as many samples, and as many features.
+        All draw the same number of samples, and of features.
     n_jobs : int or None
         Number of threads: what runs share is too large to be sent to processes.
     after_each : callable, default=None
         Called after every run.
     """
     rng = make_rng(runs[0].seed)
-    # copies of a sample are one row of the graphs; many are represented by some
+    # copies of a sample are one row of the graphs; of very many rows, some are drawn
     order = canonical_order(X)
     rows = order.distinct
     if len(rows) > _MAX_SAMPLES:
         rows = rows[np.sort(rng.permutation(len(rows))[:_MAX_SAMPLES])]
     points = X[rows]
-    # runs on some features need graphs of their own, others take turns with a few
+    # runs on drawn features need graphs of their own; other runs share a few graphs
     n_kinds = len(_NEIGHBOR_FACTORS)
     if not suits_neighbor_graph(points):
         n_kinds = len(_N_LANDMARKS)
@@ -151,12 +151,12 @@ def run_graphs(X, runs, n_jobs, after_each=None):
         seed = int(rng.randint(np.iinfo(np.int32).max))
         kinds.append((number % n_kinds, runs[number].features, most, seed))
     fewest = min(run.n_clusters for run in runs)
-    with one_thread():  # of several, the number would decide ties and last bits
+    with one_thread():  # the number of threads would decide ties and last bits
         search = None
         if runs[0].features is None and suits_neighbor_graph(points):
             n_nearest = _n_neighbors(len(rows), fewest, -1) + 1
             search = NeighborSearch(points, n_nearest)
-            if len(rows) > 1:  # once, before several threads ask for them
+            if len(rows) > 1:  # find them once, before several threads need them
                 search.nearest_of_own(n_nearest)
         graphs = run_calls(
             _make_graph, (points, search, fewest), kinds, n_jobs, require="sharedmem"
@@ -170,7 +170,7 @@ def run_graphs(X, runs, n_jobs, after_each=None):
                 )
             calls.append((graphs[t % n_graphs], run, drawn))
         found = run_calls(_run, (), calls, n_jobs, after_each, require="sharedmem")
-        # all samples are labelled like new ones, so that `predict` of them says the same
+        # label all samples like new ones, so that `predict` returns the same labels
         labels = predict_runs(found, X[order.distinct])
     return found, labels[order.distinct_inverse]
 
@@ -182,7 +182,7 @@ def _n_neighbors(n_rows, n_clusters, kind):
 
 
 def _make_graph(points, search, n_clusters, kind, features, n_pairs, seed):
-    """Return a graph of samples with many or few neighbours.
+    """Return a graph of samples, with its leading eigenpairs.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def _make_graph(points, search, n_clusters, kind, features, n_pairs, seed):
     n_clusters : int
         The smallest number of clusters of a run.
     kind : int
-        Which of the numbers of neighbours.
+        Index of the number of neighbours, or of landmarks.
     features : ndarray of int or None
     n_pairs : int
         Number of eigenpairs.
@@ -221,7 +221,7 @@ def _make_graph(points, search, n_clusters, kind, features, n_pairs, seed):
 def _run(graph, run, drawn):
     """Factorize a graph on some of its samples, and let these vote for the others.
 
-    `drawn` says which of its samples the run may see; None: all.
+    `drawn` marks the samples that the run may use; None stands for all.
     """
     rng = make_rng(run.seed)
     n_rows = len(graph.vectors)
@@ -231,13 +231,13 @@ def _run(graph, run, drawn):
     size = max(int(_SHARE * len(seen)), _MIN_PER_CLUSTER * k)
     size = min(size, _MAX_RUN_SAMPLES, len(seen))
     sample = np.sort(rng.permutation(seen)[:size])
-    # factorize their similarities, from the eigenvectors of all
+    # factorize their similarities, starting from eigenvectors of the whole graph
     A = graph.similarity
     problem = Problem(A.take(sample))
     H = rotate_to_axes(graph.values[:k], graph.vectors[sample, :k], k).astype(A.dtype)
     of_sample = updated_factor(problem.objective, H, _N_UPDATES).argmax(axis=1)
-    # others take the cluster that they are most similar to; a part of the graph that no sample
-    # is in is a cluster of its own
+    # other samples take the cluster that they are most similar to; a part of the graph without
+    # a drawn sample becomes a cluster of its own
     votes = np.zeros((n_rows, k), dtype=A.dtype)
     votes[sample] = one_hot(of_sample, k)
     is_labelled = votes.any(axis=1)
@@ -260,14 +260,14 @@ def _run(graph, run, drawn):
 def predict_runs(runs, X, has_all=True):
     """Return the clusters of new samples by every run, (n_new, n_runs).
 
-    X was read, and has all features, or those of the runs.
+    X is validated. It has all features or, if `has_all` is False, those of the runs.
     """
     labels = np.empty((X.shape[0], len(runs)), dtype=np.int64)
-    # the runs of a graph share its votes, and graphs the search of neighbours
+    # runs of a graph share its votes, and graphs share the search of neighbours
     of_graph: dict = {}
     for t, run in enumerate(runs):
         of_graph.setdefault(id(run.neighbors), []).append(t)
-    # make by what the neighbours of new samples vote for the clusters of all runs of a graph
+    # compute the votes of neighbours for the clusters of all runs of each graph
     votes = []
     for members in of_graph.values():
         own = [

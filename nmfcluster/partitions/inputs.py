@@ -43,12 +43,12 @@ from nmfcluster.similarity import Explicit, Factored, Similarity
 
 
 class PrecomputedSimilarity:
-    """A similarity of the samples of a fit, and those of new samples to them.
+    """A precomputed similarity, as the input of a consensus.
 
     Parameters
     ----------
     X : {ndarray, csr_array} of shape (n_samples, n_samples)
-        A symmetric similarity that was read.
+        A symmetric similarity, as `read_similarity` returns it.
     """
 
     codes = None  # there are no partitions
@@ -66,13 +66,13 @@ class PrecomputedSimilarity:
         return len(self.order.samples)
 
     def problem(self, weights, normalize):
-        """Return the factorization of the similarity, and the row of every sample."""
+        """Return the problem of the similarity, and the row of every sample in it."""
         degrees = (self.similarity @ np.ones((len(self), 1)))[:, 0]
         isolated = self.order.samples[degrees <= self.diagonal]
         if len(isolated) and len(self) > 1:
             warn(
-                f"{len(isolated)} of the samples in X have no similarity to any other, the "
-                f"first is sample {isolated.min()}: their clusters mean nothing."
+                f"X holds {format_count(len(isolated), 'sample')} with no similarity to any other, "
+                f"such as sample {isolated.min()}. Their clusters are arbitrary: leave them out."
             )
         mass = None
         A = self.similarity
@@ -82,12 +82,12 @@ class PrecomputedSimilarity:
         return PrecomputedProblem(self, A, mass), self.order.ranks
 
     def mean_memberships(self, shares):
-        """Return mean similarities to every cluster, scaled to sum to 1, and a profile."""
+        """Return mean similarities to every cluster, scaled to sum to 1, and their profile."""
         profile = safe_ratio(shares, shares.sum(axis=0))
         return membership(self.similarity @ profile), profile
 
     def confidence(self, E, labels):
-        """Return the share of its own cluster in the sum of a row's mean similarities to all."""
+        """Return the mean similarity of rows to their own cluster, divided by the sum over all."""
         return self.mean_memberships(E)[0][np.arange(len(labels)), labels]
 
     def extended(self, estimator, X, profile):
@@ -112,14 +112,14 @@ class PrecomputedProblem(Problem):
     ----------
     source : PrecomputedSimilarity
     A : Similarity of shape (n, n)
-        What is factorized.
+        The matrix to be factorized.
     mass : ndarray of shape (n,), default=None
-        Rows and columns of A were divided by its root; by default A is not normalised.
+        Rows and columns of A were divided by its square root. By default, A is not normalized.
     """
 
     counts = None  # every row is one sample
-    weights: Any = None  # of the partitions, where there are any
-    # weight of the partitions that saw each sample, of those that any saw
+    weights: Any = None  # of the partitions; None for a similarity
+    # weight of the partitions that saw each sample, over samples that at least one of them saw
     coverage: Any = 1.0
 
     def __init__(self, source, A, mass=None):
@@ -128,24 +128,24 @@ class PrecomputedProblem(Problem):
         super().__init__(A, mass=mass)
 
     def part(self, size, rng):
-        """Return the problem of `size` samples; None for a similarity: it is fitted as it is."""
+        """Return the problem of `size` samples; None for a similarity, which is fitted whole."""
         return None if self.weights is None else super().part(size, rng)
 
     def memberships(self, shares):
-        """Return mean similarities to every cluster if normalised, else the shares; a profile."""
+        """Return memberships, which are the shares unless A is normalized, and a profile."""
         P, profile = self._source.mean_memberships(shares)
         if not self.normalize:
             P = shares
         return P[self._source.order.first], profile
 
     def evaluate(self, labels, n_clusters):
-        """Return the confidence of every row; there is no agreement."""
+        """Return the confidence of every row, and None: there is no agreement."""
         E = one_hot(labels, n_clusters, self._source.similarity.dtype)
         return self._source.confidence(E, labels)[self._source.order.first], None
 
 
 def is_soft(partitions):
-    """Return whether a list of partitions holds tables of memberships, and not labels alone."""
+    """Return whether a list of partitions holds memberships, and not only labels."""
     if not isinstance(partitions, list | tuple):
         return False
     shapes: list = [getattr(partition, "shape", ()) for partition in partitions]
@@ -153,30 +153,30 @@ def is_soft(partitions):
 
 
 class Memberships(PrecomputedSimilarity):
-    """Memberships of the samples of a fit in the clusters of partitions, which may be soft.
+    """Memberships in the clusters of several partitions, as the input of a consensus.
 
-    Their co-association Z diag(w) Z' is the expected share of partitions that hold two samples
-    together, where a partition puts each into one of its clusters by its memberships.
+    Their co-association Z diag(w) Z' is the expected share of partitions in which two samples are
+    together, if each partition draws the cluster of a sample with its memberships as probabilities.
 
     Parameters
     ----------
     partitions : list of {array-like of shape (n_samples, n_clusters_t), label vector}
-        Labels are columns of a table of memberships that are 0 or 1.
+        A label vector is read as memberships of 0 and 1.
     name : str
-        What to call them in an error message.
+        Name of `partitions` in error messages.
     X : {ndarray, csr_array} of shape (n_samples, n_features), default=None
-        Features, by which a new sample gets the memberships of the nearest one; by default,
-        memberships of new samples are given, too.
+        Features. With these, a new sample takes the memberships of the nearest sample. By default,
+        users pass the memberships of new samples.
     """
 
     def __init__(self, partitions, name, X=None):
         self._name = name
         self._X = X
-        # labels of the partitions that are label vectors
+        # sorted labels of every label vector; None for memberships
         self._categories = [
             None if is_soft([p]) else encode_labels([p], name)[1] for p in partitions
         ]
-        # clusters of every partition, as read first
+        # number of clusters of every partition, once they are read
         self._widths: list = [None] * len(partitions)
         self._Z, self._codes = self._read(partitions)
         check_length(self._Z, X)
@@ -185,7 +185,7 @@ class Memberships(PrecomputedSimilarity):
     def _read(self, partitions):
         """Return the memberships in the clusters of all partitions, (n, C), and codes, (n, T).
 
-        Codes of tables of memberships only say whether a sample was seen.
+        Codes of memberships are 0, or -2 for a sample that was not seen.
         """
         number = len(self._categories)
         if not isinstance(partitions, list | tuple) or len(partitions) != number:
@@ -210,16 +210,16 @@ class Memberships(PrecomputedSimilarity):
         return np.hstack(tables), np.hstack(all_codes)
 
     def _placed(self, Z, codes):
-        """Return memberships, those of samples that most partitions call noise set to 0."""
+        """Return memberships, set to 0 for samples that most partitions call noise."""
         codes = set_noise_apart(codes, self.weights)
         return Z * (codes.max(axis=1) >= 0)[:, None]
 
     def problem(self, weights, normalize):
-        """Return the factorization of the co-association under weights, and the row of samples.
+        """Return the problem of the weighted co-association, and the row of every sample in it.
 
-        Samples that no partition saw have row -1. Rows are divided by the root of the weight of
-        the partitions that saw a sample; normalised, what a cluster adds to pairs is divided by
-        its size, as in `EnsembleProblem`.
+        Samples that no partition saw have row -1. Rows are divided by the square root of the weight
+        of the partitions that saw the sample. With `normalize`, what a cluster adds to its pairs is
+        divided by its size, as in `EnsembleProblem`.
         """
         weights = normalize_weights(weights, len(self._widths))
         self.weights = weights
@@ -265,16 +265,16 @@ class Memberships(PrecomputedSimilarity):
 
 
 def check_length(rows, X):
-    """Raise unless precomputed partitions have a row for each sample of X, if there is one."""
+    """Raise if partitions do not have one row per sample of X; X may be None."""
     if X is not None and len(rows) != X.shape[0]:
         raise ValueError(
-            f"partitions must label every sample: they have {len(rows)} rows, X has "
-            f"{X.shape[0]}. A list holds one label vector an element, an array one a column."
+            f"partitions must have one row per sample: they have {len(rows)} rows, and X has "
+            f"{X.shape[0]}. Pass a list of label vectors, or an array with one per column."
         )
 
 
 def _read_memberships(table, name):
-    """Return memberships that sum to 1; a row of NaN, or of zeros, stands for "not seen"."""
+    """Return memberships that sum to 1 by rows; rows of NaN, "not seen", become zeros."""
     table = read_matrix(
         table,
         name,
@@ -285,21 +285,21 @@ def _read_memberships(table, name):
     shares = np.where(np.isnan(table).all(axis=1, keepdims=True), 0, table)
     if not (shares >= 0).all():
         raise ValueError(
-            f"{name} must hold memberships of samples in clusters: at least 0, and NaN only in "
-            "whole rows, where a sample was not seen."
+            f"{name} must hold memberships of samples in clusters, which are at least 0. NaN is "
+            "allowed only in whole rows, for samples that were not seen."
         )
     return safe_ratio(shares, shares.sum(axis=1, keepdims=True))
 
 
-# largest default number of clusters of a base partition: as many resolve 20,000 samples
+# largest default number of clusters of a base partition: 60 resolve 20,000 samples
 _MAX_CLUSTERS = 60
 
 
 def make_partitions(X, pairs, rng, sample_weight, estimator, **options):
-    """Make base partitions of samples; label those of weight 0 as new ones.
+    """Make base partitions of samples; those of weight 0 are labelled like new ones.
 
     Clusterers are fitted to samples in the order of X, as they may hold something for each row.
-    The default runs find the same in any order.
+    The default runs find the same partitions in any order.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ def make_partitions(X, pairs, rng, sample_weight, estimator, **options):
         part = base_runs.take_part(X, counting, None, pairs, None)
         weights = sample_weight[counting]
         found = make_partitions(part, pairs, rng, weights, estimator, **options)
-        # put labels and samples in their places, and label the others as new ones
+        # map labels and samples back to rows of X, and label the other rows like new samples
         labels = np.full((X.shape[0], found.labels.shape[1]), NOT_SEEN)
         labels[counting] = found.labels
         found = replace(
@@ -345,7 +345,7 @@ def make_partitions(X, pairs, rng, sample_weight, estimator, **options):
 
 
 def _label_copies(labels, drawn, order):
-    """Give samples equal to drawn ones the labels of these, in the labels of a run."""
+    """Give copies of drawn samples the labels of these, in place, in the labels of a run."""
     groups = order.distinct_inverse
     of_equal = np.full(len(order.distinct), NOT_SEEN)
     np.maximum.at(of_equal, groups[drawn], labels[drawn])
@@ -368,13 +368,13 @@ def run_bases(
     n_jobs,
     **sizes,
 ):
-    """Run the base clusterers on samples all of which count.
+    """Run the base clusterers on samples whose weights are all above 0.
 
     Parameters
     ----------
     X, pairs, rng, sample_weight : as for `make_partitions`
     order : CanonicalOrder
-        Of the samples.
+        Order of the samples of X.
     estimator : as for `make_partitions`
     n_clusters : int
         Number of clusters of the consensus.
@@ -385,9 +385,8 @@ def run_bases(
         fewest = max(2, n_clusters)
         most = isqrt(X.shape[0])
         if estimator is None:
-            most = (
-                fewest + fewest // 2
-            )  # a few more clusters separate small ones from large ones
+            # a few more clusters separate small ones from large ones
+            most = fewest + fewest // 2
         most = min(most, _MAX_CLUSTERS, len(order.distinct))
         base_n_clusters = (fewest, max(fewest, most))
     low, high = base_runs.range_of_clusters(base_n_clusters, "base_n_clusters")
@@ -395,7 +394,7 @@ def run_bases(
         rng, X, estimator, (low, high), n_estimators=n_estimators, **sizes
     )
     if runs[0].samples is not None:
-        # runs draw places in canonical order, so that the order of rows does not matter
+        # runs draw positions in the canonical order, so that the order of rows does not matter
         runs = [
             run._replace(samples=np.sort(order.samples[run.samples])) for run in runs
         ]
@@ -408,33 +407,34 @@ def run_bases(
 
 
 class LabelTable:
-    """Labels of the samples of a fit by partitions, and those of new samples.
+    """Labels by several partitions, as the input of a consensus.
 
     Parameters
     ----------
     labels : BasePartitions, array-like of shape (n_samples, n_partitions), DataFrame or list of \
             label vectors
     name : str
-        What to call them in an error message.
+        Name of `labels` in error messages.
     names : pandas Index, default=None
         Names of the samples, for warnings.
     X : {ndarray, csr_array} of shape (n_samples, n_features), or as clusterers read it, or None
-        Features, by which new samples are labelled: by the clusterers that made base partitions,
-        or as the nearest sample. By default, labels of new samples are given, too.
+        Features. With these, new samples are labelled by the clusterers that made the base
+        partitions, or like the nearest sample. By default, users pass the labels of new samples.
 
     Attributes
     ----------
     codes : ndarray of shape (n_samples, n_partitions), int32
         Encoded labels; -1: noise; -2: not seen.
     categories : list of ndarray
-        The labels of every partition that codes stand for.
+        The original labels of every partition, which its codes number.
     n_clusters : ndarray of shape (n_partitions,), int
+        Number of clusters of every partition.
     dtype : dtype
-        To compute in.
+        Type of the computations.
     estimators : list of estimator or None
         Fitted base clusterers, if there are any.
     sample_weight : ndarray of shape (n_samples,) or None
-        How many samples each counts as; one by default.
+        Weights of the samples; None if all are 1.
     """
 
     dtype = np.dtype(np.float64)
@@ -466,28 +466,29 @@ class LabelTable:
         single = np.flatnonzero((self.n_clusters == 1) & (self.codes.min(axis=0) < 0))
         if len(single):
             warn(
-                f"{format_count(len(single), 'partition')} of {self.name}, such as {single[0]}, "
-                "with one cluster and missing labels: -1 stands for noise, other negative "
-                "numbers for not seen. If -1 is a label, number clusters from 0."
+                f"{self.name} holds {format_count(len(single), 'partition')} with one cluster and "
+                f"missing labels, such as partition {single[0]}. -1 was read as noise, other "
+                "negative numbers as not seen. If -1 is a label, number clusters from 0."
             )
 
     def problem(self, weights, normalize):
-        """Return the factorization of the co-association under weights, and the row of samples.
+        """Return the problem of the weighted co-association, and the row of every sample in it.
 
-        A row is one of the distinct label rows; that of samples without a label, or of weight 0,
-        is -1.
+        The problem has the distinct label rows. Samples without a label, or of weight 0, have row
+        -1.
         """
         n_partitions = len(self.n_clusters)
         if weights is not None and self._base is not None:
-            if np.shape(weights) != (n_partitions,):  # one for every base run
+            # weights of all base runs, also of those that were left out
+            if np.shape(weights) != (n_partitions,):
                 kept = self._base.kept
                 weights = normalize_weights(weights, len(kept))[kept]
         weights = normalize_weights(weights, n_partitions)
         empty = np.flatnonzero((self.n_clusters == 0) & (weights > 0))
         if len(empty):
             raise ValueError(
-                f"{self.name} must not hold an empty partition: partition {empty[0]} is: a "
-                "negative number says that a sample is noise, or was not seen."
+                f"{self.name} must hold labels in every partition, but partition {empty[0]} has "
+                "none: leave it out. Negative numbers mean noise or not seen."
             )
         codes = set_noise_apart(self.codes, weights)
         ensemble, groups = Ensemble.from_table(codes, weights, self.sample_weight)
@@ -499,22 +500,22 @@ class LabelTable:
         return self._problem_of(ensemble, groups, normalize)
 
     def _problem_of(self, ensemble, groups, normalize):
-        """Return the factorization of the rows that have a label, and the row of every sample."""
+        """Return the problem of the rows that have a label, and the row of every sample in it."""
         self._weights = ensemble.weights
         ensemble, groups = ensemble.labelled_rows(groups)
         log_line(f"{len(ensemble)} distinct label rows of {len(self)} samples")
         return EnsembleProblem(ensemble, self.dtype, normalize), groups
 
     def _require_drawn(self, samples, drawn):
-        """Raise if no base run drew some of the samples that have no label."""
+        """Raise if samples have no label because no base run drew them."""
         if any(of_run is None for of_run in drawn):
             return
         undrawn = np.setdiff1d(samples, np.concatenate(drawn))
         if len(undrawn):
             raise ValueError(
-                "max_samples must be such that base runs draw every sample, but none drew "
+                "max_samples must be so large that base runs draw every sample, but none drew "
                 f"{format_count(len(undrawn), 'sample')}: {list_samples(undrawn, self.names)}. "
-                "predict_unseen=True labels them; or raise n_estimators or max_samples."
+                "Raise it or n_estimators, or set predict_unseen=True to label such samples."
             )
 
     def matrix(self, indices, weights):
@@ -524,7 +525,8 @@ class LabelTable:
     def extended(self, estimator, X, profile):
         """Return the similarity of new samples to every cluster.
 
-        `profile` has that to the members of every base cluster, see `Ensemble.cluster_profile`.
+        `profile` holds the similarity of base clusters to every cluster, see
+        `Ensemble.cluster_profile`.
         """
         dtype = self.dtype
         if self._base is not None:

@@ -1,4 +1,4 @@
-"""Base clusterers for data in which clusters are not round: k-means on eigenvectors."""
+"""Base clusterers for clusters that are not round: k-means on eigenvectors."""
 
 from functools import partial
 from typing import Any
@@ -28,7 +28,8 @@ from nmfcluster.similarity.neighbors import Landmarks, default_n_neighbors
 
 # share of the samples in the graph of a run, so that the graphs of two runs differ
 _GRAPH_SHARE = 0.7
-_MAX_GRAPH_SIZE = 500  # samples in a graph: more take longer and hardly move clusters
+# largest number of samples in a graph: more take longer, and hardly change clusters
+_MAX_GRAPH_SIZE = 500
 # similarity of a sample to itself above which it shares its landmarks with no other
 _ISOLATED = 0.99
 # smallest eigenvalue whose vector is extended to other samples; the largest is 1
@@ -37,7 +38,7 @@ _NO_EIGENVECTOR = 1e-12  # eigenvalue that is 0 up to rounding: its vector is ar
 
 
 class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
-    """K-means on rows of eigenvectors, scaled to length 1; a subclass computes these."""
+    """K-means on rows of eigenvectors, scaled to length 1; subclasses compute the eigenvectors."""
 
     _parameter_constraints = {
         "n_clusters": [COUNT],
@@ -48,8 +49,8 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
     n_clusters: int
     random_state: Any
     labels_: np.ndarray
-    # ``_embedding(X, order, rng)`` returns rows of eigenvectors to run k-means on, and a
-    # function that finds any row: those of all samples, in canonical order, or of some samples
+    # ``_embedding(X, order, rng)`` returns rows of eigenvectors to run k-means on, and a function
+    # that computes rows. The rows are those of all samples in canonical order, or of some samples
     _embedding: Any
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -79,7 +80,7 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
         self._exponent = scaling_exponent(X, 2)
         X = divide_by_power(X, self._exponent)
         with (
-            one_thread(),  # of several, the number would decide ties and last bits
+            one_thread(),  # the number of threads would decide ties and last bits
             config_context(assume_finite=True, skip_parameter_validation=True),
         ):
             rows, self._onto = self._embedding(X, order, rng)
@@ -88,7 +89,7 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
             labels = self._kmeans.fit_predict(normalize(rows))
             if len(labels) == X.shape[0]:
                 labels = labels[order.first_ranks]
-            else:  # the rows are of a part of the samples: all are labelled as new ones
+            else:  # the rows are of a part of the samples: label all like new ones
                 labels = self._nearest(X)
         self.labels_ = labels
         self._kmeans.labels_ = labels
@@ -116,20 +117,20 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
             return self._nearest(X)
 
     def _nearest(self, X):
-        """Return the clusters of samples of a table that was read, by the nearest centre."""
+        """Return the cluster with the nearest centre for every sample of a validated X."""
         return self._kmeans.predict(normalize(self._onto(X)))
 
 
 class LandmarkSpectral(_Spectral):
-    r"""Spectral clustering by way of landmarks: a base clusterer for `NMFConsensus`.
+    r"""Spectral clustering with landmarks: a base clusterer for `NMFConsensus`.
 
-    Samples are similar if they are near the same landmarks, :math:`B \Lambda^{-1} B'`,
-    see `nmfcluster.affinity.make_affinity`. The leading eigenvectors of this matrix come from those
-    of a matrix of landmarks, :math:`\Lambda^{-1/2} B'B \Lambda^{-1/2}`: time and memory grow
-    linearly with the number of samples. Their rows, scaled to length 1, are clustered by k-means.
-    Samples far from all others, which share their landmarks with none, are labelled as new ones.
-    This is U-SPEC [1]_ but for the choice of the landmarks; many runs of it, each with other
-    landmarks, are the base partitions of U-SENC.
+    Samples are similar if they are near the same landmarks. Their similarity is
+    :math:`B \Lambda^{-1} B'`, see `nmfcluster.affinity.make_affinity`. Its leading eigenvectors
+    are computed from those of a matrix of landmarks, :math:`\Lambda^{-1/2} B'B \Lambda^{-1/2}`, so
+    that time and memory grow linearly with the number of samples. Rows of eigenvectors, scaled to
+    length 1, are clustered by k-means. Samples that share their landmarks with no other are far
+    from all others; they are labelled like new samples. This is U-SPEC [1]_, except for the choice
+    of the landmarks. Many runs, each with other landmarks, are the base partitions of U-SENC.
 
     Read more in the :ref:`User Guide <landmark_bases>`.
 
@@ -138,12 +139,14 @@ class LandmarkSpectral(_Spectral):
     n_clusters : int, default=8
         Number of clusters, and of eigenvectors.
     n_landmarks : int, default=1_000
-        Largest number of landmarks: centres of a few steps of k-means on ten times as many
-        samples. No more than one for four samples are taken, or two for a cluster.
+        Largest number of landmarks, which are the centres after a few steps of k-means on ten times
+        as many samples. There is at most one landmark per four samples, or two per cluster if that
+        is more.
     n_neighbors : int, default=5
-        Number of nearest landmarks that a sample is similar to.
+        Number of nearest landmarks that a sample is joined to.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the landmarks and the start of k-means; the order of the samples does not count.
+        Determines the landmarks and the start of k-means. The result does not depend on the order
+        of the samples.
 
     Attributes
     ----------
@@ -204,7 +207,7 @@ class LandmarkSpectral(_Spectral):
                 f"n_clusters={self.n_clusters} must be at most the number of samples and of "
                 f"landmarks, got {X.shape[0]} samples and n_landmarks={self.n_landmarks}."
             )
-        # where most samples are landmarks the graph falls apart; of few samples many are
+        # if most samples were landmarks, as with few samples, the graph would fall apart
         most = max(X.shape[0] // 4, 2 * self.n_clusters)
         n_landmarks = min(self.n_landmarks, most, X.shape[0])
         make_graph = partial(
@@ -216,34 +219,34 @@ class LandmarkSpectral(_Spectral):
             common_width=True,
         )
         graph = make_graph(X)
-        # isolated samples are left out of the graph if enough others are there
+        # leave isolated samples out of the graph if enough others remain
         connected = graph.similarity.diagonal() <= _ISOLATED
         if not connected.all() and n_landmarks <= connected.sum():
             graph = make_graph(X[connected])
         values, vectors = leading_eigenpairs(graph.similarity, self.n_clusters)
-        used = values > _NO_EIGENVECTOR  # fewer where fewer landmarks are in use
+        used = values > _NO_EIGENVECTOR  # fewer if fewer landmarks are in use
         basis = vectors[:, used] / values[used]
         extend = partial(_landmark_sums, graph.rows, graph.project(basis))
         return graph.similarity @ basis, extend
 
 
 def _landmark_sums(rows, basis, X):
-    """Return the sums over the nearest landmarks of rows of a basis, (n_new, r)."""
+    """Sum rows of a basis over the nearest landmarks of every sample of X, (n_new, r)."""
     return rows(X) @ basis
 
 
 class GraphSpectral(_Spectral):
     r"""Spectral clustering of a graph of neighbours: a base clusterer for `NMFConsensus`.
 
-    A random 70 % of the samples that differ, at most 500, are joined to their nearest neighbours
-    among them. The leading eigenvectors of :math:`D^{-1/2} W D^{-1/2}`, with 1 in W for two of
-    which one is among the nearest of the other, are their coordinates; any other sample lies at the
+    The graph W holds a random 70 % of the distinct samples, at most 500. It is 1 for two samples if
+    one is among the nearest neighbours of the other, and 0 otherwise. The leading eigenvectors of
+    :math:`D^{-1/2} W D^{-1/2}` are the coordinates of these samples. Any other sample lies at the
     mean of its neighbours,
 
     .. math:: u(x)_c \propto \frac{1}{\lambda_c} \sum_{j \in N(x)} \frac{u_{jc}}{\sqrt{d_j}} ,
 
-    the extension of eigenvectors of [1]_. Rows, scaled to length 1, are clustered by k-means [2]_.
-    Time and memory grow linearly with the number of samples.
+    which is the extension of eigenvectors of [1]_. Rows of coordinates, scaled to length 1, are
+    clustered by k-means [2]_. Time and memory grow linearly with the number of samples.
 
     Read more in the :ref:`User Guide <landmark_bases>`.
 
@@ -252,11 +255,12 @@ class GraphSpectral(_Spectral):
     n_clusters : int, default=8
         Number of clusters, and of eigenvectors.
     n_neighbors : int, default=10
-        Number of nearest samples that a sample is joined to; of clusters of fewer than 14 samples
-        three quarters of their number, but at least 3. At most a third of the samples.
+        Largest number of nearest samples that a sample is joined to. If clusters have fewer than 14
+        samples on average, it is at most three quarters of that average, or 3 if that is more. It
+        is at most a third of the samples.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the samples of the graph and the start of k-means; the order of the samples does
-        not count.
+        Determines the samples of the graph and the start of k-means. The result does not depend on
+        the order of the samples.
 
     Attributes
     ----------
@@ -269,7 +273,7 @@ class GraphSpectral(_Spectral):
 
     See Also
     --------
-    nmfcluster.partitions.LandmarkSpectral : Sees clusters by way of landmarks.
+    nmfcluster.partitions.LandmarkSpectral : Clusters samples by their landmarks.
 
     References
     ----------
@@ -302,7 +306,7 @@ class GraphSpectral(_Spectral):
         size = max(least, min(int(_GRAPH_SHARE * n_distinct), _MAX_GRAPH_SIZE))
         drawn = np.sort(rng.permutation(n_distinct)[:size])
         points = X[order.distinct[drawn]]
-        # join each to its nearest: fewer where clusters, or all samples, are few
+        # join each to its nearest, and to fewer if clusters are small or samples are few
         usual = min(default_n_neighbors(size, self.n_clusters), size // 3)
         n_neighbors = min(self.n_neighbors, usual) if size > self.n_clusters else 0
         search = NearestNeighbors(n_neighbors=n_neighbors + 1)  # with the sample itself
@@ -314,11 +318,11 @@ class GraphSpectral(_Spectral):
         values, vectors = leading_eigenpairs(normalised, min(self.n_clusters, size))
         used = values > _MIN_EIGENVALUE
         basis = scale[:, None] * (vectors[:, used] / values[used])
-        # a search in dense samples needs dense samples: points[:0] is the reference for it
+        # a search in dense samples needs dense samples: points[:0] shows which storage it has
         return vectors[:, used], partial(_neighbor_sums, search, points[:0], basis)
 
 
 def _neighbor_sums(search, reference, basis, X):
-    """Return the sums over the nearest samples of rows of a basis, (n_new, r)."""
+    """Sum rows of a basis over the nearest neighbours of every sample of X, (n_new, r)."""
     nearest = search.kneighbors_graph(match_storage(X, reference))
     return nearest @ basis
