@@ -138,9 +138,9 @@ class Pruning:
 
     If starts are ranked by loss, a start is abandoned when its expected final loss is above the
     lowest loss. The expected decreases continue those over the last ten updates and the ten before
-    as a geometric sequence. If starts are ranked by another figure, they are compared once, with
-    the best known figure. By default, this is the figure of the first start after as many updates,
-    or fewer if it converged before.
+    as a geometric sequence. If starts are ranked by another figure, they are compared once, after
+    `begins` updates, with the best known figure. By default, this is the figure of the first start
+    after as many updates, or at its end if it converged earlier.
 
     Attributes
     ----------
@@ -219,9 +219,9 @@ def run_starts(
     ----------
     objective : object
         The objective of the solver. `constant` is the loss of zero factors, relative to which
-        decreases are measured. `wide` is whether several starts side by side are faster than one
-        after the other. If it has `seen_by`, every start has data of its own: the solver gets
-        ``seen_by(batch)``, and ``of_all(start, factors)`` are the factors of a start for all data.
+        decreases are measured. `wide` is True if one product for several starts is faster than one
+        for each. If it has `seen_by`, every start has data of its own: the solver gets
+        ``seen_by(batch)``, and ``of_all(start, factors)`` returns the factors for all data.
     starts : sequence of callable
         Each returns one starting factor; its random numbers are drawn before.
     config : SolverConfig

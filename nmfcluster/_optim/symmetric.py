@@ -324,7 +324,7 @@ class Problem:
     ----------
     objective : SymmetricObjective
     has_reliable_start : bool
-        Whether the first start of many rows was the best in all experiments.
+        Whether only the first start runs on many rows. Set it if no other start has ever won.
     name : str
         Name of the problem in the log.
     polish_tol, polish_min_iter : float, int

@@ -44,9 +44,9 @@ def next_pairs(
 ) -> np.ndarray:
     r"""Choose the pairs of samples whose answers would be most informative.
 
-    The clusters are represented by known groups that exclude each other, and by the most central
-    sample of each cluster without such a group. Every other sample is paired with its most probable
-    representative that is not excluded, in this order:
+    Known groups that exclude each other represent clusters. The most central sample represents a
+    cluster without such a group. Other samples are chosen in the following order, and each is
+    paired with its most probable representative that is not excluded:
 
     1. Samples in known pairs that are not yet in the group of a representative.
     2. Samples that are most informative about uncertain ones. One after another, this is the x
@@ -78,9 +78,8 @@ def next_pairs(
     -------
     ndarray of shape (n_chosen, 2), int
         Positions of samples, as in `PairwiseConstraints.must_link`. No pair follows from the known
-        ones, and each group of linked samples is asked about once, so there may be fewer than
-        `n_pairs` pairs. There are none only if all pairs of the drawn samples are known or
-        excluded.
+        ones, and each group of linked samples occurs once, so there may be fewer than `n_pairs`.
+        There are none only if all pairs of the drawn samples are known or excluded.
 
     Raises
     ------

@@ -261,8 +261,8 @@ class PairwiseConstraints:
             Rows (a, b, kind). A kind is a weight, positive for samples of one cluster and negative
             for samples of different ones, or a word for 1 or -1: "must" or "cannot", "must-link" or
             "cannot-link", "ML" or "CL". A fourth column may hold weights above 0, which multiply
-            the kinds, or bools, as for `hard`. Alternatively, a sparse matrix of signed weights, of
-            shape (n_samples, n_samples).
+            the kinds, or bools, as for `hard`. A sparse matrix of signed weights, of shape
+            (n_samples, n_samples), is also allowed.
         kinds : array-like of shape (n_pairs,), default=None
             The kinds of the pairs, such as 1 and -1, if the rows of `pairs` are (a, b). Other
             packages take pairs in this form.
@@ -275,9 +275,9 @@ class PairwiseConstraints:
         names : sequence of hashable, pandas Index or pandas DataFrame, default=None
             Another name of `ids`.
         hard : bool or array-like of shape (n_pairs,), bool, default=None
-            Whether all pairs are hard, or which ones. Pairs of infinite weight are always hard. By
-            default only these are, or if no weight is infinite, pairs of weight 1 or more. See
-            `PairwiseConstraints`.
+            Whether pairs are hard: one bool for all pairs, or one for each. Pairs of infinite
+            weight are always hard. By default, no others are; if no weight is infinite, pairs of
+            weight 1 or more are hard.
 
         Returns
         -------
@@ -513,9 +513,9 @@ class PairwiseConstraints:
         Returns
         -------
         {"feasible", "undecided"}
-            "feasible" if a clustering satisfies all hard pairs. With k > 2 clusters, this is proved
-            if repeatedly removing groups that exclude fewer than k others leaves none. "undecided"
-            if nothing is proved.
+            "feasible" if a clustering is known to satisfy all hard pairs. For k > 2 clusters, the
+            check removes groups of linked samples that exclude fewer than k other groups, one after
+            another. If no group is left, the pairs are feasible. "undecided" in other cases.
 
         Raises
         ------

@@ -15,9 +15,9 @@ from nmfcluster._utils.validation import check_count, make_rng
 
 _MOST_NAMED = 20  # largest number of samples in a message, to keep it readable
 
-# Must-links of pairs that may be wrong stay hard from this number of pairs that follow from others,
-# and up to this contradicted share of these. On 31 data sets, draws of 20 to 600 pairs, 5 % of
-# them wrong, hardly ever meet both bounds, and half of the draws of 600 right pairs do.
+# Smallest number of pairs that follow from others, and largest share of these that is contradicted,
+# at which must-links stay hard if pairs may be wrong. On 31 data sets, draws of 20 to 600 pairs,
+# 5 % of them wrong, hardly ever meet both bounds, and half of the draws of 600 right pairs do.
 _MIN_CHECKS = 20
 _MAX_CONTRADICTED = 0.03
 

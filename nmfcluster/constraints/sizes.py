@@ -53,8 +53,8 @@ def labels_of_sizes(
     Returns
     -------
     ndarray of shape (n_samples,), int
-        Cluster of every sample. This is the cluster of its largest membership, as in the `labels_`
-        of a fit, if these clusters keep the bounds and are connected where this is required.
+        Cluster of every sample. If the clusters of the largest memberships keep the bounds, and
+        are connected where this is required, these are the result, as in the `labels_` of a fit.
 
     Raises
     ------

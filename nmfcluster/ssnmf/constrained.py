@@ -100,7 +100,7 @@ def check_constraints(pairs, n_clusters, contradictions):
         if contradictions == "raise":
             cure = "Correct the pairs, or pass contradictions='ignore' to make must-links soft."
             raise ValueError(f"{error} {cure}") from error
-        warn(f"Not all constraints can be satisfied: {error}")
+        warn(f"Labels will violate some constraints: {error} Correct the pairs.")
         return False
 
 
@@ -158,7 +158,7 @@ class ConstrainedProblem(Problem):
     unit : float
         u.
     is_constrained : bool
-        Whether pairs change anything.
+        Whether pairs change the problem.
     """
 
     def __init__(
@@ -293,7 +293,7 @@ def warn_of_violations(pairs, must_ok, cannot_ok, beta):
     if cures:
         warn(
             f"Labels violate {n_must + n_cannot} of {format_count(pairs.n_pairs, 'pair')}, though "
-            "all can be satisfied: see violated_must_link_, violated_cannot_link_. Give "
+            "all can be satisfied: see violated_must_link_ and violated_cannot_link_. Pass "
             f"{' and '.join(cures)} to make pairs count for more, or contradictions='ignore' if "
             "some pairs may be wrong."
         )
@@ -306,7 +306,7 @@ def covers_clusters(pairs, labels, n_clusters):
     conditions guard against this:
 
     1. There are as many groups of must-links as clusters, or one large group that is nearly a
-       tree, which wrong must-links have made of several.
+       tree, as wrong must-links join several groups into one.
     2. The clusters with must-links have nearly as many samples as is expected if as many
        must-links are drawn at random.
 
@@ -353,8 +353,8 @@ def assign_unplaced(
     are then fitted without them, with as many clusters fewer. The assignment that violates the
     fewest pairs, by weight, is kept.
 
-    A fit spends all clusters on the other rows. A group that must be apart from all of these would
-    have no cluster, although all pairs can be satisfied.
+    Otherwise a fit could spend all clusters on the other rows. A group that must be apart from all
+    of these would then have no cluster, although all pairs can be satisfied.
 
     Parameters
     ----------

@@ -172,7 +172,7 @@ def test_feasible_pairs_that_are_violated_are_said_to_be():
     [message] = [str(warning.message) for warning in told]
     n_violated = len(model.violated_cannot_link_)
     assert f"violate {n_violated} of 30 pairs" in message
-    assert "violated_cannot_link_. Give beta=" in message
+    assert "violated_cannot_link_" in message
     assert "beta=10" in message
     wide, y = make_blobs(60, centers=CENTERS, cluster_std=4.0, random_state=0)
     pairs = PairwiseConstraints.from_labels(y, n_pairs=30, random_state=0)
