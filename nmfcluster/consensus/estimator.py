@@ -87,13 +87,13 @@ class NMFConsensus(NMFClusterer):
         NaN are passed on unconverted. Rows are passed on in the order of `X`, so that a clusterer
         may hold something for each row, such as ``connectivity=``.
     n_estimators : int, default=50
-        Number of base partitions. With more, the consensus depends less on the seed, and takes
-        longer. 50 are usually enough.
+        Number of base partitions. With more, the consensus depends less on the seed, but takes
+        longer. 50 partitions are usually enough.
     base_n_clusters : int or tuple (low, high), default=None
         Number of clusters of a base partition, or the range that it is drawn from. Larger numbers
         can resolve smaller clusters. The default range is from `n_clusters` to 1.5 times
         `n_clusters`. If you pass an `estimator`, it ends at the square root of the number of
-        samples instead. Its upper end is at most 60, unless `n_clusters` is larger. Without
+        samples instead. The upper end is at most 60, unless `n_clusters` is larger. Without
         `estimator`, the numbers are spread evenly over the range.
     max_samples : int or float, default=1.0
         Number (int) or share (float) of samples drawn, without replacement, for each base
@@ -212,12 +212,12 @@ class NMFConsensus(NMFClusterer):
     `transform` and `predict` use the mean similarity of a sample to every cluster. This is the
     extension of Lange and Buhmann (2005), eq. 8, divided by the mass of the cluster. Without the
     division, a large cluster attracts every uncertain sample. `labels_` are derived in the same
-    way. In this mean, the vote of a base cluster is divided by its size, by the square root of its
+    way. The vote of a base cluster for a sample is divided by its size, by the square root of its
     size, or not at all, whichever gives the smallest hard loss.
 
     `confidence_` compares clusters of any size. Let :math:`v_{tc}` be the share of cluster c that
-    is in the sample's base cluster of partition t. The votes for c are the geometric mean over the
-    partitions that put the sample into a cluster,
+    is in the sample's base cluster of partition t. The votes for c are a geometric mean minus 1,
+    over the partitions that put the sample into a cluster,
 
     .. math:: e_c = \prod_t (1 + v_{tc} / 0.03)^{w_t} - 1.
 
