@@ -1,4 +1,4 @@
-"""AnnData in and out: programs of cells, and consensus clusters, written into the object itself."""
+"""Find programs or consensus clusters of cells, and write them into the AnnData itself."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,9 +13,9 @@ from nmfcluster.meta import NMFMetaCluster
 
 __all__ = ["consensus", "programs"]
 
-# Rows of a file that are read at a time.
+# Number of rows of an open file that are read at a time.
 _ROWS = 4096
-# Entries of genes outside of the fit that are read at a time: at most 256 MiB in float32.
+# Number of entries of genes outside of the fit that are read at a time: 256 MiB in float32.
 _ENTRIES = 2**26
 
 
@@ -35,47 +35,47 @@ def programs(
     Parameters
     ----------
     adata : AnnData of shape (n_obs, n_vars)
-        Also a view of one, or one whose file is open: ``X`` of that is read by blocks of rows.
+        It may also be a view, or backed by an open file, whose ``X`` is read in blocks of rows.
     n_clusters : int
         Number of programs.
     layer : str, default=None
-        The layer that holds the data matrix, such as one of counts; ``X`` by default. A warning
-        names the layer that holds counts if ``X`` does not, unless `loss` is "frobenius".
+        The layer with the data matrix, such as "counts"; ``X`` by default. If ``X`` does not hold
+        counts but a layer does, a warning names this layer, unless `loss` is "frobenius".
     batch_key : str, default=None
-        The column of ``obs`` with the sample or batch of a cell: each has runs of its own, see
-        `NMFMetaCluster.fit`, whose `groups` it is.
+        The column of ``obs`` with the sample or batch of each cell. It is passed to
+        `NMFMetaCluster.fit` as `groups`, so that each sample or batch has its own runs.
     mask_var : str, array-like of bool or None, default="auto"
-        The genes that are used, or the column of ``var`` that says so; None: all. By default those
-        that are "highly_variable", if ``var`` says which are.
+        Which genes are fitted, or the name of a column of ``var`` with this; None fits all. By
+        default, the column "highly_variable" is used if ``var`` has it.
     key_added : str, default="nmf"
-        Under which name the programs are written. Programs that an earlier call wrote under this
-        name are replaced; nothing else is.
+        Name under which the programs are written. Programs that an earlier call wrote under this
+        name are replaced. Nothing else is.
     all_genes : bool, default=True
-        Whether programs are extended to the genes that were not used, by
-        `NMFMetaCluster.components_of` and by blocks of genes; else they are 0 there.
+        Whether programs are extended to the genes that were not fitted, by
+        `NMFMetaCluster.components_of`, in blocks of genes. Otherwise they are 0 there.
     **parameters : dict
-        Further parameters of `NMFMetaCluster`. The default `loss` is that of counts if at least
-        half of the entries above 0 are whole numbers, and squares otherwise.
+        Further parameters of `NMFMetaCluster`. The default `loss` is "kullback-leibler" if at
+        least half of the entries above 0 are integers, and "frobenius" otherwise.
 
     Returns
     -------
     NMFMetaCluster
-        The fitted model. This is written into `adata`:
+        The fitted model. The function also writes into `adata`:
 
         - ``obsm["X_nmf"]``: `factor_`, (n_obs, n_clusters);
         - ``varm["nmf"]``: `components_` transposed, (n_vars, n_clusters), of all genes;
         - ``uns["nmf"]``: `recurrence_`, and with a `batch_key` `groups_`, `presence_` and
-          `shared_`; under "params" how it was made.
+          `shared_`; under "params" the parameters.
 
     Raises
     ------
     TypeError
-        If `adata` is no AnnData, or a name is no str.
+        If `adata` is not an AnnData, or a name is not a str.
     KeyError
-        If there is no such layer or column.
+        If a layer or a column does not exist.
     ValueError
-        If the data matrix or a parameter is not as `NMFMetaCluster` wants it, or something else is
-        stored under `key_added`. All names are checked before the fit.
+        If `NMFMetaCluster` refuses the data matrix or a parameter, or something else is stored
+        under `key_added`. All names are checked before the fit.
 
     Examples
     --------
@@ -95,8 +95,8 @@ def programs(
         column = _get(adata, "obs", batch_key, "batch_key")
         if column.isna().any():
             raise ValueError(
-                f"batch_key={batch_key!r} has no value for {int(column.isna().sum())} cells: leave "
-                f"them out, adata[adata.obs[{batch_key!r}].notna()]."
+                f"batch_key={batch_key!r} has no value for {int(column.isna().sum())} cells, and "
+                f"each needs one: drop them, adata[adata.obs[{batch_key!r}].notna()]."
             )
         groups = column.to_numpy()
     X = _read_matrix(adata, layer, np.flatnonzero(used))
@@ -117,12 +117,12 @@ def programs(
 
 
 def check_programs(adata, key_added):
-    """Raise unless programs can be written, as `programs` describes."""
+    """Raise an error unless `programs` can write its results under this key."""
     _check_targets(adata, key_added, _of_programs(key_added), "programs")
 
 
 def write_programs(adata, model, loadings, key_added: str, settings) -> None:
-    """Write a model and its programs, (n_vars, k), into an AnnData, as `programs` describes."""
+    """Write a model and its programs, (n_vars, k), into an AnnData as `programs` does."""
     entry = {"params": _storable(settings, "programs")}
     for name in ("recurrence_", "groups_", "presence_", "shared_"):
         if hasattr(model, name):
@@ -134,7 +134,7 @@ def write_programs(adata, model, loadings, key_added: str, settings) -> None:
 
 
 def _of_programs(key_added):
-    """Return the places that programs are written to."""
+    """Return the places to which programs are written: a part of the AnnData and a key each."""
     return [("obsm", f"X_{key_added}"), ("varm", key_added), ("uns", key_added)]
 
 
@@ -152,35 +152,36 @@ def consensus(
     ----------
     adata : AnnData of shape (n_obs, n_vars)
     key : str or list of str
-        Features in ``obsm``, such as "X_pca", which base clusterers label; or columns of ``obs``
-        that label the cells, such as those of ``scanpy.tl.leiden`` at several resolutions.
+        The key of features in ``obsm``, such as "X_pca", which are clustered many times; or a list
+        of columns of ``obs`` with existing clusterings, such as those of ``scanpy.tl.leiden`` at
+        several resolutions.
     n_clusters : int
         Number of clusters.
     key_added : str, default="consensus"
-        Under which name the clusters are written. Clusters that an earlier call wrote under this
-        name are replaced; nothing else is, and the input never.
+        Name under which the clusters are written. Clusters that an earlier call wrote under this
+        name are replaced. Nothing else is, and never the input.
     **parameters : dict
         Further parameters of `NMFConsensus`.
 
     Returns
     -------
     NMFConsensus
-        The fitted model. This is written into `adata`:
+        The fitted model. The function also writes into `adata`:
 
-        - ``obs["consensus"]``: `labels_`, categories of text, missing for a cell in no cluster;
+        - ``obs["consensus"]``: `labels_` as categories, missing for a cell in no cluster;
         - ``obs["consensus_confidence"]``: `confidence_`;
         - ``obsm["X_consensus"]``: `membership_`;
-        - ``uns["consensus"]``: under "params" how it was made.
+        - ``uns["consensus"]``: under "params" the parameters.
 
     Raises
     ------
     TypeError
-        If `adata` is no AnnData, or a key is no str.
+        If `adata` is not an AnnData, or a key is not a str.
     KeyError
-        If there is no such key.
+        If a key does not exist.
     ValueError
-        If a parameter is not as `NMFConsensus` wants it, or the input or something else is stored
-        under `key_added`. All names are checked before the fit.
+        If `NMFConsensus` refuses a parameter, or the input or something else is stored under
+        `key_added`. All names are checked before the fit.
 
     Examples
     --------
@@ -229,12 +230,12 @@ def _check_annotated(adata, name):
         is_mudata = hasattr(adata, "mod")
         cure = "one of its modalities, mdata['rna']" if is_mudata else "an AnnData"
         raise TypeError(
-            f"{name} needs an AnnData, got {format_value(adata)}: give {cure}."
+            f"{name} needs an AnnData, got {format_value(adata)}: pass {cure}."
         )
 
 
 def _check_targets(adata, key_added, targets, function, sources=()):
-    """Raise unless results can be written without replacing anything but earlier results.
+    """Raise an error if writing results would replace anything but earlier results.
 
     `targets` and `sources` are pairs of a part of the AnnData and a key in it.
     """
@@ -242,7 +243,7 @@ def _check_targets(adata, key_added, targets, function, sources=()):
         raise TypeError(f"key_added must be a str, got {format_value(key_added)}.")
     if key_added in ("", ".") or "/" in key_added or "\0" in key_added:
         raise ValueError(
-            f"key_added={key_added!r} cannot be stored in a file: give a name without '/'."
+            f"key_added={key_added!r} cannot be a key in a file: choose a name without '/'."
         )
     earlier = adata.uns.get(key_added)
     settings = earlier.get("params") if isinstance(earlier, Mapping) else None
@@ -256,10 +257,10 @@ def _check_targets(adata, key_added, targets, function, sources=()):
 
 
 def _get(adata, where, key, name):
-    """Return the value of a key of `adata.where`, which a parameter named."""
+    """Return the entry of `adata.where` under a key, which the parameter `name` gave."""
     if not isinstance(key, str):
         raise TypeError(
-            f"{name} must name what is in adata.{where}, got {format_value(key)}."
+            f"{name} must be a str, a key of adata.{where}, got {format_value(key)}."
         )
     mapping = getattr(adata, where)
     if key not in mapping:
@@ -281,17 +282,17 @@ def _read_mask(adata, mask_var):
     used = np.asarray(mask_var)
     if used.dtype != bool or used.shape != (adata.n_vars,) or not used.any():
         raise ValueError(
-            f"{name} must hold True or False for each of {adata.n_vars} genes, and True for some: "
-            "fill in False where it is missing."
+            f"{name} must hold True or False for each of {adata.n_vars} genes, and True for at "
+            "least one: replace missing values by False."
         )
     return used
 
 
 def _read_matrix(adata, layer, genes):
-    """Return the columns of some genes; of an open file by blocks of rows, to save memory."""
+    """Return the columns of some genes; an open file is read in blocks of rows to save memory."""
     source = adata.X if layer is None else _get(adata, "layers", layer, "layer")
     if source is None:
-        raise ValueError("adata has no X: name a layer.")
+        raise ValueError("adata has no X: pass the name of a layer.")
     blocks = row_blocks(adata.n_obs, _ROWS) if adata.isbacked else [slice(None)]
     is_whole = len(genes) == adata.n_vars
     parts = [source[rows] if is_whole else source[rows][:, genes] for rows in blocks]
@@ -299,7 +300,7 @@ def _read_matrix(adata, layer, genes):
 
 
 def _choose_loss(adata, X, layer, loss):
-    """Return the loss to fit X with, and say if X is not what it seems to be meant for."""
+    """Return the loss to fit X with, and warn if the values of X do not suit this loss."""
     name = "adata.X" if layer is None else f"adata.layers[{layer!r}]"
     values = stored_values(X)
     if values.dtype.kind not in "biuf":
@@ -308,38 +309,41 @@ def _choose_loss(adata, X, layer, loss):
     positive = values[values > 0]
     n_positive = len(positive)
     n_fractions = count_non_integers(positive)
-    found = f"{n_fractions:,} of {n_positive:,} entries above 0 in {name} are no whole numbers"
+    found = (
+        f"{n_fractions:,} of {n_positive:,} entries above 0 in {name} are not integers"
+    )
     cures = [f"layer={key!r}" for key in adata.layers if _are_counts(adata.layers[key])]
     if adata.raw is not None and _are_counts(adata.raw.X):
         cures.append("adata.raw.to_adata()")
     if n_negative:
         cure = " or ".join(cures) or "counts, or values from before they were scaled"
         raise ValueError(
-            f"{name} has {n_negative:,} entries below 0, as after scaling: pass {cure}."
+            f"{name} must be nonnegative, and has {n_negative:,} entries below 0, as after "
+            f"scaling: pass {cure}."
         )
     if 2 * n_fractions <= n_positive:
         if n_fractions and loss is None:
             warn(
-                f"{found}. The loss of counts is used all the same: round them, or pass "
+                f"{found}, but the loss of counts is used. Round them, or pass "
                 "loss='frobenius' for squares."
             )
         return loss or "kullback-leibler"
     if layer is None and cures and loss != "frobenius":
         warn(
             f"{found}: it looks normalised, which blurs programs. Pass {' or '.join(cures)}, "
-            "which holds counts, or loss='frobenius' to keep X."
+            "which holds counts, or loss='frobenius' to fit X as it is."
         )
     return loss or "frobenius"
 
 
 def _are_counts(matrix):
-    """Return whether a matrix holds whole numbers from 0 on, by its first rows."""
+    """Return whether the first rows of a matrix hold nonnegative integers only."""
     values = stored_values(matrix[:_ROWS])
     return not count_non_integers(values) and bool(np.all(values >= 0))
 
 
 def _storable(settings, function):
-    """Return settings as a file holds them: numbers and texts, None left out."""
+    """Return settings as numbers and strings, which a file can store, without those of None."""
     simple = bool | int | float | str | np.bool_ | np.number
     stored = {
         name: value if isinstance(value, simple) else str(value)

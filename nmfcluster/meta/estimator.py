@@ -65,7 +65,7 @@ from nmfcluster.meta.runs import (
 from nmfcluster.meta.squares import PENALTIES, from_standardised
 from nmfcluster.metrics import confidence, consensus_matrix, find_members
 
-# Attributes of a fit that are also true of other clusters of the same samples.
+# Attributes of the runs, which stay valid when clusters are left out or merged.
 _OF_RUNS = (
     "base_runs_",
     "run_losses_",
@@ -85,17 +85,18 @@ _OF_CLUSTERS = ("recurrence_", "presence_", "shared_")
 class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     r"""Soft, overlapping clusters and biclusters that recur in many runs of NMF.
 
-    Nonnegative matrix factorization writes a table as a sum of k biclusters, :math:`X \approx WH`
-    with :math:`W, H \ge 0`: a column of W says how strong a bicluster is in every sample, a row of
-    H what it looks like. Every run finds other ones. Here many runs are made, their clusters are
-    clustered once more, and a last factorization starts from what recurs in them [1]_:
+    Nonnegative matrix factorization (NMF) approximates the data matrix by a sum of k biclusters,
+    :math:`X \approx WH` with :math:`W, H \ge 0`. A column of W is the strength of a bicluster in
+    every sample, and a row of H is its profile over the features. Runs from different random starts
+    find different biclusters. This estimator therefore runs NMF many times, clusters the clusters
+    of all runs, and starts a last factorization from those that recur [1]_:
 
-    1. `n_estimators` factorizations of X from random starts, the rows of H scaled to length 1.
-    2. Metaclusters of all their clusters. ``meta="ptf"`` clusters the biclusters, rows and columns
-       at once, by positive tensor factorization, :math:`w_j h_j \approx \sum_k \alpha_{jk} \beta_k
-       \gamma_k` (eq. 14); ``meta="nmf"`` their columns alone, :math:`h_j \approx \sum_k
-       \alpha_{jk} \gamma_k` (eq. 8).
-    3. The rows of the metaclusters by nonnegative least squares, and NMF from there.
+    1. Factorize X `n_estimators` times from random starts, and scale rows of H to length 1.
+    2. Cluster all clusters of the runs into metaclusters. ``meta="ptf"`` clusters the biclusters,
+       rows and columns at once, by positive tensor factorization, :math:`w_j h_j \approx \sum_k
+       \alpha_{jk} \beta_k \gamma_k` (eq. 14). ``meta="nmf"`` clusters their columns alone,
+       :math:`h_j \approx \sum_k \alpha_{jk} \gamma_k` (eq. 8).
+    3. Find the rows of the metaclusters by nonnegative least squares, and run NMF from there.
 
     Read more in the :ref:`User Guide <meta>`.
 
@@ -104,124 +105,129 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     n_clusters : int
         Number of clusters.
     loss : {"frobenius", "kullback-leibler"}, default="frobenius"
-        What is minimised: half of the squared error; or :math:`\sum x \log (x / y) - x + y` with
-        :math:`Y = WH`, the loss of counts, which vary as Poisson numbers do.
+        The loss to minimise. "frobenius" is half of the squared error. "kullback-leibler" is
+        :math:`\sum x \log (x / y) - x + y` with :math:`Y = WH`, and suits counts, which vary like
+        Poisson numbers.
     n_estimators : int, default=20
-        Number of factorizations from random starts.
+        Number of factorizations from random starts. More runs make `recurrence_` more precise.
     base_n_clusters : int or tuple (low, high), default=None
-        Number of clusters of a run, or the range that it is drawn from, ends included;
+        Number of clusters of a run, or the range from which it is drawn, ends included;
         `n_clusters` by default. With fewer, not all clusters can recur in a run. With groups, it
-        is the number of programs of a group; with a range, or more than `n_clusters`, a group has
-        the programs that come back in half of its runs, at most `n_clusters`.
+        is the number of programs of a group. If it is then a range, or larger than `n_clusters`, a
+        group keeps the programs that recur in half of its runs, at most `n_clusters` of them.
     resample : {"poisson", "bootstrap"}, float or None, default=0.8
-        What each run sees in the place of X: counts drawn with X as their means; as many rows,
-        drawn with replacement; a share of the rows, but as many as it has clusters. What recurs is
-        then said by the data, and not by the optimiser alone. None: X itself, as in [1]_.
+        Data of each run. If runs use different data, recurrence depends on the data and not only
+        on the random starts. "poisson" draws counts with X as their means. "bootstrap" draws as
+        many rows as X has, with replacement. A number is a share of the rows, at least as many rows
+        as the run has clusters. None is X itself, as in [1]_.
     fixed_components : array-like of shape (n_fixed, n_features), default=None
-        Rows of H that are known, the first of `components_`, scaled as these are: all runs have
-        them, and look for others beside them. If there are `n_clusters`, W alone is fitted, once,
-        and one sample is enough.
+        Known rows of H. They become the first rows of `components_`, scaled like these. All runs
+        contain them and search for the others. If all `n_clusters` are known, only W is fitted,
+        once, and one sample is enough.
     meta : {"ptf", "nmf"}, default="ptf"
-        How the runs' clusters are clustered: as biclusters, or by their columns. Only "ptf" tells
-        biclusters with the same columns apart.
+        Whether clusters of the runs are clustered as biclusters, "ptf", or by their columns, "nmf".
+        Only "ptf" separates biclusters with the same columns.
     sparsity : float, default=0.0
         A larger value leaves each feature in fewer clusters. Keep 0, no penalty, unless clusters
         share more features than they should; then try 0.05 to 0.2. It is the weight
-        :math:`\lambda` of a penalty on H, in all runs and at the end, for
-        ``loss="frobenius"`` only.
+        :math:`\lambda` of a penalty on H, in all runs and at the end, and needs
+        ``loss="frobenius"``.
     penalty : {"l1_columns", "l1", "l2"}, default="l1_columns"
-        What is penalised, columns of W having length 1. It changes nothing while `sparsity` is 0,
-        and the default need not be changed. "l1_columns", few clusters a column:
-        :math:`\sum_g (\sum_c H_{cg})^2`; "l1", eq. 11 of [1]_: :math:`\sum_{cg} H_{cg}`, whose
-        weight has the unit of X; "l2", eq. 12 of [1]_: :math:`\|H\|^2`, which shrinks H but makes
-        it no sparser.
+        The penalty on H, where columns of W have length 1. It changes nothing while `sparsity` is
+        0, and the default need not be changed. "l1_columns" is :math:`\sum_g (\sum_c H_{cg})^2`
+        and leaves few clusters in a column. "l1" (eq. 11 of [1]_) is :math:`\sum_{cg} H_{cg}`, and
+        its weight has the unit of X. "l2" (eq. 12 of [1]_) is :math:`\|H\|^2`, which shrinks H but
+        makes it no sparser.
     threshold : float, default=0.2
-        Share of its largest entry that members of a bicluster reach. A larger value makes
-        biclusters smaller. It changes only `rows_` and `columns_`, and need not be set unless you
-        use these.
+        A larger value makes biclusters smaller: their members reach this share of the largest
+        entry. It changes only `rows_` and `columns_`, and need not be set unless you use these.
     min_groups : int or float, default=0.5
-        In how many groups, or in which share of them but in two at least, a cluster is that counts
-        as shared. It changes only `shared_`, and need not be set unless you use this.
+        A larger value makes fewer clusters count as shared: they have to be present in this number
+        of groups, or in this share of the groups but in at least two. It changes only `shared_`,
+        and need not be set unless you use this.
     n_init : int, default=5
-        Number of starts of the metaclustering: single runs, the best run first. The last
-        factorization starts from each of their optima; that with the smallest loss is kept.
+        Number of starts of the metaclustering, which are single runs, the best run first. The last
+        factorization starts from each of their optima, and the one with the smallest loss is kept.
     max_iter : int, default=1000
         Largest number of updates of a run, of the metaclustering, and of the last factorization.
     tol : float, default=1e-4
-        Each has converged when ten updates lower its loss by less than `tol` times itself; a
-        negative value runs all updates. It hardly ever has to be set: a larger value ends a long
-        fit earlier.
+        A larger value ends a long fit earlier; it hardly ever has to be set. A factorization has
+        converged when ten updates lower its loss by less than `tol` times the loss. With a negative
+        value it makes all updates.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the starts; the result depends neither on `n_jobs` nor on the number of threads
-        or the order of the samples. Columns in another order get other starts, repeated samples
-        other resampled data, and dense and sparse matrices are rounded differently. Where clusters
-        are weak, labels then agree to an adjusted Rand index of about 0.93.
+        Determines the starts and the resampled data. The result depends neither on `n_jobs` nor on
+        the number of threads or the order of the samples. It can change if columns are in another
+        order or samples are repeated, because random numbers are then others, and between dense and
+        sparse matrices, because rounding differs. If clusters are weak, labels then agree to an
+        adjusted Rand index of about 0.93.
     n_jobs : int, default=None
-        Number of threads that runs are shared out to, but those of small tables, which take one.
+        Number of threads among which runs are divided. Runs on small matrices take one thread.
     memory : str or joblib.Memory, default=None
-        A folder where runs are kept: a fit with the same table, seed and parameters makes none of
-        them again, and one that was stopped goes on. What is there is loaded as any pickle is, and
-        can run code: give a folder that nobody else writes to.
+        A folder in which runs are kept. A fit with the same X, seed and parameters then makes none
+        of them again, and an interrupted fit continues. Files in it are loaded as pickles, which
+        can run code, so choose a folder that nobody else writes to.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int
-        Strongest cluster of every sample, -1 if all are 0; numbered by decreasing size, after the
-        fixed ones.
+        Strongest cluster of every sample, or -1 if all are 0. Fixed components come first,
+        and other clusters are numbered by decreasing size.
     membership_ : ndarray of shape (n_samples, n_clusters), float
-        Rows of `factor_`, scaled to sum to 1; a row of zeros is uniform. With the loss of counts
-        they are the shares that clusters add to the rows of X, such as compositions; with squares
-        these are the shares of ``factor_ * components_.sum(axis=1)``.
+        Rows of `factor_`, scaled to sum to 1; a row of zeros becomes uniform. With the loss of
+        counts they are the shares that clusters add to the rows of X, such as compositions. With
+        squares, these are the shares of ``factor_ * components_.sum(axis=1)``.
     factor_ : ndarray of shape (n_samples, n_clusters), float
-        W: the best fit to X with `components_` fixed, what `transform` returns.
+        W, the best fit to X with `components_` fixed, as `transform` returns it.
     components_ : ndarray of shape (n_clusters, n_features), float
-        H, with rows of length 1, so that entries of W compare; with the loss of counts rows sum
-        to 1, and entries of W are counts.
+        H. With squares, rows have length 1, so that entries of W can be compared. With the loss of
+        counts, rows sum to 1, and entries of W are counts.
     rows_ : ndarray of shape (n_clusters, n_samples), bool
         Samples of every bicluster: ``W[s, c] >= threshold * W[:, c].max()``.
     columns_ : ndarray of shape (n_clusters, n_features), bool
         Columns of every bicluster: ``H[c, g] >= threshold * H[c].max()``.
     correspondence_ : ndarray of shape (n_base_clusters, n_clusters), float
         :math:`\alpha`: how much of every metacluster is in every cluster of the runs. Columns sum
-        to `n_estimators`; that of an empty metacluster is 0.
+        to `n_estimators`, or to 0 for an empty metacluster.
     base_runs_ : ndarray of shape (n_base_clusters,), int
         The run of every row of `correspondence_`.
     recurrence_ : ndarray of shape (n_clusters,), float
-        How surely a cluster comes back: the mean over the runs of its cosine with the cluster of
-        the run that is its counterpart, 0 without one. Counterparts are each other's most similar
-        biclusters. With `resample=None` it says how far runs agree, and nothing of other data. It
+        How reliably a cluster comes back: its cosine with its counterpart in a run, or 0 without
+        one, averaged over all runs. Counterparts are each other's most similar biclusters. With
+        `resample=None` it measures how far runs on X agree, and predicts nothing for other data. It
         does not show that programs are identified: all runs can agree on a mixture, above all if
         the usage of a program is never 0. With groups it is the mean of `presence_`.
     groups_ : ndarray of shape (n_groups,)
-        Names of the groups, sorted; this and the next three only where `fit` was given groups.
+        Names of the groups, sorted. This and the next three attributes exist only after a fit with
+        groups.
     presence_ : ndarray of shape (n_groups, n_clusters), float
-        How surely a cluster comes back in the runs of each group, as `recurrence_` says it of one
-        table; 0 where the group has none that is alike, even if `n_clusters` is too small, and a
-        program of it is in the cluster. It is below .5 in a group that has fewer than twice as many
-        entries as its programs have free parameters, as noise recurs there, too.
+        How reliably a cluster comes back in the runs of each group, defined like `recurrence_`. It
+        is 0 if no program of the group is similar, even if a dissimilar one is in the cluster
+        because `n_clusters` is too small. It is below 0.5 in a group that has fewer than twice as
+        many entries as its programs have free parameters, because noise recurs there, too.
     shared_ : ndarray of shape (n_clusters,), bool
-        Whether a cluster has a presence of .5 in as many groups as `min_groups` says.
+        Whether a cluster has a presence of at least 0.5 in as many groups as `min_groups` requires.
     merge_similarities_ : ndarray of shape (n_programs - 1,)
-        The similarity at which the programs of all groups are put together, one merge after the
-        other, in decreasing order, as `nmfcluster.meta.metacluster` defines it: from .55 on they
-        are alike, -1 stands for programs of one group. `sweep_n_clusters` chooses by it.
+        Similarities at which the programs of all groups are merged, in decreasing order, as
+        `nmfcluster.meta.metacluster` defines them. Programs are alike from 0.55 on; -1 stands for
+        programs of one group. `sweep_n_clusters` uses them to choose the number of clusters.
     run_losses_ : ndarray of shape (n_estimators,), float
-        Losses of the runs on what they saw, the smallest first: the order of the runs elsewhere,
-        too. With groups, those of each group, one group after the other.
+        Losses of the runs on their data, the smallest first. All attributes have the runs in this
+        order. With groups, these are the losses of each group, one group after the other.
     partitions_ : ndarray of shape (n_samples, n_estimators), int
-        Strongest cluster of every sample in every run, -1 for none, or where it does not count; -2
-        where it is of another group than the run.
+        Strongest cluster of every sample in every run; -1 if it is in no cluster or has a weight of
+        0, and -2 if it is in another group than the run.
     confidence_ : ndarray of shape (n_samples,), float
-        How clearly the runs vote for the cluster of a sample, by `partitions_`: 1 is certain, about
-        1 / n_clusters is chance, 0 is in none. `NMFConsensus` has the definition.
+        How clearly the runs vote for the cluster of a sample, computed from `partitions_`: 1 is
+        certain, about 1 / n_clusters is chance, and 0 is a sample in no cluster. `NMFConsensus` has
+        the definition.
     reconstruction_err_ : float
         Root of twice the loss of `factor_` and `components_`, :math:`\|X - WH\|` by default.
     loss_ : float
-        The loss, plus the penalty, at the end of the last factorization.
+        Loss, plus the penalty, at the end of the last factorization.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
-        The same before the first and after every update of the last factorization that was kept.
+        `loss_` before the first and after every update of the last factorization that was kept.
     loss_curves_ : list of ndarray
-        The same for all metaclusterings, the kept one first.
+        `loss_curve_` of the last factorizations from all metaclusterings, the kept one first.
     n_iter_ : int
         Number of updates of the last factorization.
     n_features_in_ : int
@@ -234,21 +240,24 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     sklearn.decomposition.NMF : A single run, with other losses.
     sklearn.cluster.SpectralCoclustering : Biclusters that do not overlap.
     nmfcluster.NMFConsensus : One partition out of many.
-    nmfcluster.display.BiclusterDisplay : Shows the biclusters in the table.
-    nmfcluster.metrics.match_components : Which component of another fit is which.
+    nmfcluster.display.BiclusterDisplay : Shows the biclusters in the data matrix.
+    nmfcluster.metrics.match_components : Matches components to those of another fit.
     sklearn.metrics.consensus_score : Compares `biclusters_` with others.
 
     Notes
     -----
-    Samples are rows here, and labels are those of the samples; [1]_ clusters the columns, its A
-    and S being W and H. To cluster the columns, transpose X or look at `columns_`.
+    Samples are rows here, and labels are those of the samples. In [1]_ columns are clustered, and W
+    and H are called A and S. To cluster the columns, transpose X or use `columns_`.
 
-    The tensor of all biclusters is never made: an update of its factorization takes
-    O(J k (n + p)) for the J clusters of all runs. Where [1]_ is silent or wrong: runs begin on the
-    table over the roots of the means of rows and columns, so that they see clusters of few rows; it
-    starts from single runs, which lead to the best optimum more often; a 0 stops no rule; penalised
-    rows are exact minima. For the samples of `fit`, `transform` returns `factor_`, `predict`
-    `labels_`.
+    The tensor of all biclusters is never formed: an update of its factorization takes
+    O(J k (n + p)) for the J clusters of all runs. The method departs from [1]_ where that is silent
+    or wrong:
+
+    - Runs begin on X over the roots of the means of rows and columns, to find clusters of few rows.
+    - The metaclustering starts from single runs, which lead to the best optimum more often.
+    - No update rule is stuck at a 0, and penalised rows are exact minima.
+
+    For the samples of `fit`, `transform` returns `factor_`, and `predict` returns `labels_`.
 
     References
     ----------
@@ -338,19 +347,19 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Nonnegative, and not 0 throughout. A sparse one stays sparse. NaN stands for an entry
+            Nonnegative, with an entry above 0. A sparse matrix stays sparse. NaN marks an entry
             that was not observed, which the loss leaves out. An array of torch or CuPy is fitted
             on its device if scikit-learn dispatches arrays, see the :ref:`User Guide <meta>`.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often a sample counts in all losses; 1 by default. One that counts 0 times is in no
+            How often a sample counts in all losses; 1 by default. A sample with weight 0 is in no
             cluster of the runs.
         groups : array-like of shape (n_samples,), default=None
-            The group that a sample is of, as its patient or its batch. Every group has runs of its
-            own, with `base_n_clusters` programs each, and the metaclusters are those of the
-            programs of all groups, which all count alike, see `nmfcluster.meta.metacluster`. A
-            column that is NaN throughout a group is left out of its runs.
+            The group of each sample, such as its patient or batch. Every group has runs of its own,
+            with `base_n_clusters` programs each. The programs of all groups, with equal weights,
+            are then clustered into metaclusters, see `nmfcluster.meta.metacluster`. A column that
+            is NaN throughout a group is left out of its runs.
 
         Returns
         -------
@@ -378,7 +387,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             )
             with stage(f"strengths of the clusters in {len(ranks)} samples"):
                 W, H, order = order_by_size(whole, end.best, n_known, weights)
-            # Set the attributes, samples in the order of the user.
+            # Set the attributes, with samples in the order of X.
             weighted = whole.weighted_rows(W, weights)
             self.components_ = H
             self.factor_ = W[ranks]
@@ -413,23 +422,23 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return self
 
     def _read(self, X, reset=True):
-        # in C order: sums do not depend on the memory layout of X
+        # in C order, so that sums do not depend on the memory layout of X
         X = read_features(self, X, reset, order="C", ensure_all_finite="allow-nan")
         return self._require_nonnegative(X)
 
     def _require_nonnegative(self, X):
-        """Return X, or raise if an entry is negative."""
-        cure = "give counts as before scaling or correction, or clip what is little below 0"
+        """Return X, or raise a ValueError if an entry is negative."""
+        cure = "pass counts from before scaling or correction, or clip small negative values"
         if self.loss == "frobenius":
             cure = f"shift columns by their minima, {cure}"
         require_nonnegative(self, X, cure)
         return X
 
     def _prepare(self, X, sample_weight, groups, rng):
-        """Read the input, and return the objective of samples in an order of their own.
+        """Read the input, and return the objective, with samples in their canonical order.
 
-        Also the weights, the order, the number of components that users fixed, and the fits to
-        groups if there are any.
+        It also returns the weights, the order, the number of components that users fixed, and the
+        fits to groups if there are any.
         """
         rows = self._row_names_
         k = self.n_clusters
@@ -456,9 +465,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         if len(fixed) == k:
             names = getattr(self, "feature_names_in_", None)
             whole = drop_unexplained(whole, fixed, names)
-        # A feature that was not measured needs components that are known.
+        # Features that were never observed are allowed only if all components are known.
         whole.check_observed(check_columns=n_known < k)
-        # The order depends on values alone, so that results do not depend on that of the user.
+        # The order depends on values alone, so that results do not depend on the order of X.
         order = order_of_samples(whole, weights)
         whole = whole.take_rows(order.samples)
         if weights is not None:
@@ -490,7 +499,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return fit_rows(drop_unexplained(objective, H, names), H)
 
     def transform(self, X: Any) -> np.ndarray:
-        r"""Return how strong the clusters are in samples: W with the components fixed.
+        r"""Return the strengths of the clusters in samples, W with the components fixed.
 
         Parameters
         ----------
@@ -500,14 +509,14 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Returns
         -------
         ndarray of shape (n_new, n_clusters)
-            The W >= 0 with the smallest loss. Rows do not sum to 1; one of NaN alone is 0.
+            The W >= 0 with the smallest loss. Rows do not sum to 1. A row of NaN becomes 0.
 
         Raises
         ------
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is not of the kind or width that `fit` was given.
+            If `X` differs from that of `fit` in kind or number of columns.
         """
         return self._extend_alone(X)
 
@@ -528,7 +537,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` has not one column a cluster.
+            If `X` does not have one column for each cluster.
         """
         check_is_fitted(self)
         W = read_matrix(X)
@@ -536,18 +545,19 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return W @ self.components_
 
     def components_of(self, X: Any) -> np.ndarray:
-        r"""Return what the clusters look like in other columns of the samples of `fit`.
+        r"""Return the components over other columns of the samples of `fit`.
 
         After a fit to some columns, such as the variable genes, these are the programs over all
         genes: H with the smallest loss of :math:`X \approx WH`, where W is `factor_`.
-        They have the scale of `components_`, of which columns of `fit` are nearly those. Every
-        column is a problem of its own, so that X may come in blocks of columns.
+        They have the scale of `components_`, and nearly the same values in the columns of `fit`.
+        Every column is solved independently, so that X may be passed in blocks of columns.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_columns)
-            The samples of `fit`, in their order or with their index, with any columns. Nonnegative,
-            in the unit that `fit` was given, such as counts; NaN where nothing was observed.
+            The samples of `fit`, in the same order or with their index, and any columns.
+            Nonnegative, in the unit of the X of `fit`, such as counts; NaN where nothing was
+            observed.
 
         Returns
         -------
@@ -558,7 +568,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` has not the samples of `fit`, or negative entries.
+            If `X` does not have the samples of `fit`, or has negative entries.
 
         Examples
         --------
@@ -575,7 +585,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         X = read_matrix(X, ensure_all_finite="allow-nan")
         check_shape(X, "X", None, len(self.factor_))
         X = self._require_nonnegative(X)
-        # a sample without any cluster has no part in them
+        # samples in no cluster do not contribute
         used = np.flatnonzero(self.factor_.any(axis=1))
         rows = used if order is None else order[used]
         columns = as_matrix(X[rows].T)
@@ -589,17 +599,17 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Parameters
         ----------
         n_features : int, default=10
-            How many of each; all if there are fewer.
+            Number of columns of each cluster; all if there are fewer.
         values : array-like of shape (n_clusters, n_features_in_), default=None
-            What they are strong in, such as `feature_scores`; `components_` by default.
+            Values that rank the columns, such as `feature_scores`; `components_` by default.
         feature_names : array-like of shape (n_features_in_,), default=None
-            Names of the columns of X, as for a sparse matrix, which has none: such as
-            ``vectorizer.get_feature_names_out()``. Those of a data frame by default.
+            Names of the columns of X, by default those of a data frame. A sparse matrix has none,
+            so pass for example ``vectorizer.get_feature_names_out()``.
 
         Returns
         -------
         names : ndarray of shape (n_clusters, n_features)
-            Their names where there are names, else their numbers.
+            Names of the columns, or their numbers if there are no names.
         weights : ndarray of shape (n_clusters, n_features)
 
         Raises
@@ -607,7 +617,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `values` are not of the shape of `components_`, or `feature_names` not one a column.
+            If `values` do not have the shape of `components_`, or a column has no name.
         TypeError
             If `n_features` is not an integer.
 
@@ -644,24 +654,24 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Parameters
         ----------
         clusters : array-like of int
-            Those to leave out, by number.
+            Numbers of the clusters to leave out.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The samples of `fit`.
 
         Returns
         -------
         NMFMetaCluster
-            Another one, with those that are left as `fixed_components`, in their order. What
-            `fit` says of runs and groups is said of them, too.
+            A new model, whose `fixed_components` are the remaining clusters, in their order. It
+            keeps the attributes that describe runs and groups.
 
         Raises
         ------
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If a cluster does not exist, none is left, or `X` has not the shape of `fit`.
+            If a cluster does not exist, none is left, or `X` does not have the shape of `fit`.
         TypeError
-            If clusters are not given by number.
+            If `clusters` are not integers.
 
         Examples
         --------
@@ -678,34 +688,34 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         rest = np.delete(np.eye(k), out, axis=0)
         if not len(rest):
             raise ValueError(
-                f"clusters must leave one at least of {k}, got all of them."
+                f"clusters must leave at least one of {k}, got all of them."
             )
         return self._refit_sums(rest, X)
 
     def merged(self, groups: Any, X: Any) -> Self:
         """Return the model with some clusters merged, and all strengths refitted.
 
-        What is put together has the place of the first of them, and is the sum of what they are in
-        the table.
+        A merged cluster takes the position of its first part, and is the sum of what its parts add
+        to X.
 
         Parameters
         ----------
         groups : sequence of sequences of int
-            Those to put together, by number, as in ``[(1, 4), (2, 3)]``; each in one group.
+            Numbers of the clusters to merge, as in ``[(1, 4), (2, 3)]``; each in one group.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The samples of `fit`.
 
         Returns
         -------
         NMFMetaCluster
-            As `without` returns it; what is put together recurs as the surest of them.
+            A new model, see `without`. A merged cluster has the largest recurrence of its parts.
 
         Raises
         ------
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If a cluster does not exist or is in two groups, or `X` has not the shape of `fit`.
+            If a cluster does not exist or is in two groups, or `X` has another shape than in `fit`.
         TypeError
             If groups are not sequences of numbers.
         """
@@ -713,7 +723,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         is_list = isinstance(groups, list | tuple) or np.ndim(groups) == 2
         if not (is_list and all(hasattr(group, "__len__") for group in groups)):
             raise TypeError(
-                f"groups must be a list of groups, as [(1, 4)], got {format_value(groups)}."
+                f"groups must be a list of groups like [(1, 4)], got {format_value(groups)}."
             )
         k = len(self.components_)
         place = np.arange(k)
@@ -724,13 +734,13 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
             named += own.tolist()
         if len(set(named)) < len(named):
             raise ValueError(
-                f"groups must name a cluster once, got {format_value(groups)}."
+                f"groups must name no cluster twice, got {format_value(groups)}."
             )
         is_part = np.unique(place)[:, None] == place
         return self._refit_sums(is_part.astype(float), X)
 
     def _refit_sums(self, A, X):
-        """Return the model whose clusters are sums of those of this one, (n_new, k) of 0 and 1."""
+        """Return a model whose clusters are the sums ``A``, (n_new, k) of 0 and 1, of these."""
         X = self._read(X, reset=False)
         check_shape(X, "X", None, len(self.factor_))
         H = (A * self.factor_.sum(axis=0)) @ self.components_
@@ -741,7 +751,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         for name, value in vars(self).items():
             if name in _OF_RUNS:
                 setattr(other, name, value)
-            elif name in _OF_CLUSTERS:  # a sum recurs as the surest of its parts
+            elif name in _OF_CLUSTERS:  # a sum has the largest value of its parts
                 surest = (value[..., None, :] * A).max(axis=-1)
                 setattr(other, name, surest.astype(value.dtype))
         other.correspondence_ = self.correspondence_ @ A.T
@@ -749,15 +759,15 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return other
 
     def to_frames(self) -> tuple[Any, Any]:
-        """Return the factors of the table as pandas data frames, with the names that it had.
+        """Return W and H as pandas data frames, with the names of the rows and columns of X.
 
         Returns
         -------
         usages : DataFrame of shape (n_samples, n_clusters)
             `factor_`, with the names of the rows of X.
         programs : DataFrame of shape (n_clusters, n_features)
-            `components_`, with the names of its columns. Clusters are called as
-            `get_feature_names_out` calls them; where X had no names, rows and columns have numbers.
+            `components_`, with the names of the columns of X. Clusters have the names of
+            `get_feature_names_out`. If X had no names, rows and columns are numbered.
 
         Raises
         ------
@@ -779,22 +789,22 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         c              0.0              2.0
         """
         check_is_fitted(self)
-        pd = import_module("pandas")  # here, as it is needed for nothing else
+        pd = import_module("pandas")  # here, because nothing else needs it
         clusters = self.get_feature_names_out()
         usages = pd.DataFrame(self.factor_, self._row_names_, clusters)
         programs = pd.DataFrame(self.components_, clusters, self._column_names_)
         return usages, programs
 
     def feature_profiles(self, X: Any) -> np.ndarray:
-        r"""Return what a sample would look like that is in one cluster alone.
+        r"""Return the expected values of a sample that is in one cluster alone.
 
         These are the rows of H in the unit of X: the :math:`H \ge 0` with the smallest :math:`\|X -
-        MH\|`, M being the memberships of the samples.
+        MH\|`, where M holds the memberships of the samples.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Nonnegative, without NaN: the samples of `fit` or others, or their counts by depth.
+            Nonnegative, without NaN: samples of `fit` or others, also with counts divided by depth.
 
         Returns
         -------
@@ -805,7 +815,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is not of the kind or width that `fit` was given, or holds NaN.
+            If `X` differs from that of `fit` in kind or number of columns, or holds NaN.
 
         Examples
         --------
@@ -820,16 +830,16 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return nnls_rows(X.T @ M, M.T @ M).T
 
     def feature_scores(self, X: Any) -> np.ndarray:
-        """Return how much every column rises with the membership in a cluster, in deviations.
+        """Return by how many deviations every column increases with the membership in a cluster.
 
-        Coefficients of the linear regression of all columns on all memberships, both with mean 0
-        and variance 1: columns that are high everywhere have low scores, as markers should not.
-        Memberships sum to 1, so that of all coefficients the smallest are taken.
+        Scores are the coefficients of the linear regression of all columns on all memberships, both
+        with mean 0 and variance 1. Columns that are high everywhere are no markers, and have low
+        scores. Memberships sum to 1, so coefficients are not unique, and the smallest are taken.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Nonnegative, without NaN: the samples of `fit` or others, or their counts by depth.
+            Nonnegative, without NaN: samples of `fit` or others, also with counts divided by depth.
 
         Returns
         -------
@@ -841,7 +851,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is not of the kind or width that `fit` was given.
+            If `X` differs from that of `fit` in kind or number of columns.
 
         Examples
         --------
@@ -861,32 +871,32 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         deviations = np.sqrt(np.maximum(row_inner_products(X.T, X.T) / n - means**2, 0))
         # deviations below 1e-9 of the mean are rounding
         usable = deviations > 1e-9 * np.maximum(means, np.finfo(float).tiny)
-        # as memberships sum to 1 an eigenvalue is 0, but for rounding: 1e-9 of the largest is none
+        # memberships sum to 1, so one eigenvalue is 0 but for rounding, below 1e-9 of the largest
         inverse = np.linalg.pinv(Z.T @ Z / n, rcond=1e-9, hermitian=True)
         slopes = inverse @ (X.T @ Z).T / n
         return np.divide(slopes, deviations, out=np.zeros_like(slopes), where=usable)
 
     def _with_memberships(self, X):
-        """Return X as floats of 64 bits, and the memberships of its rows."""
+        """Return X in float64, and the memberships of its rows."""
         M = membership(as_float64(self._extend_alone(X)))
         X = as_float64(self._read(X, reset=False))
         if np.isnan(X.sum()):
             raise ValueError(
-                "X must not hold NaN here: fill it, as by `inverse_transform`."
+                "X must not hold NaN here: impute it, e.g. by `inverse_transform`."
             )
         return X, M
 
     def consensus_matrix(self, indices: Any = None) -> np.ndarray:
-        """Return how often the runs put two samples together, as a dense array.
+        """Return the share of runs in which two samples are in one cluster, as a dense array.
 
-        Of every run the strongest cluster of a sample counts, as in Brunet et al. (2004). Give
-        it to `nmfcluster.metrics.cophenetic_correlation` to choose the number of clusters; where
-        a sample is in no cluster, that of ``np.flatnonzero(model.labels_ >= 0)``.
+        In every run a sample is in its strongest cluster, as in Brunet et al. (2004). To choose
+        the number of clusters, pass the matrix to `nmfcluster.metrics.cophenetic_correlation`. If
+        some samples are in no cluster, pass that of ``np.flatnonzero(model.labels_ >= 0)``.
 
         Parameters
         ----------
         indices : array-like of int, default=None
-            Samples to return it for; all by default, which takes n_samples^2 numbers.
+            Samples to include; all by default, which takes n_samples^2 numbers.
 
         Returns
         -------
