@@ -1,4 +1,4 @@
-"""Sparse assignment: the known components that a sample of counts cannot do without."""
+"""Sparse assignment: few known components that explain each sample of counts."""
 
 from typing import Any, NamedTuple
 
@@ -23,9 +23,9 @@ from nmfcluster._utils.validation import (
 from nmfcluster.meta.divergence import Divergence, PoissonRows, solve_poisson_rows
 from nmfcluster.meta.objective import drop_unexplained, fit_rows, read_components
 
-# Entries of the components of rows that are fitted together: 8 MiB.
+# Number of entries of the components of rows that are fitted together: 8 MiB.
 _BLOCK_ENTRIES = 2**20
-# Share of the counts of a row, added to each usage where a fit starts: none is 0.
+# Share of the counts of a row that is added to each usage at the start of a fit: none is 0.
 _START_SHARE = 0.03
 
 
@@ -35,11 +35,11 @@ class Assignment(NamedTuple):
     Attributes
     ----------
     usages : ndarray of shape (n_samples, n_components)
-        How many counts of every sample are of every component, 0 for those that it does without.
-        With rows of `components` scaled to sum to 1, ``usages @ components`` is what is expected of
-        X.
+        Number of counts of every sample that come from every component, 0 for components that it
+        does not need. With rows of `components` scaled to sum to 1, ``usages @ components`` is the
+        expected X.
     low, high : ndarray of shape (n_samples, n_components) or None
-        Ends of intervals that hold 95 % of the usages of the bootstraps; None without any.
+        Ends of intervals that hold 95 % of the usages of the bootstraps; None without bootstraps.
 
     Examples
     --------
@@ -65,15 +65,15 @@ def assign(
 ) -> Assignment:
     r"""Write every sample of counts as a sum of few known components, such as signatures.
 
-    With :math:`L_S(x) = \min_{w \ge 0} \sum_j (wH)_j - x_j \log (wH)_j` for the components of a
-    set S, the negative log-likelihood of Poisson counts but for a constant, a sample keeps a set of
-    which none can be left out for less than `min_gain`:
+    For a set S of components, :math:`L_S(x) = \min_{w \ge 0} \sum_j (wH)_j - x_j \log (wH)_j` is
+    the negative log-likelihood of Poisson counts, up to a constant. A sample keeps a set of which
+    no component can be left out at a cost below `min_gain`:
 
     .. math:: L_{S \setminus c}(x) - L_S(x) \ge g \quad \text{for all } c \in S.
 
-    It is found by backward elimination. From all components those go at once that the best fit does
-    not use, and then one at a time, the one that may cost least first, by a bound on the rise; the
-    exact loss decides.
+    It is found by backward elimination. First, all components go that the best fit does not use.
+    Then they go one at a time, the one with the smallest bound on the rise of the loss first, if
+    the exact rise is below `min_gain`.
 
     Read more in the :ref:`User Guide <sparse-assignment>`.
 
@@ -83,18 +83,19 @@ def assign(
         Counts, such as mutations by their kinds: nonnegative, without NaN. A row of zeros gets
         usages of 0.
     components : array-like of shape (n_components, n_features)
-        Nonnegative, one a row; a catalogue with a column for each has to be transposed. Rows are
-        scaled to sum to 1, so that shares, percentages and counts give the same. Columns
-        of two data frames are matched by their names.
+        Nonnegative, one in each row; transpose a catalogue that has them in columns. Rows are
+        scaled to sum to 1, so that shares, percentages and counts give the same result. Columns of
+        two data frames are matched by their names.
     min_gain : float, default=8
-        By how many nats a component must raise the log-likelihood of a sample, whatever its number
-        of counts. It was chosen on planted signatures. Counts that vary more than Poisson numbers
-        need more; 0 keeps all that the best fit uses.
+        A larger value keeps fewer components. It is the number of nats by which a component must
+        raise the log-likelihood of a sample, whatever its number of counts. The default was chosen
+        on planted signatures. Counts that vary more than Poisson numbers need a larger value; 0
+        keeps all components that the best fit uses.
     n_bootstraps : int, default=0
-        Number of tables of Poisson counts with X as their means that are assigned anew, for
-        intervals of the usages; 0 for none.
+        Number of matrices of Poisson counts, drawn with X as their means, that are assigned anew to
+        find intervals of the usages; 0 for no intervals.
     random_state : int, RandomState, Generator or None, default=None
-        Determines these tables.
+        Determines the counts that are drawn.
 
     Returns
     -------
@@ -105,21 +106,21 @@ def assign(
     Raises
     ------
     ValueError
-        If an entry is negative, NaN or infinite, X holds shares in the place of counts, a component
-        is 0 throughout, or features differ.
+        If an entry is negative, NaN or infinite, X holds shares instead of counts, a component is 0
+        throughout, or features differ.
     TypeError
         If an argument is of the wrong type.
 
     See Also
     --------
-    nmfcluster.NMFMetaCluster : Fits all `fixed_components`, and finds others beside them.
+    nmfcluster.NMFMetaCluster : Uses all `fixed_components`, and finds others beside them.
     nmfcluster.datasets.make_signatures : Counts with known signatures.
 
     Notes
     -----
-    Counts in a column that no component has are left out, with a warning. Where all components but
-    one are 0 in a column, a single count there makes that one indispensable: add a flat component,
-    or a little to all entries, for counts that are astray.
+    Counts in columns where all components are 0 are left out, with a warning. If all components but
+    one are 0 in a column, a single count there makes that one indispensable. To allow for stray
+    counts, add a flat component, or a small number to all entries of the components.
 
     Examples
     --------
@@ -167,16 +168,16 @@ def _assign(X, H, min_gain):
 
 
 def _eliminate(x, H, W, min_gain):
-    """Return the minima of rows over the components that are left of those in W, (n, k)."""
+    """Return the usages of rows, (n, k), after leaving out components that W can do without."""
     fit = _fit_used(x, H, W)
     active = np.arange(len(x))
     while len(active):
-        # the component of each row that may cost least to leave out
+        # the component of each row with the smallest bound on its cost
         cheapest = fit.bounds[active].argmin(axis=1)
         may_go = fit.bounds[active, cheapest] < min_gain
         active = active[may_go]
         cheapest = cheapest[may_go]
-        # it is tried once, and again after another has gone
+        # it is not tried again until another component has gone
         fit.bounds[active, cheapest] = np.inf
         without = fit.usages[active]
         without[np.arange(len(active)), cheapest] = 0
@@ -190,15 +191,15 @@ def _eliminate(x, H, W, min_gain):
 class _Fit(NamedTuple):
     usages: np.ndarray
     losses: np.ndarray
-    bounds: np.ndarray  # of the rise of the loss without a component
+    bounds: np.ndarray  # lower bounds of the rise of the loss without a component
 
 
 def _fit_used(x, H, W):
-    """Return the minima over the components in W, their losses, and bounds of rises of these.
+    """Return the best fits with the components in W, their losses, and bounds of rises of these.
 
-    A sum of ``-x log m`` with x >= r, divided by r, is self-concordant [1]_. So a component cannot
-    be left out for less than ``r (t - log(1 + t))``, where half of ``r t^2`` is the rise of the
-    quadratic function that is nearest. The bound of one that is not used is infinite.
+    A sum of ``-x log m`` with x >= r, divided by r, is self-concordant [1]_. Leaving a component
+    out therefore costs at least ``r (t - log(1 + t))``, where ``r t^2 / 2`` is the rise of the
+    quadratic approximation. The bound of an unused component is infinite.
 
     References
     ----------
@@ -213,7 +214,7 @@ def _fit_used(x, H, W):
     rows = PoissonRows(x, used, np.ones(U.shape), totals)
     U = solve_poisson_rows(rows, U + _START_SHARE * totals[:, None])
     means = rows.means(U)
-    # bound the rises by the curvature; a little more has an inverse, of equal components, too
+    # bound the rises by the curvature; a larger diagonal has an inverse for equal components, too
     G = rows.curvature(means)
     diagonal = np.einsum("nkk->nk", G)
     diagonal[...] = np.where(diagonal > 0, diagonal * (1 + 1e-12), 1)

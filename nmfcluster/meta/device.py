@@ -1,4 +1,4 @@
-"""Fits of tables on a device: arrays are numpy's outside of runs, and come back where X is."""
+"""Fits on a device: all but the runs use numpy, and results return to the device of X."""
 
 import inspect
 from contextvars import ContextVar
@@ -22,9 +22,7 @@ from nmfcluster._utils.validation import warn
 
 C = TypeVar("C", bound=type)
 
-_ADVICE = (
-    "call sklearn.set_config(array_api_dispatch=True), and it is fitted where it is"
-)
+_ADVICE = "call sklearn.set_config(array_api_dispatch=True) to fit it on its device"
 
 _METHODS = (
     "fit",
@@ -43,30 +41,30 @@ _METHODS = (
 )
 
 current_device: ContextVar[Device | None] = ContextVar("current_device", default=None)
-"""Where the table is that is fitted; None for numpy."""
+"""Device of the X that is fitted; None for numpy."""
 
 
 def on_devices(estimator):
-    """Let methods of an estimator take arrays on a device, and return such."""
+    """Let methods of an estimator take and return arrays on a device."""
     for name in _METHODS:
         setattr(estimator, name, _on_device(getattr(estimator, name)))
     return estimator
 
 
 def _on_device(method):
-    """Return a method that is given arrays of numpy, and whose result is moved to where X is."""
+    """Return a method that converts its arguments to numpy, and moves its result back."""
     name = method.__name__
     is_fit = name == "fit"
 
     @wraps(method)
     def called(self, *args, **kwargs):
-        # without arrays of another library, passed or fitted, it is the method itself
+        # without arrays of another library, passed or fitted, call the method itself
         fitted = None if is_fit else getattr(self, "components_", None)
         if not any(map(library_of, [fitted, *args, *kwargs.values()])):
             return method(self, *args, **kwargs)
         if not is_fit:
             check_is_fitted(self)
-        # arguments become numpy's, but it is noted where X was
+        # convert the arguments to numpy, and note the device of X
         bound = inspect.signature(method).bind(self, *args, **kwargs)
         X: Any = bound.arguments.get("X")
         is_dispatched = get_config()["array_api_dispatch"]
@@ -74,12 +72,12 @@ def _on_device(method):
         if library_of(X) and not is_dispatched:
             if "cpu" not in str(X.device).lower():
                 raise TypeError(
-                    f"X must be numpy's, or on the CPU, got {X.device}: {_ADVICE}."
+                    f"X must be a numpy array or on the CPU, got {X.device}: {_ADVICE}."
                 )
-            warn(f"X becomes an array of numpy: {_ADVICE}.")
+            warn(f"X was converted to a numpy array: {_ADVICE}.")
         for argument, value in bound.arguments.items():
             bound.arguments[argument] = to_numpy(value)
-        # a fit makes its runs there; another result is moved to where the model is
+        # a fit makes its runs there; other results are moved to the device of the model
         if not is_fit:
             home = Device.of(fitted) if is_dispatched else None
             if X is not None and there != home:
@@ -101,7 +99,7 @@ def _on_device(method):
 
 
 def _moved(result, there):
-    """Return arrays of numbers, a tuple of them, or a model that has some, on a device."""
+    """Return an array of numbers, a tuple of arrays, or a model with arrays on a device."""
     if there is None:
         return result
     if isinstance(result, tuple):

@@ -1,7 +1,7 @@
 """The Kullback-Leibler loss of counts.
 
-Its products, a solver of both factors, accelerated joint EM, and one of rows of W for fixed
-components, which are exact: Newton's method.
+It has its products and two solvers: accelerated joint EM for both factors, and Newton's method for
+exact rows of W with fixed components.
 """
 
 from __future__ import annotations
@@ -39,32 +39,32 @@ from nmfcluster._utils.storage import (
 )
 from nmfcluster.meta.squares import BaseObjective, observed_entries, pair_products
 
-# Entries of WH that are formed at a time: they stay in a cache of 1 MiB.
+# Number of entries of WH that are formed at a time: they fit a cache of 1 MiB.
 _BLOCK_ENTRIES = 2**16
-# Entries of X that are compared with WH at a time, for the loss: some 40 MiB.
+# Number of entries of X that are compared with WH at a time for the loss: about 40 MiB.
 _ERROR_ENTRIES = 2**20
 # Share of nonzero entries up to which sparse products are faster.
 _SPARSE_SHARE = 0.15
-# Factor by which the longest step grows where it was right, and shrinks where it was not.
+# Factor by which the longest step grows if it is taken, and shrinks if the loss would rise.
 _STEP_GROWTH = 4.0
-# Sums of X above this, or below its inverse, leave float32 no room for squares.
+# Largest sum of X, and inverse of the smallest, whose squares float32 can hold.
 _LARGEST_SUM = 1e15
-# Entries of a block of X, or of the small systems of its rows: 2 MiB, as in a cache.
+# Number of entries of a block of X, or of the small systems of its rows: 2 MiB fit a cache.
 _ROW_ENTRIES = 2**18
-# Residual of the conditions of a minimum, which has no unit, below which a row is done.
+# A row is done if its residual of the conditions of a minimum, without unit, is below this.
 _TOLERANCE = 1e-10
-# Ridge, relative to the largest diagonal entry: without curvature steps would have no end.
+# Ridge relative to the largest diagonal entry; without curvature, steps would be infinite.
 _RIDGE = 1e-12
 
 
 def joint_em(objective, F) -> Steps:
     r"""Minimise the Kullback-Leibler divergence by extrapolated expectation maximisation.
 
-    Counts are sums of what each cluster makes, :math:`x_{ij} = \sum_k z_{ijk}`. The expected
-    :math:`z_{ijk} = w_{ik} h_{kj} q_{ij}`, from one quotient, give both factors: their sums over
-    columns are W, and those over rows, scaled to sum to 1, are H. Two such steps, and the point
-    that they are on the way to, are an update (SQUAREM [1]_); where the loss would rise there, it
-    stays where the two steps led. They never raise it.
+    Counts are sums over clusters, :math:`x_{ij} = \sum_k z_{ijk}`. The expected :math:`z_{ijk} =
+    w_{ik} h_{kj} q_{ij}`, with the quotient :math:`q_{ij} = x_{ij} / (WH)_{ij}`, give both factors:
+    their sums over columns are W, and those over rows, scaled to sum to 1, are H. An update makes
+    two such steps, which never raise the loss, and extrapolates them (SQUAREM [1]_). If the loss
+    would rise by that, the result of the two steps is kept.
 
     Parameters
     ----------
@@ -96,12 +96,12 @@ def joint_em(objective, F) -> Steps:
         H1 = _most_likely(M, H, n_fixed)
         W2, M, _ = objective.expected_counts(W1, H1, with_loss=False)
         H2 = _most_likely(M, H1, n_fixed)
-        # Extrapolate along them, as far as is allowed.
+        # Extrapolate along them, up to the longest step.
         length = np.minimum(_step_length((W, W1, W2), (H, H1, H2)), longest)
         ahead = _extrapolate(length, W, W1, W2), _extrapolate(length, H, H1, H2)
         W, H = _normalize(ahead, n_fixed)
         N, M, loss_new = objective.expected_counts(W, H)
-        # Where the loss would rise, take the two steps alone.
+        # If the loss would rise, take the two steps alone.
         rose = ~(loss_new <= loss)
         if rose.any():
             W2, H2 = keep_starts(rose, W2, H2)
@@ -121,12 +121,12 @@ def _normalize(factors, n_fixed):
     W, H = factors
     xp = namespace(H)
     sums = xp.sum(H, axis=2, keepdims=True)
-    sums[:, :n_fixed, :] = 1  # that of fixed rows, but for rounding
+    sums[:, :n_fixed, :] = 1  # fixed rows sum to 1 but for rounding
     return W * sums, H / xp.where(sums > 0, sums, 1)
 
 
 def _most_likely(M, H, n_fixed):
-    """Return the most likely H for expected counts; a cluster without any keeps its own."""
+    """Return the most likely H for expected counts; a cluster without counts keeps its row."""
     xp = namespace(H)
     sums = xp.sum(M, axis=2, keepdims=True)
     new = xp.where(sums > 0, M / xp.where(sums > 0, sums, 1), H)
@@ -152,7 +152,7 @@ def _step_length(*paths):
 
 
 def _extrapolate(length, F, F1, F2):
-    """Return the point that two steps lead to; no entry becomes 0, as EM would not leave it."""
+    """Return the extrapolation of two steps; no entry becomes 0, because EM would keep it 0."""
     by = per_start(length, F)
     step = F1 - F
     further = F2 - F1
@@ -168,9 +168,9 @@ def _extrapolate(length, F, F1, F2):
 class Divergence(BaseObjective):
     r"""The objective :math:`\sum_{ij} x_{ij} \log (x_{ij} / (WH)_{ij}) - x_{ij} + (WH)_{ij}`.
 
-    That is the generalised Kullback-Leibler divergence: by how much the log-likelihood of Poisson
-    counts of means WH falls short of the largest one that there is. Missing entries are left out
-    of the sum; the counts that are expected there are what WH has.
+    This is the generalised Kullback-Leibler divergence: the largest log-likelihood of Poisson
+    counts minus that with the means WH. Missing entries are left out of the sum; the counts that
+    are expected there are those of WH.
 
     Attributes
     ----------
@@ -180,19 +180,19 @@ class Divergence(BaseObjective):
     fixed : ndarray of shape (n_fixed, p), default=None
     """
 
-    solver = staticmethod(joint_em)  # that goes on from a factorization
-    n_first_updates: ClassVar[int] = 15  # after fewer, runs end higher
+    solver = staticmethod(joint_em)  # it continues from a factorization
+    n_first_updates: ClassVar[int] = 15  # after fewer, runs end at a higher loss
 
     @cached_property
     def constant(self):
-        """Loss of the best product of rank 1, which knows no clusters."""
+        """Loss of the best factorization of rank 1, which has no clusters."""
         rows, columns = self._sums
         return self.error(rows[:, None], columns[None] / (rows.sum() or 1)) ** 2 / 2
 
     def for_runs(self):
-        """Return the objective as runs of an ensemble have it: in float32, four digits suffice.
+        """Return the objective for runs of an ensemble: in float32, because four digits suffice.
 
-        A dense numpy array that holds few entries becomes sparse.
+        A dense numpy array with few nonzero entries becomes sparse.
         """
         single = self.astype(np.float32)
         if self.device:
@@ -200,16 +200,16 @@ class Divergence(BaseObjective):
         return replace(single, X=sparse_if_few(single.X, _SPARSE_SHARE))
 
     def is_in_range(self):
-        """Return whether float32, which runs have, can hold sums of X and their squares."""
+        """Return whether float32, which runs use, can hold sums of X and their squares."""
         return 1 / _LARGEST_SUM < float(self._sums[0].sum()) < _LARGEST_SUM
 
     def fit_rows(self, H):
-        """Return the W >= 0 of the smallest loss, (n, k), in the dtype of X."""
+        """Return the W >= 0 with the smallest loss, (n, k), in the dtype of X."""
         W = poisson_rows(self.X, H, self.missing)
         return W.astype(np.result_type(self.X.dtype, H.dtype), copy=False)
 
     def approximate_rows(self, H, rows=None):
-        """Return the W >= 0 of the smallest chi-square, of all or some rows: quick to find."""
+        """Return the W >= 0 with the smallest chi-square, for all or some rows, which is fast."""
         roots, columns = self.root_means()
         scaled = (H / columns).astype(H.dtype)
         W = self.standardised.approximate_rows(scaled, rows)
@@ -217,7 +217,7 @@ class Divergence(BaseObjective):
         return (W * lengths).astype(W.dtype)
 
     def positive_start(self, F):
-        """Return factors to start from (..., k, n), without a 0: EM would leave it one."""
+        """Return a factor to start from, (..., k, n), without zeros, because EM would keep them."""
         mean = F.mean(axis=(-2, -1), keepdims=True, dtype=np.float64)
         return F + np.where(mean > 0, 0.01 * mean, 1 / F.shape[-1]).astype(F.dtype)
 
@@ -236,7 +236,7 @@ class Divergence(BaseObjective):
         return float(np.sqrt(2 * loss))
 
     def expected_counts(self, W, H, with_loss=True):
-        r"""Return the counts expected of every cluster, by rows and by columns, and the losses.
+        r"""Return the expected counts of every cluster, by rows and by columns, and the losses.
 
         With the quotients :math:`q_{ij} = x_{ij} / (WH)_{ij}` these are :math:`w_{ik}
         \sum_j q_{ij} h_{kj}` and :math:`h_{kj} \sum_i w_{ik} q_{ij}`.
@@ -320,7 +320,7 @@ def _add_of_stored(X, W, H, rows, columns, with_loss):
 
 
 def _quotients(x, means):
-    """Return x / means in the place of the means; a mean of 0 has no count."""
+    """Return x / means, stored in the array of the means; a mean of 0 has no count."""
     xp = namespace(means)
     smallest = float(xp.finfo(means.dtype).smallest_normal)
     means = call_with_out(means, xp.clip, means, smallest, None)
@@ -339,17 +339,17 @@ def _log_sum(x, q):
 def poisson_rows(X, H, missing=None):
     r"""Return the W >= 0 that minimises the divergence of X from WH, (n, k), in float64.
 
-    A row is the minimum of a convex function, :math:`\sum_j (wH)_j - x_j \log (wH)_j`, over what
-    is observed. It is found by the proximal method of Newton [1]_: steps to the nonnegative minimum
-    of the quadratic function that is nearest, halved where they are too long. A column that no
-    component has says nothing.
+    Each row minimises a convex function, :math:`\sum_j (wH)_j - x_j \log (wH)_j`, over the observed
+    entries. The proximal Newton method [1]_ finds it: each step goes to the nonnegative minimum of
+    the quadratic approximation, and is halved while it is too long. Columns where all components
+    are 0 have no influence.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n, p)
         Nonnegative.
     H : ndarray of shape (k, p)
-        Nonnegative. Of rows that are multiples of each other all are used.
+        Nonnegative. Rows that are multiples of each other are all used.
     missing : csr_array of shape (n, p), default=None
         A 1 for every entry that is not observed, where X has 0.
 
@@ -365,7 +365,7 @@ def poisson_rows(X, H, missing=None):
     H = as_float64(H)
     n = X.shape[0]
     W = np.zeros((n, len(H)))
-    # leave out components that are 0, and columns that no component has
+    # leave out components that are 0, and columns where all components are 0
     sums = H.sum(axis=1)
     used = np.flatnonzero(sums > 0)
     if not len(used):
@@ -399,7 +399,7 @@ def poisson_rows(X, H, missing=None):
 
 
 class _State(NamedTuple):
-    """Where rows are; all arrays have one entry, or one row, for each."""
+    """Current solutions of rows; all arrays have one entry, or one row, for each."""
 
     U: np.ndarray
     loss: np.ndarray
@@ -418,9 +418,9 @@ class PoissonRows:
     ----------
     X : ndarray or csr_array of shape (n, p)
     components : ndarray of shape (k, p), or of shape (n, k, p) with a dense X
-        Each sums to 1; or those of each row, some of which may be 0.
+        Components that sum to 1, for all rows; or those of each row, some of which may be 0.
     costs : ndarray of shape (n, k)
-        Their sums over what is observed of every row.
+        Sums of the components over the observed entries of every row.
     totals : ndarray of shape (n,)
         Sums of the rows of X.
     """
@@ -432,7 +432,7 @@ class PoissonRows:
 
     @property
     def counts(self):
-        """The entries that count: all of a dense X, (n, p), those that a sparse one stores."""
+        """Entries of X: all of a dense X, (n, p), and the stored ones of a sparse X."""
         return self.X.data if is_sparse(self.X) else self.X
 
     def take(self, rows):
@@ -441,7 +441,7 @@ class PoissonRows:
         return type(self)(self.X[rows], own, self.costs[rows], self.totals[rows])
 
     def means(self, U):
-        """Return the entries of UH where the counts are."""
+        """Return the entries of UH at the positions of the counts."""
         if self.components.ndim == 3:
             return (U[:, None] @ self.components)[:, 0]
         if is_sparse(self.X):
@@ -449,7 +449,7 @@ class PoissonRows:
         return U @ self.components
 
     def _as_matrix(self, values):
-        """Return one value for each of the counts as a matrix that is stored as X is."""
+        """Return one value for each of the counts as a matrix that is stored like X."""
         return with_data(self.X, values) if is_sparse(self.X) else values
 
     def gains(self, means):
@@ -467,7 +467,7 @@ class PoissonRows:
         return pair_products(self._as_matrix(values), self.components.T)
 
     def losses(self, U, means):
-        """Return the losses, but for a constant; infinity where a count has a mean of 0."""
+        """Return the losses up to a constant; infinity if a count has a mean of 0."""
         x = self.counts
         with np.errstate(divide="ignore", invalid="ignore"):
             gains = np.where(x > 0, x * np.log(means), 0)
@@ -484,16 +484,16 @@ class PoissonRows:
 
 
 def solve_poisson_rows(rows, start):
-    """Return the minimum of every row, (n, k), from a positive start; one without counts is 0."""
+    """Return the minimum of every row, (n, k), from a positive start; 0 for rows without counts."""
     U = np.zeros(rows.costs.shape)
     active = np.flatnonzero(rows.totals > 0)
     rows = rows.take(active)
     current = start[active]
-    # steps of EM before the first of Newton
+    # steps of EM before the first Newton step
     for _ in range(4):
         current = current * safe_ratio(rows.gains(rows.means(current)), rows.costs)
     state = rows.state(current)
-    # steps of Newton for the rows that are not done; most take five to ten
+    # Newton steps for the rows that are not done; most take five to ten
     for _ in range(100):
         U[active] = state.U
         remaining = np.flatnonzero(state.residual > _TOLERANCE)
@@ -507,10 +507,10 @@ def solve_poisson_rows(rows, start):
 
 
 def _newton_step(rows, state):
-    """Make a step of Newton, in place, halved until it lowers a row.
+    """Make a Newton step, in place, which is halved until it lowers the loss of a row.
 
-    The step is to the minimum of the quadratic function that is nearest, over all that is
-    nonnegative: the function falls along it, as far as needed from where it is infinite.
+    The step goes to the nonnegative minimum of the quadratic approximation. The loss falls along
+    this direction, so a short enough step lowers it and keeps it finite.
     """
     U = state.U
     slope = state.slope
@@ -521,11 +521,11 @@ def _newton_step(rows, state):
     gain = np.einsum("nk,nk->n", slope, step)
     remaining = np.arange(len(U))
     length = 1.0
-    for _ in range(40):  # rounding is all that is left of a step then
+    for _ in range(40):  # then only rounding is left of a step
         before = state.take(remaining)
         some = rows.take(remaining)
         after = some.state(before.U + length * step[remaining])
-        # Armijo's rule: lower by 1e-4 of the slope, but for rounding
+        # Armijo's rule: the loss falls by 1e-4 of the slope, but for rounding
         allowed = before.loss + 1e-14 * (np.abs(before.loss) + some.totals)
         is_lower = after.loss <= allowed + 1e-4 * length * gain[remaining]
         for values, new in zip(state, after, strict=True):

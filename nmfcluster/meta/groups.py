@@ -1,4 +1,4 @@
-"""Which programs of several tables are the same, and the programs of the groups of one table."""
+"""Metaclusters of the programs of several tables, and programs of groups of samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ from nmfcluster._utils.validation import (
 from nmfcluster.meta.squares import unit_rows
 from nmfcluster.partitions.base_runs import range_of_clusters
 
-# Presence from which a group has a program: it comes back in half of its runs.
+# Smallest presence with which a program is in a group: it recurs in half of its runs.
 _PRESENT = 0.5
-# Similarity from which programs count as alike. On planted tables of seven kinds with 300 genes,
-# whose factors had deviations of 0.7 and 1.0, average linkage put the same programs together at
-# 0.58 or more, and different ones at 0.54 or less.
+# Smallest similarity of programs that count as alike. On planted tables of seven kinds with 300
+# genes, whose factors had deviations of 0.7 and 1.0, average linkage merged equal programs at 0.58
+# or more, and different ones at 0.54 or less.
 ALIKE = 0.55
 
 
@@ -41,22 +41,22 @@ class SharedPrograms:
     Attributes
     ----------
     components : ndarray of shape (n_clusters, n_features)
-        What the programs of every metacluster have in common: the squared mean of their roots,
-        scaled to sum to 1; those of most programs come first.
+        Mean program of every metacluster: the squared mean of the roots of its programs, scaled to
+        sum to 1. Metaclusters with the most programs come first.
     labels : list of ndarray of shape (n_programs_i,), int
         The metacluster of every program of a table.
     presence : ndarray of shape (n_sources, n_clusters)
-        In what share of the tables of a source a metacluster has a program.
+        Share of the tables of a source that have a program in the metacluster.
     is_alike : list of ndarray of shape (n_programs_i,), bool
         False for programs that differ from most of their metacluster, and are in it only because
-        `n_clusters` is too small: presence does not count them.
+        `n_clusters` is too small. They do not count for `presence`.
     similarities : ndarray of shape (n_programs - 1,)
-        The similarity at which programs are put together, one merge after the other, in
-        decreasing order; -1 for those of one table. Programs count as alike from 0.55 on.
+        Similarities at which programs are merged, in decreasing order; -1 for programs of one
+        table. Programs count as alike from 0.55 on.
     sources : ndarray of shape (n_sources,)
         Names of the sources, sorted.
     feature_names : ndarray of shape (n_features,) or None
-        Names of the features, where the tables had some.
+        Names of the features, if the tables have names.
     """
 
     components: np.ndarray
@@ -71,25 +71,26 @@ class SharedPrograms:
 def metacluster(
     components: Sequence[Any], n_clusters: int, *, sources: Any = None
 ) -> SharedPrograms:
-    r"""Find which programs of several tables are the same: of other runs, samples, or tools.
+    r"""Find programs that several tables share, such as those of other runs, samples or tools.
 
-    Programs are clustered by average linkage. Those that have the same distribution over features
-    have the affinity :math:`\sum_g \sqrt{p_g q_g} = 1`, p and q having a sum of 1 [1]_: roots
-    halve, on a logarithmic scale, the factors of genes by which one sample differs from the next.
-    What all programs of a table have in common, such as these factors and genes that are high
-    everywhere, makes different programs of other tables similar, too. Their mean is therefore
-    subtracted from the roots, and the similarity of two programs is the cosine of what is left:
-    about 0 by chance. Programs of one table are put together only where no others are left.
+    Programs are scaled to sum to 1 and clustered by average linkage. Two programs p and q with the
+    same distribution over features have the affinity :math:`\sum_g \sqrt{p_g q_g} = 1` [1]_. On a
+    logarithmic scale, roots halve the factors of genes by which samples differ. All programs of a
+    table share these factors, and genes that are high everywhere. This makes different programs of
+    other tables similar, too. The mean of the programs of a table is therefore subtracted from
+    their roots. The similarity of two programs is the cosine of these differences, which is about 0
+    by chance. Programs of one table are merged only if no others are left.
 
     Parameters
     ----------
     components : sequence of array-like of shape (n_programs_i, n_features_i)
-        Nonnegative programs, one a row. Columns of data frames are matched by their names; a
-        feature that a table does not have, or NaN, is left out where its programs are compared.
+        Nonnegative programs, one in each row. Columns of data frames are matched by their names. A
+        feature that is NaN or absent in a table is left out when its programs are compared.
     n_clusters : int
-        Number of metaclusters: at least as many as the largest table has programs.
+        Number of metaclusters, at least the number of programs of the largest table.
     sources : array-like of shape (n_tables,), default=None
-        Where the tables are from, such as the sample that a run saw; each from its own by default.
+        Source of each table, such as the sample that a run was fitted to. By default, each table is
+        a source of its own.
 
     Returns
     -------
@@ -104,7 +105,7 @@ def metacluster(
 
     See Also
     --------
-    nmfcluster.NMFMetaCluster : Finds programs, with `groups` those of every group.
+    nmfcluster.NMFMetaCluster : Finds programs, also those of groups of samples.
     nmfcluster.metrics.match_components : Pairs the components of two fits.
 
     References
@@ -128,7 +129,7 @@ def metacluster(
     sizes = [len(table) for table in tables]
     largest = max(sizes)
     if not largest <= n_clusters <= sum(sizes):
-        allowed = f"from {largest}, the most of one table, to {sum(sizes)}, the programs of all"
+        allowed = f"from {largest}, the most in one table, to {sum(sizes)}, those in all tables"
         cure = "; programs are rows: if yours are columns, pass table.T of each"
         if largest <= tables[0].shape[1]:
             cure = ""
@@ -138,7 +139,7 @@ def metacluster(
     known, source = read_groups(sources, "sources", n_tables, "table")
     roots, seen, distances = _compare(tables)
     table_of = np.repeat(np.arange(n_tables), sizes)
-    # those of one table are far from each other: one such pair is more than all others
+    # a distance between programs of one table is so large that it outweighs all others
     distances[table_of[:, None] == table_of] = len(roots) ** 2
     tree = AgglomerativeClustering(
         n_clusters, metric="precomputed", linkage="average", compute_distances=True
@@ -146,15 +147,15 @@ def metacluster(
     labels = tree.fit_predict(distances)
     similarities = np.maximum(1 - np.sort(tree.distances_), -1)
     tree.set_params(n_clusters=None, distance_threshold=1 - ALIKE)
-    # only those of its largest part are alike in a cluster
+    # programs of a cluster are alike if they are in its largest part
     parts = tree.fit_predict(distances)
     is_alike = parts == contingency_matrix(labels, parts).argmax(axis=1)[labels]
     labels = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))[labels]
-    # what they have in common, feature by feature
+    # mean programs: each feature over the programs that have it
     E = one_hot(labels, n_clusters)
     means = (E.T @ roots / np.maximum(E.T @ seen, 1)) ** 2
     means /= np.maximum(means.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    # the share of the tables of a source that have one that is alike
+    # share of the tables of a source that have a program that is alike
     is_present = one_hot(table_of, n_tables).T @ (E * is_alike[:, None]) > 0
     of_source = one_hot(source, len(known))
     presence = of_source.T @ is_present / of_source.sum(axis=0)[:, None]
@@ -171,15 +172,15 @@ def metacluster(
 
 
 def _compare(tables):
-    """Return roots of programs (J, p), which entries were seen, and distances of all pairs (J, J).
+    """Return roots of programs (J, p), which entries they have, and all distances (J, J).
 
-    The distance is 1 - the cosine, over the features that both programs have.
+    A distance is 1 minus the cosine over the features that both programs have.
     """
     H = np.concatenate(tables)
     seen = ~np.isnan(H)
     roots = unit_rows(np.sqrt(np.nan_to_num(H)))[0]
-    # programs without what those of their table have in common; with one or two programs the
-    # whole mean would leave nothing, or opposites
+    # subtract what the programs of a table have in common; with one or two programs the whole
+    # mean would leave zeros, or opposite programs
     centred = []
     for own in np.split(roots, np.cumsum([len(table) for table in tables])[:-1]):
         centred.append(own - (1 - 0.5 / len(own)) * own.mean(axis=0))
@@ -189,7 +190,7 @@ def _compare(tables):
 
 
 def n_alike(similarities):
-    """Return how many sets of programs there are that are alike."""
+    """Return the number of sets of programs that are alike."""
     return len(similarities) + 1 - int((similarities >= ALIKE).sum())
 
 
@@ -200,7 +201,7 @@ def _read_programs(components):
             f"components must be a list of tables, got {format_value(components)}."
         )
     if not len(components):
-        raise ValueError("components must hold a table at least, it is empty.")
+        raise ValueError("components must hold at least one table, got none.")
     names = []
     features_of = []
     tables = []
@@ -213,12 +214,12 @@ def _read_programs(components):
         read = as_dense(read)
         if (read < 0).any():
             raise ValueError(
-                f"{names[i]} must be nonnegative, and z-scores are not: give programs in the "
+                f"{names[i]} must be nonnegative, and z-scores are not: pass programs in the "
                 "unit of the data, such as `components_`, or clip negative scores to 0."
             )
         if not (read > 0).any(axis=1).all():
             raise ValueError(
-                f"{names[i]} must each hold an entry above 0: leave out programs of zeros."
+                f"{names[i]} must hold an entry above 0 in each row: drop programs of zeros."
             )
         tables.append(read)
     unnamed = [names[i] for i, own in enumerate(features_of) if own is None]
@@ -234,8 +235,8 @@ def _read_programs(components):
         return tables, None
     if unnamed:
         raise ValueError(
-            f"{unnamed[0]} has no names of features, others have: give all as data "
-            "frames, or all as arrays."
+            f"{unnamed[0]} has no names of features, but others have: pass only data "
+            "frames, or only arrays."
         )
     features = union_of_names(features_of, names, "feature")
     aligned = []
@@ -247,9 +248,9 @@ def _read_programs(components):
 
 
 def read_groups(groups, name, n, noun):
-    """Return the names of groups, sorted, and the number of the group of every one of `n` things.
+    """Return the sorted names of groups, and the number of the group of each of `n` things.
 
-    `noun` is what a message calls one of them.
+    `noun` is the name of one thing in messages.
     """
     groups = as_label_vector(groups)
     if groups.shape != (n,):
@@ -266,19 +267,19 @@ def read_groups(groups, name, n, noun):
 
 @dataclass(frozen=True)
 class GroupFits:
-    """The programs of all groups of samples, and which of them are the same.
+    """Programs of all groups of samples, and their metaclusters.
 
     Attributes
     ----------
     names : ndarray of shape (n_groups,)
     components : ndarray of shape (n_clusters, n_features)
-        The metaclusters, fixed components first, each as long as they are.
+        The metaclusters, after the fixed components.
     presence : ndarray of shape (n_groups, n_clusters)
-        How surely they come back in the runs of every group.
+        How reliably they come back in the runs of every group.
     similarities : ndarray of shape (n_programs - 1,)
-        At which similarity the programs of the groups are put together, see `SharedPrograms`.
+        Similarities at which programs of the groups are merged, see `SharedPrograms`.
     correspondence : ndarray of shape (J, n_clusters)
-        How much of them is in every cluster of the runs of all groups.
+        How much of every metacluster is in every cluster of the runs of all groups.
     base_runs : ndarray of shape (J,), int
         The run of every one of these clusters.
     losses : ndarray of shape (n_runs,)
@@ -298,25 +299,25 @@ class GroupFits:
 def fit_groups(model, X, groups, weights, fixed, seed):
     """Fit a model like `model` to the rows of every group, and metacluster their programs."""
     names, group = read_groups(groups, "groups", X.shape[0], "sample")
-    if model.sparsity:  # usages alone are fitted at the end
+    if model.sparsity:  # the last step fits usages only, without a penalty
         raise ValueError(f"groups need sparsity=0, got sparsity={model.sparsity}.")
     k = model.n_clusters
     n_fixed = len(fixed)
     n_programs = k if model.base_n_clusters is None else model.base_n_clusters
     low, high = range_of_clusters(n_programs, "base_n_clusters")
     check_count(low, "base_n_clusters, with groups,", max(n_fixed, 1))
-    # the same seed for all: a group has the same programs whatever others there are
+    # all groups have the same seed, so that their programs do not depend on other groups
     own_model = clone(model).set_params(
         n_clusters=high,
         base_n_clusters=None if low == high else (low, high),
         random_state=seed,
     )
     models, components_of = _fit_each(own_model, X, names, group, weights, fixed)
-    # a range of numbers, or more than the total, leaves the programs that come back
+    # with a range, or more programs than the total, groups keep those that recur
     most = k - n_fixed if low < high or high > k else None
     kept = _programs_of_each(models, components_of, n_fixed, most)
     _check_total(model, n_fixed + sum(map(len, kept)))
-    # fixed components are the same everywhere, the others are metaclustered
+    # fixed components are the same in all groups; others are metaclustered
     components = fixed
     labels = np.full((len(models), high), -1)
     labels[:, :n_fixed] = np.arange(n_fixed)
@@ -337,7 +338,7 @@ def fit_groups(model, X, groups, weights, fixed, seed):
 
 
 def is_measured(X):
-    """Return which columns hold an entry that was observed."""
+    """Return which columns hold an observed entry."""
     missing = split_missing(X)[1]
     if missing is None:
         return np.full(X.shape[1], True)
@@ -345,9 +346,9 @@ def is_measured(X):
 
 
 def _fit_each(own_model, X, names, group, weights, fixed):
-    """Return the model of every group, and its components of all features.
+    """Return the model of every group, and its components over all features.
 
-    A group is fitted to the features that it has, and components are NaN where it has none.
+    A model is fitted to the observed features of its group; other components are NaN.
     """
     models = []
     components_of = []
@@ -368,7 +369,7 @@ def _fit_each(own_model, X, names, group, weights, fixed):
             model.fit(rows[:, has], None, own_weights)
         except ValueError as error:
             raise ValueError(
-                f"Group {name!r} of {own.sum()} samples: {error}"
+                f"Group {name!r} of {format_count(own.sum(), 'sample')}: {error}"
             ) from error
         components = np.full((len(model.components_), len(has)), np.nan)
         components[:, has] = model.components_
@@ -380,23 +381,23 @@ def _fit_each(own_model, X, names, group, weights, fixed):
 def _limit_presence(names, n, p, k):
     """Return the largest presence in groups of n samples by p features, with k programs.
 
-    It is the share of the entries that is left beside the free parameters of a factorization, if
-    that is below one half: runs of such groups agree on whatever they see, as on six samples of
-    noise with six programs. A warning names them.
+    It is 1 minus the number of free parameters of a factorization over the number of entries, if
+    that is below one half, and 1 otherwise. Runs of such small groups agree even on noise, as on
+    six samples with six programs. A warning names these groups.
     """
     left = 1 - k * (n + p - k) / (n * p)
     is_small = left < _PRESENT
     if is_small.any():
         warn(
-            f"Too few samples for their programs: groups {names[is_small].tolist()} of "
-            f"{n[is_small].tolist()} samples. Noise recurs in their runs, too, so that their "
-            "presence is below 0.5: leave them out, or lower base_n_clusters."
+            f"Groups {names[is_small].tolist()} of {n[is_small].tolist()} samples are too "
+            "small for their programs. Noise recurs in their runs, too, so their presence is "
+            "set below 0.5. Leave them out, or lower base_n_clusters."
         )
     return np.where(is_small, np.maximum(left, 0), 1)
 
 
 def _recurrent(recurrence, most):
-    """Return which programs come back in half of the runs, at least one and `most` at most."""
+    """Return which programs recur in half of the runs, from one to `most` of them."""
     order = np.argsort(-recurrence, kind="stable")
     n_recurrent = int((recurrence >= _PRESENT).sum())
     return np.sort(order[: min(max(n_recurrent, 1), most)])
@@ -405,8 +406,8 @@ def _recurrent(recurrence, most):
 def _programs_of_each(models, components_of, n_fixed, most):
     """Return the numbers of the programs of every group that are not fixed.
 
-    If there is a largest number of them, they are those that recur. A group that has fewer programs
-    than its fit has others of zeros, which are none.
+    If `most` is not None, only programs that recur are returned, at most this number. Programs of
+    zeros, in fits with more components than the group has programs, do not count.
     """
     kept = []
     for model, H in zip(models, components_of, strict=True):
@@ -428,19 +429,19 @@ def _check_total(model, n_programs):
 
 
 def _warn_of_total(n_clusters, n_sets):
-    """Warn if programs that differ were put together, or some that are alike were not."""
+    """Warn if different programs were merged, or programs that are alike were not."""
     if n_clusters != n_sets:
-        what = "programs that are alike are apart"
+        what = "programs that are alike are in different clusters"
         if n_clusters < n_sets:
-            what = "programs that differ are in one cluster, and not all of them count"
+            what = "different programs are in one cluster, and not all of them count"
         warn(
-            f"n_clusters={n_clusters}: {what}. By their similarity, the groups have "
-            f"{format_count(n_sets, 'program')} in all: see sweep_n_clusters with groups."
+            f"With n_clusters={n_clusters}, {what}. By their similarity, the groups have "
+            f"{format_count(n_sets, 'program')} in all. Use sweep_n_clusters with groups."
         )
 
 
 def _summary(models, names, group, components, labels, similarities, limits):
-    """Return what the runs of all groups found.
+    """Return the results of the runs of all groups.
 
     `labels` are the clusters of the programs of all groups, -1 for those of none, and `limits` the
     largest presence in every group.
@@ -470,8 +471,8 @@ def _summary(models, names, group, components, labels, similarities, limits):
 
 
 def is_shared(presence, min_groups):
-    """Return which clusters are present in as many groups, or in such a share of them."""
+    """Return which clusters are present in `min_groups` groups, or in this share of them."""
     if not isinstance(min_groups, Integral):
-        # what one group alone has is not shared
+        # a cluster of a single group is not shared
         min_groups = max(2, np.ceil(min_groups * len(presence)))
     return (presence >= _PRESENT).sum(axis=0) >= min_groups

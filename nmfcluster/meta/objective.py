@@ -1,4 +1,4 @@
-"""The objective of a data matrix, its best rows of W, and components that are known."""
+"""The objective of a data matrix, the best rows of W, and known components."""
 
 import reprlib
 from dataclasses import replace
@@ -33,7 +33,7 @@ def make_objective(
     penalty="l2",
     fixed=(),
 ):
-    """Return the objective of X, in which NaN stands for what is not observed.
+    """Return the objective of X, where NaN marks entries that were not observed.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ def make_objective(
         The first rows of H, which stay as they are.
     """
     X, missing = split_missing(X)
-    # a penalty is known for squares of all entries, and of components that are all free
+    # a penalty needs squares, all entries observed, and no fixed components
     if sparsity and loss != "frobenius":
         raise ValueError(f"sparsity={sparsity} needs loss='frobenius', got {loss!r}.")
     if sparsity and missing is not None:
-        raise ValueError(f"X must not hold NaN with sparsity={sparsity}.")
+        raise ValueError(f"X must not hold NaN with sparsity={sparsity}: impute it.")
     if sparsity and len(fixed):
         raise ValueError(f"fixed_components need sparsity=0, got sparsity={sparsity}.")
     device = None if sparsity else current_device.get()  # numpy computes penalised runs
@@ -63,9 +63,9 @@ def make_objective(
 
 
 def drop_unexplained(objective, H, names=None):
-    """Return the objective without counts in columns that no component has, and warn of these.
+    """Return the objective without counts in columns where all components are 0, and warn.
 
-    Squares keep them. `names` are the names of the columns.
+    Objectives of squares keep these columns. `names` are the names of the columns.
     """
     X = objective.X
     unexplained = ~H.any(axis=0) & (row_sums(X.T) > 0)
@@ -78,13 +78,13 @@ def drop_unexplained(objective, H, names=None):
     warn(
         f"All components are 0 in {format_count(len(columns), 'column')} of X, "
         f"{reprlib.repr(columns)}: {total(X) - total(kept):g} of {total(X):g} counts "
-        "are left out, as no component can explain them."
+        "are left out. Add a component that can explain them, or drop the columns."
     )
     return replace(objective, X=kept)
 
 
 def order_of_samples(objective, weights=None):
-    """Return the order in which samples are fitted."""
+    """Return the canonical order in which samples are fitted."""
     tables = [objective.X]
     if objective.missing is not None:
         tables.append(objective.missing)
@@ -92,7 +92,7 @@ def order_of_samples(objective, weights=None):
 
 
 def fit_rows(objective, H):
-    """Return the best W for H, to the last bit the same for rows in any order."""
+    """Return the best W for H, which does not depend on the order of rows to the last bit."""
     order = order_of_samples(objective)
     if (np.diff(order.samples) < 0).any():
         objective = objective.take_rows(order.samples)
@@ -100,7 +100,7 @@ def fit_rows(objective, H):
 
 
 def read_fixed_components(components, columns, dtype, n_clusters, n_features):
-    """Return the components that are fixed, (n_fixed, n_features); None if there are none.
+    """Return the fixed components, (n_fixed, n_features), or None if there are none.
 
     `columns` are the names of the columns of X, if it is a data frame.
     """
@@ -116,7 +116,7 @@ def read_fixed_components(components, columns, dtype, n_clusters, n_features):
 
 
 def read_components(components, name, columns, dtype):
-    """Return known components, none of them 0, with their columns in the order of X's names."""
+    """Return known components, none of them 0, with columns in the order of the names of X."""
     components = reorder_columns(columns, components, name, "X")
     read = read_matrix(
         components,
@@ -127,5 +127,7 @@ def read_components(components, name, columns, dtype):
         ensure_non_negative=True,
     )
     if not read.any(axis=1).all():
-        raise ValueError(f"{name} must each hold an entry above 0.")
+        raise ValueError(
+            f"{name} must hold an entry above 0 in each row: drop rows of zeros."
+        )
     return read

@@ -1,4 +1,4 @@
-"""Many NMF runs, each on data of its own, their clusters, and the metaclusters of these."""
+"""Many NMF runs, each on its own data, and metaclusters of their clusters."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from nmfcluster.meta.squares import (
 )
 from nmfcluster.partitions.base_runs import range_of_clusters
 
-# Entries of X up to which runs on data of their own share updates.
+# Number of entries of X up to which runs on their own data share updates.
 _SIDE_BY_SIDE = 2**18
-# Entries of X up to which threads would wait for each other, and one is faster.
+# Number of entries of X up to which one thread is faster: several would wait for each other.
 _SMALL = 2**16
-# Largest mean of counts that are drawn: counts have 64 bits.
+# Largest mean of counts that can be drawn, because counts have 64 bits.
 _LARGEST_MEAN = 1e18
-# Sweeps over a factor in an update of tensors, whose products cost no more than one.
+# Sweeps over a factor in an update of the tensor, whose products cost no more than one sweep.
 _TENSOR_SWEEPS = 1
-# Share of the loss of zero factors: optima that differ by less count as one.
+# Optima count as one if their losses differ by less than this share of the loss of zero factors.
 _SAME_OPTIMUM = 1e-4
-# Share of a factor's mean that is added to a start, as entries of 0 could stay there.
+# Share of a factor's mean that is added to a start, because entries of 0 could stay 0.
 _LIFT = 0.05
 
 WAYS = ("ptf", "nmf")
 
 
 def _concatenate_starts(results):
-    """Return the results of all starts, arrays or lists or tuples of them, as one."""
+    """Concatenate the results of all starts: arrays, lists, or tuples of them."""
     first = results[0]
     if isinstance(first, tuple):
         return tuple(map(_concatenate_starts, zip(*results, strict=True)))
@@ -60,8 +60,8 @@ def _concatenate_starts(results):
 class SideBySide:
     """Objectives of data of the same shape, one for every start of a batch.
 
-    Their products are made one after the other, and all else of an update at once. It has what
-    solvers need of an objective, see `BaseObjective`, `MatrixObjective` and `Divergence`.
+    Their products are computed one after the other, and the rest of an update at once. Solvers use
+    it like an objective, see `BaseObjective`, `MatrixObjective` and `Divergence`.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class SideBySide:
 
     @property
     def standardised(self):
-        """Least squares of the data over these roots."""
+        """Least squares of the standardised data."""
         return type(self)([objective.standardised for objective in self.objectives])
 
     def keep_starts(self, keep):
@@ -112,9 +112,9 @@ class Runs:
     Attributes
     ----------
     W : ndarray of shape (J, n)
-        Their rows: W transposed, one row a cluster.
+        W transposed, with one row for each cluster.
     H : ndarray of shape (J, p)
-        Their columns, scaled to length 1 (eq. 7); W has taken up the lengths.
+        H with rows scaled to length 1 (eq. 7), where W is multiplied by their lengths.
     sizes : ndarray of shape (n_runs,), int
         Number of clusters of every run.
     losses : ndarray of shape (n_runs,)
@@ -129,7 +129,7 @@ class Runs:
 
     @classmethod
     def of(cls, solutions):
-        """Put the clusters of solutions together; the list is emptied, so that W is held once."""
+        """Collect the clusters of solutions; the list is emptied, so that W is held once."""
         components = [solution.factors[1] for solution in solutions]
         sizes = np.array([len(H) for H in components])
         losses = np.array([solution.loss for solution in solutions])
@@ -147,13 +147,13 @@ class Runs:
         return len(self.sizes)
 
     def slices(self):
-        """Return where the clusters of every run are."""
+        """Return the positions of the clusters of every run."""
         ends = np.cumsum([0, *self.sizes])
         return [slice(start, end) for start, end in pairwise(ends)]
 
     @property
     def partitions(self):
-        """Return the largest cluster of every row in every run, (n, n_runs); -1: in none."""
+        """Return the strongest cluster of every row in every run, (n, n_runs); -1 for none."""
         return np.stack([hard_labels(self.W[run].T) for run in self.slices()], axis=1)
 
     @property
@@ -162,10 +162,10 @@ class Runs:
         return np.repeat(np.arange(len(self)), self.sizes)
 
     def starts(self, n_starts, n_clusters):
-        """Return positions of clusters to start from, once for each of the first runs.
+        """Return the positions of the clusters of starts, one start for each of the first runs.
 
-        They are the largest of the run, then of the next where it has few; a cluster is as large as
-        its row of W is long.
+        These are the largest clusters of the run, and then of the next runs if it has too few. The
+        size of a cluster is the length of its row of W.
         """
         lengths = np.linalg.norm(self.W, axis=1)
         ranked = [
@@ -176,10 +176,10 @@ class Runs:
         return [np.concatenate(ranked[i:] + ranked[:i])[:n_clusters] for i in firsts]
 
     def recurrence(self, W, H):
-        """Return the mean over all runs of the cosine with the counterpart of a cluster, (k,).
+        """Return the cosines of clusters with their counterparts, averaged over all runs, (k,).
 
-        Counterparts are each other's most similar, by the cosine of the biclusters; in a run
-        without one it counts as 0.
+        Counterparts are each other's most similar clusters, by the cosine of the biclusters. A run
+        without a counterpart counts as 0.
 
         Parameters
         ----------
@@ -187,9 +187,9 @@ class Runs:
         H : ndarray of shape (k, p)
         """
         total = np.zeros(len(W))
-        for run in self.slices():  # all at a time would be copied in the type of W
+        for run in self.slices():  # all at once would be copied to the dtype of W
             similarity = _cosines(self.W[run], W) * _cosines(self.H[run], H)
-            best = similarity.argmax(axis=0)  # of the run, for every cluster
+            best = similarity.argmax(axis=0)  # cluster of the run for every cluster
             is_mutual = similarity.argmax(axis=1)[best] == np.arange(len(W))
             total += np.where(is_mutual, similarity.max(axis=0), 0)
         return total / len(self)
@@ -198,7 +198,7 @@ class Runs:
 def _cosines(A, B):
     """Return the cosines of all pairs of rows, 0 for rows of zeros."""
     lengths = np.linalg.norm(A, axis=1)[:, None] * np.linalg.norm(B, axis=1)
-    return np.minimum(safe_ratio(A @ B.T, lengths), 1)  # it may be more by rounding
+    return np.minimum(safe_ratio(A @ B.T, lengths), 1)  # rounding can exceed 1
 
 
 def draw_sizes(
@@ -210,7 +210,7 @@ def draw_sizes(
 ):
     """Return the number of clusters of every run; together they have at least `n_clusters`.
 
-    The first `n_fixed` of each are the same.
+    The first `n_fixed` clusters are the same in all runs.
     """
     sizes = np.full(int(n_runs), int(n_clusters))
     if base_n_clusters is not None:
@@ -219,8 +219,8 @@ def draw_sizes(
         if low < n_fixed or (sizes - n_fixed).sum() < n_clusters - n_fixed:
             raise ValueError(
                 f"n_estimators={n_runs} runs with base_n_clusters={base_n_clusters} have "
-                f"{sizes.sum()} clusters, {n_fixed} of each fixed: not enough for "
-                f"n_clusters={n_clusters}."
+                f"{sizes.sum()} clusters, {n_fixed} of each fixed: too few for "
+                f"n_clusters={n_clusters}. Increase n_estimators or base_n_clusters."
             )
     return sizes
 
@@ -232,18 +232,18 @@ class RandomStart:
     Attributes
     ----------
     shape : tuple of int
-        That of X, (n, p).
+        Shape of X, (n, p).
     high : float
-        Entries are drawn uniformly up to it, over the root of `size`.
+        Entries are drawn uniformly between 0 and this over the root of `size`.
     dtype : dtype
     size : int
         Number of clusters.
     seed : int
     table : int
-        Seed of what it sees of X.
+        Seed of its data.
     resample : {"poisson", "bootstrap"}, float or None
-        What that is: counts drawn anew; rows drawn with replacement; a share of the rows, but as
-        many as it has clusters that are not fixed; all.
+        Its data: counts drawn anew; rows drawn with replacement; a share of the rows, at least as
+        many as it has clusters that are not fixed; or X itself.
     n_fixed : int, default=0
     """
 
@@ -257,14 +257,14 @@ class RandomStart:
     n_fixed: int = 0
 
     def __call__(self):
-        """Return both factors side by side, (size, n + p), with the rows alone that it sees."""
+        """Return both factors side by side, (size, n + p), with only the n rows of its data."""
         F = np.random.RandomState(self.seed).uniform(size=(self.size, sum(self.shape)))
         F = (F * (self.high / np.sqrt(self.size))).astype(self.dtype)
         W, H = np.split(F, [self.shape[0]], axis=1)
         return np.concatenate([W[:, self.rows()], H], axis=1)
 
     def rows(self):
-        """Return the rows of X that it sees, in their order."""
+        """Return the rows of X in its data, in their order."""
         n = self.shape[0]
         rng = np.random.default_rng(self.table)
         if self.resample == "bootstrap":
@@ -277,12 +277,12 @@ class RandomStart:
 
 @dataclass(frozen=True)
 class Resampled:
-    """An objective of which every start sees data of its own.
+    """An objective with its own data for every start.
 
     Attributes
     ----------
     objective : MatrixObjective or Divergence
-        Of X.
+        The objective of X.
     weights : ndarray of shape (n,), default=None
         How often the rows of resampled data count.
     """
@@ -292,17 +292,17 @@ class Resampled:
 
     @property
     def constant(self):
-        """Loss by which a decrease is measured."""
+        """Loss relative to which decreases are measured."""
         return self.objective.constant
 
     @property
     def wide(self):
-        """Whether starts run side by side: on little data, where products are not all the work."""
+        """Whether starts run side by side: on small X, where other work than products counts."""
         is_small = self.objective.X.size <= _SIDE_BY_SIDE
         return is_small and not self.objective.sparsity
 
     def seen_by(self, starts):
-        """Return the objective of what every start of a batch sees."""
+        """Return the objective of the data of every start of a batch."""
         objectives = []
         for start in starts:
             rows = start.rows()
@@ -317,7 +317,7 @@ class Resampled:
         return SideBySide(objectives) if len(objectives) > 1 else objectives[0]
 
     def of_all(self, start, factors):
-        """Return the factors of a start with rows of 0 for those of X that it does not see."""
+        """Return the factors of a start, with rows of 0 for rows of X outside of its data."""
         W, H = factors
         all_rows = np.zeros((start.shape[0], len(H)), dtype=H.dtype)
         all_rows[start.rows()] = W
@@ -343,11 +343,11 @@ def run_many(
     sizes : ndarray of shape (n_runs,), int
     rng : RandomState
     resample : str, float or None, default=None
-        How tables are drawn that runs see in the place of X, see `RandomStart`.
+        How the data of runs are drawn, see `RandomStart`.
     weights : ndarray of shape (n,), default=None
-        How often every sample counts; one with 0 is in no cluster of a run.
+        How often every sample counts; a sample with weight 0 is in no cluster of a run.
     memory : joblib.Memory, default=None
-        Where runs are kept.
+        Cache in which runs are kept.
 
     Returns
     -------
@@ -356,22 +356,22 @@ def run_many(
     Raises
     ------
     ValueError
-        If a loss is not finite, or if all runs end at 0: the penalty is too heavy; if a run has
-        more clusters to find than there are samples.
+        If a loss is not finite, if all runs end at 0 because of the penalty, or if a run has more
+        free clusters than there are samples.
     """
     weighted = objective.weighted(weights)
     X = weighted.X
     high = max_abs(objective.X)
     if resample == "poisson" and high > _LARGEST_MEAN:
         raise ValueError(
-            f"resample='poisson' needs entries of X up to 1e18, got {high:.3g}."
+            f"resample='poisson' needs entries of X up to 1e18, got {high:.3g}: scale X."
         )
     if sizes.max() - objective.n_fixed > X.shape[0]:
         raise ValueError(
             f"base_n_clusters={sizes.max()} must be at most n_samples={X.shape[0]}."
         )
-    # Draw starts such that WH has the mean of X. Seeds of starts and of their data alternate: the
-    # first runs are the same however many there are.
+    # Draw starts such that WH has the mean of X. Seeds of starts and of their data alternate, so
+    # that the first runs do not depend on the number of runs.
     n_seeds = 1 if resample is None else 2
     seeds = np.reshape(draw_seeds(rng, len(sizes) * n_seeds), (-1, n_seeds)).tolist()
     mean = 2 * np.sqrt(X.mean(dtype=np.float64))
@@ -381,10 +381,10 @@ def run_many(
         )
         for size, own in zip(sizes.tolist(), seeds, strict=True)
     ]
-    # Run each to its end, as all are members of the ensemble. Updates of the standardised matrix
-    # have led them past the plateau of a random start.
+    # Prune no run, because all are members of the ensemble. Few updates suffice, because those of
+    # the standardised matrix have led past the plateau of a random start.
     config = replace(config, prune_from=None, min_iter=min(config.min_iter, 10))
-    if X.size <= _SMALL:  # of a sparse one: entries that are stored
+    if X.size <= _SMALL:  # the number of stored entries if X is sparse
         config = replace(config, n_jobs=1)
     seen = weighted if resample is None else Resampled(objective, weights)
     settings = (
@@ -400,12 +400,12 @@ def run_many(
                 solutions += run_starts(seen, of_size, config, task, memory=memory)
     except FloatingPointError as error:
         raise ValueError(
-            f"{X.dtype} cannot hold the losses of runs {settings}: scale X, or ask for "
-            "less sparsity."
+            f"{X.dtype} cannot hold the losses of runs {settings}: scale X, or lower "
+            "sparsity."
         ) from error
     solutions.sort(key=loss_of)
     if resample is not None:
-        # fit the rows of W that are 0, as those that a run did not see are
+        # fit the rows of W that are 0, such as those outside of the data of a run
         for solution in solutions:
             W, H = solution.factors
             unseen = np.flatnonzero(~W.any(axis=1))
@@ -414,7 +414,7 @@ def run_many(
     runs = Runs.of(solutions)
     if not runs.W.any():
         raise ValueError(
-            f"Nothing is left of runs {settings}: scale X, or ask for less sparsity."
+            f"All components are 0 in runs {settings}: scale X, or lower sparsity."
         )
     return runs
 
@@ -434,8 +434,8 @@ def warn_of_unconverged_runs(runs, max_iter):
 class RunsObjective:
     r"""The objective :math:`\frac12 \sum_j \|w_j h_j - \sum_k \alpha_{jk} \beta_k \gamma_k\|^2`.
 
-    The biclusters :math:`w_j h_j` of all runs, j = 1 ... J, are factorized as the positive tensor
-    that they form (Badea, 2005, eq. 14), of which only the factors are ever formed.
+    The biclusters :math:`w_j h_j` of all runs, j = 1 ... J, form a positive tensor, which is
+    factorized (Badea, 2005, eq. 14). Only its factors are ever formed.
 
     Attributes
     ----------
@@ -483,7 +483,7 @@ def tensor_hals(objective, F) -> Steps:
     n = W.shape[1]
     B = asarray_like(np.ascontiguousarray(F[..., :n]), W)
     C = asarray_like(np.ascontiguousarray(F[..., n:]), W)
-    # how much of every bicluster is in the rows, and in the columns, of the prototypes
+    # products of biclusters with the rows, and with the columns, of the prototypes
     in_rows = B @ W.T
     in_columns = C @ H.T
     A = namespace(W).zeros_like(in_rows)
@@ -506,7 +506,7 @@ def tensor_hals(objective, F) -> Steps:
 
 @dataclass(frozen=True)
 class Metaclusters:
-    r"""What recurs in the runs.
+    r"""Metaclusters of the clusters of runs.
 
     Attributes
     ----------
@@ -522,7 +522,7 @@ class Metaclusters:
 
 
 def cluster_runs(way, runs, config):
-    r"""Metacluster the clusters of the runs, and return the optima, each of them once.
+    r"""Metacluster the clusters of the runs, and return the distinct optima.
 
     ``"ptf"`` factorizes the biclusters of the runs as a positive tensor (eq. 14), ``"nmf"`` their
     columns as a matrix, ``H ~ alpha gamma`` (eq. 8). The starts are the clusters of single runs,
@@ -542,7 +542,7 @@ def cluster_runs(way, runs, config):
         lifted = [F + _LIFT * F.mean(dtype=np.float64) for F in (W, H)]
         start = np.concatenate(lifted, axis=1).astype(H.dtype)
         starts.append(partial(np.asarray, start))
-    # They are close to where they end: ten updates can be enough.
+    # They are close to optima, so ten updates can be enough.
     config = replace(config, solver=solver, min_iter=10, prune_from=None)
     task = f"{solver.__name__} of the runs' clusters"
     solutions = run_starts(objective, starts, config, task)
@@ -561,7 +561,7 @@ def cluster_runs(way, runs, config):
 
 
 def metacluster_runs(way, runs, config, fixed=()):
-    """Metacluster runs that may have components in common, and return the optima.
+    """Metacluster runs that may have fixed components, and return the distinct optima.
 
     Parameters
     ----------
@@ -570,7 +570,7 @@ def metacluster_runs(way, runs, config, fixed=()):
     runs : Runs
     config : SolverConfig
     fixed : ndarray of shape (n_fixed, p), default=()
-        Components that the runs have in common, their first ones: the first metaclusters.
+        The first components of all runs, which become the first metaclusters.
     """
     n_fixed = len(fixed)
     if not n_fixed:
@@ -594,9 +594,9 @@ def metacluster_runs(way, runs, config, fixed=()):
 
 
 def fit_fixed(objective):
-    """Fit W to components that are all fixed, and return what many runs and `refine` return.
+    """Fit W with all components fixed, and return runs, metaclusters and the factorization.
 
-    One run is made, which is exact, and its clusters are the metaclusters.
+    There is a single run, which is exact, and its clusters are the metaclusters.
     """
     H = objective.fixed
     W = objective.fit_rows(H)
@@ -621,7 +621,7 @@ def refine(objective, config, candidates):
     Metaclusters
         Those that were kept.
     Factorization
-        What they led to, with the curves of all.
+        The factorization from them, with the loss curves of all.
     """
     config = replace(config, solver=objective.solver)
     ends: list[Solution] = []
@@ -629,7 +629,7 @@ def refine(objective, config, candidates):
         H = objective.positive_start(metaclusters.columns.astype(objective.X.dtype))
         H = objective.with_fixed(H)
         W = objective.positive_start(objective.approximate_rows(H).T)
-        W[~W.any(axis=1)] = _LIFT * W.mean()  # a cluster of zeros would stay one
+        W[~W.any(axis=1)] = _LIFT * W.mean()  # a cluster of zeros would stay 0
         start = partial(np.concatenate, [W, H], axis=1)
         ends += run_starts(objective, [start], config, "last factorization")
     order = np.argsort([end.loss for end in ends], kind="stable")
@@ -644,10 +644,10 @@ def order_by_size(
     n_fixed=0,
     weights=None,
 ):
-    """Return the best W (n, k), scaled H, and which cluster is which, the largest first.
+    """Return the best W (n, k), scaled H, and the order of the clusters, the largest first.
 
-    A cluster is as large as the rows weigh that it is strongest in; fixed ones stay first. The
-    order of the best rows may differ from that of the last update: then it is tried once more.
+    The size of a cluster is the weight of the rows in which it is strongest. Fixed clusters stay
+    first. The best rows may have another order than the last update; then they are sorted again.
 
     Parameters
     ----------
@@ -660,7 +660,7 @@ def order_by_size(
     Returns
     -------
     W : ndarray of shape (n, k)
-        What `fit_rows` returns for H, to the last bit.
+        The result of `fit_rows` for H, to the last bit.
     H : ndarray of shape (k, p)
     order : ndarray of shape (k,), int
     """
@@ -668,7 +668,7 @@ def order_by_size(
     H = objective.scale_components(best.factors[1])
     k = len(H)
     order = np.arange(k)
-    for attempt in range(4):  # mostly the first order is right
+    for attempt in range(4):  # the first order is usually right
         sizes = np.bincount(hard_labels(W) + 1, weights, k + 1)[1:].astype(float)
         sizes[:n_fixed] = np.inf
         by_size = np.argsort(-sizes, kind="stable")
@@ -683,7 +683,7 @@ def order_by_size(
 def count_distinct(W, H, n_fixed=0):
     """Return the number of clusters that are fixed, or neither 0 nor equal to another one.
 
-    A cluster also counts if it overlaps with others and is the strongest of no sample. Clusters are
+    A cluster also counts if it overlaps with others and is the strongest in no sample. Clusters are
     equal if the cosine of their columns is within 1e-6 of 1.
     """
     H = unit_rows(H)[0]

@@ -1,7 +1,7 @@
-r"""The data matrix that is factorized, and least squares: the loss, and solvers.
+r"""Objectives of a data matrix, and least squares: the loss and its solvers.
 
-A solver is a generator, see `nmfcluster._optim.run`. Factors are handled as rows, W transposed: of
-one start (k, n) and (k, p), so that all starts share one product with the data.
+A solver is a generator, see `nmfcluster._optim.run`. It stores factors as rows, with W transposed:
+(k, n) and (k, p) for one start, so that all starts share one product with the data.
 """
 
 from __future__ import annotations
@@ -41,32 +41,32 @@ from nmfcluster._utils.storage import (
 
 PENALTIES = ("l1_columns", "l1", "l2")
 
-# Sweeps over a factor in an update: 3 take the fewest seconds to a given loss.
+# Number of sweeps over a factor in an update; 3 reach a given loss fastest.
 _SWEEPS = 3
 
 
-# Factor by which a sum of squares of X must stay within the range of its dtype.
+# Factor by which the sum of squares of X must be within the range of its dtype.
 _MARGIN = 1e3
-# Entries of X that are multiplied at a time: 32 MiB where they are widened to float64.
+# Number of entries of X that are multiplied at a time: 32 MiB in float64.
 _BLOCK_ENTRIES = 2**22
 
 
 @dataclass(frozen=True)
 class BaseObjective:
-    r"""What the objectives of both losses share.
+    r"""Base class of the objectives of both losses.
 
     Attributes
     ----------
     X : ndarray or csr_array of shape (n, p)
         Nonnegative; 0 where an entry is missing.
     missing : csr_array of shape (n, p), default=None
-        A 1 for every entry that is not observed; None where all are.
+        A 1 for every entry that is not observed; None if all are observed.
     fixed : ndarray of shape (n_fixed, p), default=ndarray of shape (0, 1)
         The first rows of H, which stay as they are; by default there are none.
     device : Device, default=None
-        Where products are made, and factors are; None for numpy.
+        Device of the products and factors; None for numpy.
     sparsity : float, default=0
-        Weight :math:`\lambda` of a penalty on H, which least squares alone can have.
+        Weight :math:`\lambda` of a penalty on H, which only least squares can have.
     penalty : str, default="l2"
         One of `PENALTIES`.
     """
@@ -79,7 +79,7 @@ class BaseObjective:
     penalty: str = "l2"
 
     degree: ClassVar[int] = 1
-    """By which power of t the loss grows where X and WH grow t times."""
+    """Power of t by which the loss grows if X and WH grow t times."""
     n_first_updates: ClassVar[int]
     """Number of updates of the standardised matrix before those of X."""
 
@@ -90,7 +90,7 @@ class BaseObjective:
 
     @cached_property
     def transposed(self):
-        """X transposed, on its device: to make one of scipy's costs as much as a small product."""
+        """X transposed, on its device; cached, as in scipy it costs as much as a small product."""
         return self.on_device[0].T
 
     @property
@@ -109,7 +109,7 @@ class BaseObjective:
         return row_sums(X), row_sums(X.T)
 
     def root_means(self):
-        """Return roots of the means of rows, (1, n), and of columns, (1, p); 1 where they are 0."""
+        """Return roots of the means of rows, (1, n), and of columns, (1, p); 1 for means of 0."""
         roots = []
         for sums, axis in zip(self._sums, (1, 0), strict=True):
             n_observed = self.X.shape[axis]
@@ -128,7 +128,7 @@ class BaseObjective:
         return MatrixObjective(X, self.missing, fixed, device=self.device)
 
     def keep_starts(self, keep):
-        """Return the objective of the starts that go on: X is that of all."""
+        """Return the objective of the starts that continue, which all have the same X."""
         return self
 
     def take_rows(self, rows):
@@ -145,16 +145,16 @@ class BaseObjective:
         return replace(self, X=astype(self.X, dtype), missing=missing, fixed=fixed)
 
     def weighted(self, weights):
-        """Return the objective with rows that count as often as their weights say."""
+        """Return the objective in which rows count by their weights."""
         if weights is None:
             return self
         X = self.weighted_rows(self.X, weights)
         if is_sparse(X):
-            X.eliminate_zeros()  # of rows that do not count
+            X.eliminate_zeros()  # of rows with weight 0
         return replace(self, X=X)
 
     def weighted_rows(self, array, weights):
-        """Return X or W (n, k) with rows such that losses count them by their weights."""
+        """Return X or W (n, k) with rows scaled so that losses count them by their weights."""
         return (
             array
             if weights is None
@@ -162,7 +162,7 @@ class BaseObjective:
         )
 
     def is_in_range(self):
-        """Return whether the loss of X, and sums on the way to it, can be held."""
+        """Return whether the dtype can hold the loss of X and the sums that it needs."""
         raise NotImplementedError
 
     def check_range(self):
@@ -172,19 +172,19 @@ class BaseObjective:
             raise ValueError("X must hold an entry above 0; all entries are 0.")
         if not self.is_in_range():
             raise ValueError(
-                f"X must have sums, and sums of squares, that {self.X.dtype} holds with "
-                f"some room, got entries up to {high:.3g}; scale it."
+                f"X must have sums, and sums of squares, in the range of {self.X.dtype}, "
+                f"got entries up to {high:.3g}: scale X."
             )
 
     def check_observed(self, check_columns):
-        """Raise a ValueError if nothing is observed of a row, or of a column."""
+        """Raise a ValueError if no entry of a row, or of a column, is observed."""
         if self.missing is None:
             return
         for axis, kind in enumerate(["column", "row"]):
             is_empty = self.missing.sum(axis=axis) == self.X.shape[axis]
             if is_empty.any() and (check_columns or kind == "row"):
                 raise ValueError(
-                    f"X must hold an entry in every {kind}; {kind} {is_empty.argmax()} "
+                    f"X must hold an entry in every {kind}, but {kind} {is_empty.argmax()} "
                     "is NaN throughout: leave it out."
                 )
 
@@ -202,13 +202,13 @@ class BaseObjective:
 
 
 def from_standardised(objective, F) -> Steps:
-    """Minimise a loss from where least squares of the standardised matrix lead from a start.
+    """Minimise a loss after some updates of least squares of the standardised matrix.
 
-    To squares a cluster of few rows is small, and most random starts end in an optimum without it,
-    in which a large cluster is split. Its columns are small, too: divided by the roots of their
-    means they count as those of other clusters. The loss of the standardised matrix is half of
-    chi-square, which is near the divergence: HALS takes a fraction of the time of EM to come as
-    far, and its products are shared by all starts.
+    A cluster of few rows adds little to squares, so most random starts end in an optimum without
+    it, in which a large cluster is split. Its columns are small, too. Divided by the roots of their
+    means, they count as much as those of other clusters. The loss of the standardised matrix is
+    half of chi-square, which is close to the divergence. HALS takes a fraction of the time of EM to
+    get as far, and all starts share its products.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def from_standardised(objective, F) -> Steps:
     Returns
     -------
     generator
-        Of the solver of the objective, `joint_em`, `hals` or `sparse_hals`.
+        Steps of the solver of the objective, `joint_em`, `hals` or `sparse_hals`.
     """
     dtype = F.dtype
     rows, columns = objective.root_means()
@@ -236,10 +236,10 @@ def from_standardised(objective, F) -> Steps:
 
 @dataclass(frozen=True)
 class MatrixObjective(BaseObjective):
-    r"""The objective :math:`\frac12 \|X - WH\|^2`, with a penalty on H or without.
+    r"""The objective :math:`\frac12 \|X - WH\|^2`, with or without a penalty on H.
 
-    Missing entries are left out of the sum: products are made with the imputed entries that WH
-    has there, so that no step raises the loss. Attributes are those of `BaseObjective`.
+    Missing entries are left out of the sum. Products are made with the entries of WH in their
+    place, so that no step raises the loss. Attributes are those of `BaseObjective`.
     """
 
     degree: ClassVar[int] = 2
@@ -248,7 +248,7 @@ class MatrixObjective(BaseObjective):
 
     @property
     def solver(self):
-        """The solver that goes on from a factorization."""
+        """The solver that continues from a factorization."""
         return sparse_hals if self.sparsity else hals
 
     @cached_property
@@ -257,7 +257,7 @@ class MatrixObjective(BaseObjective):
         return sum_of_squares(self.X) / 2
 
     def imputed_entries(self, W, H):
-        """Return WH of every start where X misses an entry; an empty list if it has all."""
+        """Return the entries of WH where X misses one, for every start; an empty list for none."""
         missing = self.on_device[1]
         if missing is None:
             return []
@@ -269,8 +269,8 @@ class MatrixObjective(BaseObjective):
     def products(self, W, H, transposed=False):
         """Return ``W'X`` of every start, (n_starts, k, p), or ``HX'``, (n_starts, k, n).
 
-        Also the imputed entries that were taken where X misses some. A sparse X is multiplied from
-        the left alone; numpy's products are in C order.
+        Also return the imputed entries that were used where X misses some. A sparse X is only
+        multiplied from the left. Products of numpy are in C order.
         """
         imputed = self.imputed_entries(W, H)
         left = self.transposed
@@ -292,8 +292,8 @@ class MatrixObjective(BaseObjective):
     def loss(self, N, F, G, imputed=(), current=()):
         """Return the losses, without the penalty, from the products for one of the factors.
 
-        Where entries are missing, `imputed` are those that the products were made with, and
-        `current` those of the factors.
+        If entries are missing, `imputed` are those that were used for the products, and `current`
+        those of the factors.
         """
         losses = self.constant - inner_products(N, F)
         losses += inner_products(G, F @ F.mT) / 2
@@ -303,19 +303,19 @@ class MatrixObjective(BaseObjective):
         return np.maximum(losses, 0)
 
     def for_runs(self):
-        """Return the objective as runs of an ensemble have it."""
+        """Return the objective for runs of an ensemble, which is the same."""
         return self
 
     def positive_start(self, F):
-        """Return a factor to start from: as it is, because HALS leaves zeros."""
+        """Return a factor to start from, unchanged, because HALS can leave zeros."""
         return F
 
     def fit_rows(self, H):
-        """Return the W >= 0 of the smallest ``||X - WH||``, (n, k)."""
+        """Return the W >= 0 with the smallest ``||X - WH||``, (n, k)."""
         return least_squares_rows(self.X, H, self.missing)
 
     def approximate_rows(self, H, rows=None):
-        """Return `fit_rows` of all or some rows: the exact ones are quick to find."""
+        """Return `fit_rows` for all or some rows, because exact rows are fast."""
         part = self if rows is None else self.take_rows(rows)
         return part.fit_rows(H)
 
@@ -333,7 +333,7 @@ class MatrixObjective(BaseObjective):
             loss = objective.loss(N, W, H @ H.mT, imputed, imputed)
             return float(np.sqrt(2 * loss[0]))
         squares = 0.0
-        # more rows at a time take memory, and are no faster
+        # more rows at a time take more memory, and are no faster
         for block in row_blocks(len(W), 1024):
             residual = self.X[block] - W[block] @ H
             if self.missing is not None:
@@ -342,7 +342,7 @@ class MatrixObjective(BaseObjective):
         return float(np.sqrt(squares))
 
     def is_in_range(self):
-        """Return whether the dtype of X can hold sums of its squares, and more."""
+        """Return whether the dtype of X can hold the sum of its squares, with a margin."""
         limits = np.finfo(self.X.dtype)
         lowest = _MARGIN * float(limits.tiny)
         return lowest < 2 * self.constant < float(limits.max) / _MARGIN
@@ -355,20 +355,20 @@ def unit_rows(H):
 
 
 def least_squares_rows(X, H, missing=None):
-    """Return the W >= 0 that minimises ``||X - WH||`` over what is observed, (n, k).
+    """Return the W >= 0 that minimises ``||X - WH||`` over observed entries, (n, k).
 
-    Of rows of H that are multiples of each other the first is used. A row of which nothing is
-    observed is 0.
+    If rows of H are multiples of each other, only the first is used. Rows without an observed
+    entry are 0.
     """
     # Products in float32 would lose the difference between similar clusters.
     wide = H.astype(np.float64)
     G = wide @ wide.T
     lengths = np.sqrt(np.diagonal(G))
-    # a cosine within 1e-14 of 1 may be that of equal rows, but for rounding
+    # rows with a cosine within 1e-14 of 1 may be equal, but for rounding
     is_equal = (G >= (1 - 1e-14) * np.outer(lengths, lengths)) & (lengths > 0)
     used = np.flatnonzero(is_equal.argmax(axis=1) == np.arange(len(H)))
     components = wide[used].T
-    # all rows share one system, but those with missing entries
+    # all rows without missing entries share one system
     blocks = row_blocks(X.shape[0], max(1, _BLOCK_ENTRIES // X.shape[1]))
     B = np.concatenate([rows_of(X, block) @ components for block in blocks])
     W = np.zeros((X.shape[0], len(H)), dtype=np.result_type(X.dtype, H.dtype))
@@ -384,9 +384,9 @@ def least_squares_rows(X, H, missing=None):
 
 
 def observed_entries(missing, rows):
-    """Return a 1 for every entry of some rows that is observed, dense.
+    """Return a dense array with a 1 for every observed entry of some rows.
 
-    Differences of sums would lose a cluster of which little is observed.
+    Differences of sums would lose a cluster with few observed entries by rounding.
     """
     return 1 - as_float64(as_dense(missing[rows]))
 
@@ -418,8 +418,8 @@ def hals(objective, F) -> Steps:
     r"""Minimise :math:`\frac12 \|X - WH\|^2` by extrapolated coordinate descent.
 
     A factor is improved by a few sweeps of exact coordinate descent over its k rows (hierarchical
-    alternating least squares, HALS [1]_), and then extrapolated along its last step [2]_. Where
-    the loss would rise, the step is not taken, and the next is not extrapolated: the loss never
+    alternating least squares, HALS [1]_), and then extrapolated along its last step [2]_. If the
+    loss would rise, the step is undone, and the next is not extrapolated, so that the loss never
     rises.
 
     Parameters
@@ -446,9 +446,9 @@ def hals(objective, F) -> Steps:
     N, imputed = objective.products(W, H)
     loss = objective.loss(N, H, W @ W.mT, imputed, imputed)
     W_ahead = W  # W after extrapolation
-    H_swept = H  # H before it
-    # The share of its last step by which a start is extrapolated (beta of Ang and Gillis), that
-    # of the last step that was taken, and the largest that is allowed. There is no step yet.
+    H_swept = H  # H before extrapolation
+    # The share of its last step by which a start is extrapolated (beta of Ang and Gillis), the
+    # share of the last step that was kept, and the largest share. There is no step yet.
     share = last_share = np.full(len(F), 0.5)
     limit = np.ones(len(F))
     rose = limit > 0
@@ -459,7 +459,7 @@ def hals(objective, F) -> Steps:
             keep, rose, share, last_share, limit
         )
         objective = objective.keep_starts(keep)
-        # Improve H for the W ahead, and extrapolate it unless the last step was taken back.
+        # Improve H for the W ahead, and extrapolate it unless the last step was undone.
         N, _ = objective.products(W_ahead, H)
         H_before = H_swept
         H_swept = descend(H, N, W_ahead @ W_ahead.mT, n_fixed=objective.n_fixed)
@@ -471,7 +471,7 @@ def hals(objective, F) -> Steps:
         current = objective.imputed_entries(W_new, H_new)
         loss_new = objective.loss(N, W_new, G, imputed, current)
         W_ahead = extrapolate(W_new, W, share)
-        # Take the step back where the loss would rise: these starts stay where they are.
+        # Undo the steps of starts whose loss would rise.
         rose = ~(loss_new <= loss)
         if rose.any():
             for new, old in ((W_new, W), (W_ahead, W), (H_new, H)):
@@ -479,8 +479,9 @@ def hals(objective, F) -> Steps:
         W = W_new
         H = H_new
         loss = np.where(rose, loss, loss_new)
-        # After a step that was taken the share grows by gamma, 1.05, up to the limit, which grows
-        # by 1.01; after another it is divided by eta, 1.5, and may not exceed the last one taken.
+        # After a step that was kept, the share grows by gamma, 1.05, up to the limit, which grows
+        # by 1.01. After an undone step it is divided by eta, 1.5, and the limit becomes the share
+        # of the last step that was kept.
         limit = np.where(rose, last_share, np.minimum(1, 1.01 * limit))
         last_share = np.where(rose, last_share, share)
         share = np.where(rose, share / 1.5, np.minimum(limit, 1.05 * share))
@@ -508,9 +509,9 @@ def sparse_hals(objective, F) -> Steps:
     "l1_columns"   :math:`\sum_g (\sum_c H_{cg})^2`   few clusters a column
     ============== ================================== =========================
 
-    The last sets to 0 what is below :math:`2 \lambda` times the sum of its column, whatever the
-    scale of X. Each row of H, and each column of W on the sphere, is set to the minimum with all
-    others fixed: the loss never rises. With ``"l2"`` the row of cluster c
+    The last one sets entries to 0 that are below :math:`2 \lambda` times the sum of their column,
+    whatever the scale of X. Each row of H, and each column of W on the sphere, is set to the
+    minimum with all others fixed, so that the loss never rises. With ``"l2"`` the row of cluster c
     is :math:`[w_c'R_c]_+ / (1 + 2\lambda)`, where the published rule has :math:`\lambda` instead
     of :math:`2\lambda` and W may become negative.
 
@@ -518,7 +519,7 @@ def sparse_hals(objective, F) -> Steps:
     ----------
     objective : MatrixObjective
     F : ndarray of shape (n_starts, k, n + p)
-        Nonnegative: W transposed, and H. The scale of a cluster is given to H.
+        Nonnegative: W transposed, and H. The scale of a cluster is moved to H.
 
     Yields
     ------
@@ -580,7 +581,7 @@ def descend_penalised(
         ``W'W``.
     sparsity : float
     penalty : str
-        One of `PENALTIES`: least squares problems of other N and G.
+        One of `PENALTIES`; each is a least squares problem with other N and G.
     sweeps : int
     """
     weight = G.dtype.type(2 * sparsity)
@@ -594,7 +595,7 @@ def descend_penalised(
 
 
 def descend_on_sphere(W, N, G, sweeps):
-    """Improve the W of one start, in place: each row is the best of length 1.
+    """Improve the W of one start, in place: each row becomes the best one of length 1.
 
     Parameters
     ----------
@@ -614,7 +615,7 @@ def descend_on_sphere(W, N, G, sweeps):
             new = np.maximum(towards, 0)
             high = new.max()
             if high > 0:
-                new /= high  # its square could be too large, or too small, for a float
+                new /= high  # squares could overflow or underflow
                 W[c] = new / np.linalg.norm(new)
             else:
                 W[c] = 0
