@@ -340,7 +340,7 @@ X0, groups0, _ = planted(0, sizes=(12, 12, 12, 12))
                 NMFMetaCluster(2, base_n_clusters=2), X0, [9, 10], groups=groups0
             ),
             ValueError,
-            ("candidates", "from 1 to 8"),
+            ("candidates", "between 1 and 8"),
         ),
         (
             lambda: fitted(X0, groups0, base_n_clusters=1),
