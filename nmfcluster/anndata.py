@@ -35,7 +35,7 @@ def programs(
     Parameters
     ----------
     adata : AnnData of shape (n_obs, n_vars)
-        It may also be a view, or backed by an open file, whose ``X`` is read in blocks of rows.
+        The cells. Views are allowed, and open files, whose ``X`` is read in blocks of rows.
     n_clusters : int
         Number of programs.
     layer : str, default=None
@@ -45,7 +45,7 @@ def programs(
         The column of ``obs`` with the sample or batch of each cell. It is passed to
         `NMFMetaCluster.fit` as `groups`, so that each sample or batch has its own runs.
     mask_var : str, array-like of bool or None, default="auto"
-        Which genes are fitted, or the name of a column of ``var`` with this; None fits all. By
+        The genes to fit, as booleans or as the name of a column of ``var``; None fits all. By
         default, the column "highly_variable" is used if ``var`` has it.
     key_added : str, default="nmf"
         Name under which the programs are written. Programs that an earlier call wrote under this
@@ -65,7 +65,7 @@ def programs(
         - ``obsm["X_nmf"]``: `factor_`, (n_obs, n_clusters);
         - ``varm["nmf"]``: `components_` transposed, (n_vars, n_clusters), of all genes;
         - ``uns["nmf"]``: `recurrence_`, and with a `batch_key` `groups_`, `presence_` and
-          `shared_`; under "params" the parameters.
+          `shared_`; the parameters under "params".
 
     Raises
     ------
@@ -171,7 +171,7 @@ def consensus(
         - ``obs["consensus"]``: `labels_` as categories, missing for a cell in no cluster;
         - ``obs["consensus_confidence"]``: `confidence_`;
         - ``obsm["X_consensus"]``: `membership_`;
-        - ``uns["consensus"]``: under "params" the parameters.
+        - ``uns["consensus"]``: the parameters under "params".
 
     Raises
     ------

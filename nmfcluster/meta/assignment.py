@@ -67,13 +67,13 @@ def assign(
 
     For a set S of components, :math:`L_S(x) = \min_{w \ge 0} \sum_j (wH)_j - x_j \log (wH)_j` is
     the negative log-likelihood of Poisson counts, up to a constant. A sample keeps a set of which
-    no component can be left out at a cost below `min_gain`:
+    no component can be left out at a cost below g, which is `min_gain`:
 
     .. math:: L_{S \setminus c}(x) - L_S(x) \ge g \quad \text{for all } c \in S.
 
-    It is found by backward elimination. First, all components go that the best fit does not use.
-    Then they go one at a time, the one with the smallest bound on the rise of the loss first, if
-    the exact rise is below `min_gain`.
+    It is found by backward elimination. First, components that the best fit does not use are left
+    out. Then the others are tried one at a time, the one with the smallest bound on the rise of the
+    loss first. A component is left out if the exact rise is below `min_gain`.
 
     Read more in the :ref:`User Guide <sparse-assignment>`.
 
@@ -113,7 +113,7 @@ def assign(
 
     See Also
     --------
-    nmfcluster.NMFMetaCluster : Uses all `fixed_components`, and finds others beside them.
+    nmfcluster.NMFMetaCluster : Uses all `fixed_components`, and can find others.
     nmfcluster.datasets.make_signatures : Counts with known signatures.
 
     Notes

@@ -118,8 +118,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     resample : {"poisson", "bootstrap"}, float or None, default=0.8
         Data of each run. If runs use different data, recurrence depends on the data and not only
         on the random starts. "poisson" draws counts with X as their means. "bootstrap" draws as
-        many rows as X has, with replacement. A number is a share of the rows, at least as many rows
-        as the run has clusters. None is X itself, as in [1]_.
+        many rows as X has, with replacement. A number is the share of the rows that a run uses,
+        which are at least as many as its clusters. None is X itself, as in [1]_.
     fixed_components : array-like of shape (n_fixed, n_features), default=None
         Known rows of H. They become the first rows of `components_`, scaled like these. All runs
         contain them and search for the others. If all `n_clusters` are known, only W is fitted,
@@ -142,12 +142,13 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         A larger value makes biclusters smaller: their members reach this share of the largest
         entry. It changes only `rows_` and `columns_`, and need not be set unless you use these.
     min_groups : int or float, default=0.5
-        A larger value makes fewer clusters count as shared: they have to be present in this number
-        of groups, or in this share of the groups but in at least two. It changes only `shared_`,
-        and need not be set unless you use this.
+        A larger value makes fewer clusters count as shared. An int is the number of groups in which
+        a shared cluster has to be present, and a float is their share, but at least two groups. It
+        changes only `shared_`, and need not be set unless you use this.
     n_init : int, default=5
-        Number of starts of the metaclustering, which are single runs, the best run first. The last
-        factorization starts from each of their optima, and the one with the smallest loss is kept.
+        A larger value takes longer, and can lead to a smaller loss. It is the number of starts of
+        the metaclustering, which are single runs, the best run first. The last factorization starts
+        from each of their optima, and the one with the smallest loss is kept.
     max_iter : int, default=1000
         Largest number of updates of a run, of the metaclustering, and of the last factorization.
     tol : float, default=1e-4
@@ -156,10 +157,10 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         value it makes all updates.
     random_state : int, RandomState, Generator or None, default=None
         Determines the starts and the resampled data. The result depends neither on `n_jobs` nor on
-        the number of threads or the order of the samples. It can change if columns are in another
-        order or samples are repeated, because random numbers are then others, and between dense and
-        sparse matrices, because rounding differs. If clusters are weak, labels then agree to an
-        adjusted Rand index of about 0.93.
+        the number of threads or the order of the samples. It can change with the order of the
+        columns and with repeated samples, which change the random numbers, and between dense and
+        sparse matrices, which are rounded differently. If clusters are weak, labels then agree to
+        an adjusted Rand index of about 0.93.
     n_jobs : int, default=None
         Number of threads among which runs are divided. Runs on small matrices take one thread.
     memory : str or joblib.Memory, default=None
@@ -170,8 +171,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int
-        Strongest cluster of every sample, or -1 if all are 0. Fixed components come first,
-        and other clusters are numbered by decreasing size.
+        Strongest cluster of every sample, or -1 if it has none. Fixed components come first, and
+        other clusters are numbered by decreasing size.
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Rows of `factor_`, scaled to sum to 1; a row of zeros becomes uniform. With the loss of
         counts they are the shares that clusters add to the rows of X, such as compositions. With
@@ -250,12 +251,13 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     and H are called A and S. To cluster the columns, transpose X or use `columns_`.
 
     The tensor of all biclusters is never formed: an update of its factorization takes
-    O(J k (n + p)) for the J clusters of all runs. The method departs from [1]_ where that is silent
-    or wrong:
+    O(J k (n + p)) for the J clusters of all runs. The method departs from [1]_ where the paper is
+    silent or wrong:
 
-    - Runs begin on X over the roots of the means of rows and columns, to find clusters of few rows.
+    - Runs begin on X divided by the roots of the means of its rows and columns, to find clusters of
+      few rows.
     - The metaclustering starts from single runs, which lead to the best optimum more often.
-    - No update rule is stuck at a 0, and penalised rows are exact minima.
+    - Entries of 0 block no update, and updates of penalised rows are exact minima.
 
     For the samples of `fit`, `transform` returns `factor_`, and `predict` returns `labels_`.
 

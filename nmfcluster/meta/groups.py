@@ -26,7 +26,7 @@ from nmfcluster._utils.validation import (
 from nmfcluster.meta.squares import unit_rows
 from nmfcluster.partitions.base_runs import range_of_clusters
 
-# Smallest presence with which a program is in a group: it recurs in half of its runs.
+# Smallest presence that counts: the program recurs in half of the runs of the group.
 _PRESENT = 0.5
 # Smallest similarity of programs that count as alike. On planted tables of seven kinds with 300
 # genes, whose factors had deviations of 0.7 and 1.0, average linkage merged equal programs at 0.58
@@ -73,13 +73,17 @@ def metacluster(
 ) -> SharedPrograms:
     r"""Find programs that several tables share, such as those of other runs, samples or tools.
 
-    Programs are scaled to sum to 1 and clustered by average linkage. Two programs p and q with the
-    same distribution over features have the affinity :math:`\sum_g \sqrt{p_g q_g} = 1` [1]_. On a
-    logarithmic scale, roots halve the factors of genes by which samples differ. All programs of a
-    table share these factors, and genes that are high everywhere. This makes different programs of
-    other tables similar, too. The mean of the programs of a table is therefore subtracted from
-    their roots. The similarity of two programs is the cosine of these differences, which is about 0
-    by chance. Programs of one table are merged only if no others are left.
+    Programs are clustered by average linkage, with these similarities:
+
+    1. Programs are scaled to sum to 1, and roots are taken. Two programs p and q with the same
+       distribution over features have the affinity :math:`\sum_g \sqrt{p_g q_g} = 1` [1]_. On a
+       logarithmic scale, roots halve the factors of genes by which samples differ.
+    2. Most of the mean of the programs of a table is subtracted from each of them. It holds what
+       they share, such as these factors and genes that are high everywhere, which would make
+       different programs of other tables similar, too.
+    3. The similarity of two programs is the cosine of the differences, about 0 by chance.
+
+    Programs of one table are merged only if no others are left.
 
     Parameters
     ----------

@@ -297,7 +297,7 @@ class Resampled:
 
     @property
     def wide(self):
-        """Whether starts run side by side: on small X, where other work than products counts."""
+        """Whether starts run side by side, as on small X, where products are not all the work."""
         is_small = self.objective.X.size <= _SIDE_BY_SIDE
         return is_small and not self.objective.sparsity
 
