@@ -1,1 +1,1 @@
-"""Arrays and label vectors, dense or sparse, with no idea of clustering."""
+"""Functions for arrays, label vectors, user input and threads, which cluster nothing."""

@@ -17,34 +17,35 @@ from nmfcluster._utils.validation import (
 def align_similarities(tables, names):
     """Return similarities with rows and columns in the order of the first named data frame.
 
-    The columns of one that is square by its names come in the order of its rows. If all are, and
-    differ in their names, they are of some of the samples each, and NaN is put in for the others.
+    If rows and columns of a table have the same names, its columns are put in the order of its
+    rows. If this holds for all tables, and their names differ, each covers some of the samples,
+    and NaN is filled in for the others.
 
     Parameters
     ----------
     tables : list of object
-        What is no data frame stays as it is.
+        Anything but data frames stays as it is.
     names : list of str
-        What a message calls them.
+        Their names in messages.
 
     Returns
     -------
     tables : list of object
     index, columns : pandas Index or None
-        The names of rows and of columns, if any of them has some.
+        The names of rows and of columns, if any table has names.
     """
     own = [sample_names(table) for table in tables]
     ordered = list(tables)
-    # tables of some of the samples each
+    # each table covers some of the samples
     are_square = all(map(_is_square, own, tables))
     if are_square and any(set(index) != set(own[0]) for index in own):
         union = union_of_names(own, names)
         for i, name in enumerate(names):
             table = columns_in_row_order(tables[i], name).set_axis(own[i], axis=1)
             whole = table.reindex(index=union, columns=union)
-            ordered[i] = whole.to_numpy(na_value=np.nan)  # NA is no number
+            ordered[i] = whole.to_numpy(na_value=np.nan)  # NA is not a number
         return ordered, union, union
-    # tables of all samples: those without names are taken by position
+    # each table covers all samples: those without names are matched by position
     rows = [row_names(T) if hasattr(T, "columns") else None for T in tables]
     frames = [i for i, index in enumerate(rows) if index is not None]
     if not frames:
@@ -69,17 +70,17 @@ def align_similarities(tables, names):
 
 
 def _warn_of_positions(unnamed, owner):
-    """Warn of tables without names beside one, the owner, that has some."""
+    """Warn of tables without names if another table, the owner, has names."""
     if unnamed:
         warn(
-            f"{unnamed[0]} has no index that names its samples, and is taken by position: row for "
-            f"row they must be those of {owner}, whose index has names. A data frame with the same "
-            "index is matched by it, and arrays alone are not compared."
+            f"{unnamed[0]} has no index that names its samples, and is matched by position: its "
+            f"rows must be in the order of {owner}, whose index has names. To match it by names, "
+            "pass a data frame with the same index; to avoid this warning, pass only arrays."
         )
 
 
 def _is_square(own, table):
-    """Return whether columns have the names of the rows; numbers in a file can be text in one."""
+    """Return whether columns have the names of the rows, which files may store as text."""
     columns = getattr(table, "columns", None)
     if own is None or columns is None:
         return False
@@ -93,7 +94,7 @@ def align_samples(tables, names):
     ----------
     tables : list of {ndarray, csr_array, data frame}
     names : list of str
-        What a message calls them.
+        Their names in messages.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def align_samples(tables, names):
     Raises
     ------
     ValueError
-        If it is not known which rows belong together.
+        If it is unknown which rows belong together.
     """
     own = [sample_names(table) for table in tables]
     named = [i for i, index in enumerate(own) if index is not None]
@@ -123,13 +124,13 @@ def align_samples(tables, names):
             order = row_order(union, row_names(table), name, names[named[0]])
         if index is not None:
             table = table.reindex(union)
-        elif order is not None:  # numbers that are positions by themselves
+        elif order is not None:  # an index of numbers, which may also be positions
             table = table.iloc[order]
         elif not same or table.shape[0] != n:
             raise ValueError(
-                f"{name} has {table.shape[0]} rows without names of samples, which must be the {n} "
-                "of all others, in one order, NaN where it lacks one: only data frames whose index "
-                "names the samples may leave some out, or have them in another order."
+                f"{name} has {table.shape[0]} rows without names of samples, but must have all {n} "
+                "samples in the order of the others. Fill missing samples with NaN, or pass a "
+                "data frame whose index names the samples."
             )
         else:
             unnamed.append(name)
@@ -140,11 +141,13 @@ def align_samples(tables, names):
 
 
 def union_of_names(indices, names, noun="sample"):
-    """Return all names in several indices, each of which must share some with the others."""
+    """Return the union of the names in several indices, each of which must share some."""
     for i, (index, name) in enumerate(zip(indices, names, strict=True)):
         if not index.is_unique:
             twice = index[index.duplicated()][0]
-            raise ValueError(f"{name} has the {noun} {twice!r} twice in its index.")
+            raise ValueError(
+                f"{name} must not have the {noun} {twice!r} twice in its index."
+            )
         others = [other for j, other in enumerate(indices) if j != i]
         if others and all(set(index).isdisjoint(other) for other in others):
             other = indices[i == 0]
@@ -152,8 +155,8 @@ def union_of_names(indices, names, noun="sample"):
             raise ValueError(
                 f"{name} has no {noun} in common with the others, by their index: "
                 f"{format_value(list(index[:3]))} in it, {format_value(list(other[:3]))} in "
-                f"{other_name}. Tables with different names of {noun}s belong together by those "
-                f"that they share.{cure_of_types(index, name, other, other_name)}"
+                f"{other_name}. Tables with different names of {noun}s must share some of "
+                f"them.{cure_of_types(index, name, other, other_name)}"
             )
     union = indices[0]
     for index in indices[1:]:

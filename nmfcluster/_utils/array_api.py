@@ -1,7 +1,7 @@
-"""Arrays of other libraries, as on a GPU, by the array API standard; numpy's are written in place.
+"""Operations on arrays of numpy, in place, and of other libraries, by the array API standard.
 
-Factors of runs are where their table is. What is one number a start, as losses, shares and masks,
-is numpy's everywhere.
+The factors of runs are on the device of their data matrix. Values with one number per start, such
+as losses, shares and masks, are always numpy arrays.
 """
 
 from copy import copy
@@ -17,14 +17,14 @@ from nmfcluster._utils.storage import row_blocks, stored_entries
 
 _LIBRARIES = ("torch", "cupy", "array_api_strict")
 
-# Entries of gathered rows of factors that are multiplied at a time: a cache of 4 MiB.
+# Entries of gathered rows of factors that are multiplied at a time; they fit a cache of 4 MiB.
 _CPU_ENTRIES = 2**20
-# Entries that are formed at a time where there is no such cache: 256 MiB.
+# Entries that are computed at a time on devices without such a cache: 256 MiB.
 _DEVICE_ENTRIES = 2**26
 
 
 def library_of(array):
-    """Return the name of the library that an array is of; "" for numpy and others."""
+    """Return the name of the library of an array; "" for numpy and others."""
     for kind in type(array).__mro__:
         library = kind.__module__.partition(".")[0]
         if library in _LIBRARIES:
@@ -33,17 +33,17 @@ def library_of(array):
 
 
 def namespace(array):
-    """Return the functions for an array: numpy, or those of its library by the standard."""
+    """Return the array API namespace of an array, which may be numpy."""
     return np if isinstance(array, np.ndarray) else array_functions(library_of(array))
 
 
 def to_numpy(array):
-    """Return an array as numpy's, a sparse one of torch as CSR; anything else as it is."""
+    """Convert an array to numpy, or a sparse tensor of torch to CSR; return others as they are."""
     library = library_of(array)
     if not library:
         return array
     try:
-        if hasattr(array, "detach"):  # from torch's computation of gradients
+        if hasattr(array, "detach"):  # from the computation of gradients in torch
             array = array.detach()
         if "sparse" not in str(getattr(array, "layout", "")):
             return to_host(array, library)
@@ -53,20 +53,20 @@ def to_numpy(array):
         return sp.csr_array(arrays, shape=tuple(array.shape))
     except (TypeError, RuntimeError) as error:
         raise TypeError(
-            f"An array of {library} cannot be read, {error}; give float32 or float64, dense or "
+            f"An array of {library} cannot be read: {error}. Pass float32 or float64, dense, or "
             "sparse with two dimensions."
         ) from error
 
 
 def with_numpy_arrays(model):
-    """Return a model with fitted arrays of numpy."""
+    """Return a copy of a model whose fitted arrays are numpy arrays."""
     twin = copy(model)
     map_fitted_arrays(twin, to_numpy)
     return twin
 
 
 def map_fitted_arrays(model, function):
-    """Replace the fitted arrays of a model by a function of them."""
+    """Apply a function to the fitted arrays of a model, and replace them by the results."""
     for name, value in vars(model).copy().items():
         if name.endswith("_") and (isinstance(value, np.ndarray) or library_of(value)):
             setattr(model, name, function(value))
@@ -74,14 +74,14 @@ def map_fitted_arrays(model, function):
 
 @dataclass(frozen=True)
 class Device:
-    """Where a table is.
+    """Library and device of an array.
 
     Attributes
     ----------
     library : str
-        Name of the module that its array is of.
+        Name of the module.
     device : object
-        What that has as a device.
+        Its device, as the library represents it.
     """
 
     library: str
@@ -89,15 +89,15 @@ class Device:
 
     @classmethod
     def of(cls, array):
-        """Return where an array is; None if it is none of another library."""
+        """Return the device of an array; None for numpy and unknown libraries."""
         library = library_of(array)
         return cls(library, array.device) if library else None
 
 
 def to_device(array, there):
-    """Return a copy of an array of numpy on a device, a CSR matrix as `SparseTensor`.
+    """Copy a numpy array to a device, and a CSR matrix to a `SparseTensor`.
 
-    It is returned as it is for numpy, which has no device, and None as None.
+    The input is returned as it is if the device is None, which means numpy, or if it is None.
     """
     if there is None or array is None:
         return array
@@ -108,34 +108,34 @@ def to_device(array, there):
 
 
 def asarray_like(values, F, dtype=None):
-    """Return values of numpy where F is, in their own type or another."""
+    """Move values of numpy to the device of F, in their own dtype or another."""
     if isinstance(F, np.ndarray):
         return values if dtype is None else values.astype(dtype, copy=False)
     return namespace(F).asarray(values, dtype=dtype, device=F.device)
 
 
 def chunk_size(F, in_cache):
-    """Return how many entries are formed at a time where F is: as a cache holds, or many."""
+    """Return how many entries to compute at a time: `in_cache` on a CPU, and more elsewhere."""
     is_on_cpu = isinstance(F, np.ndarray) or "cpu" in str(F.device).lower()
     return in_cache if is_on_cpu else _DEVICE_ENTRIES
 
 
 def call_with_out(out, function, *arrays):
-    """Return a function of arrays, which numpy writes into one of them."""
+    """Call a function of arrays; numpy writes the result into `out`."""
     if isinstance(out, np.ndarray):
         function = partial(function, out=out)
     return function(*arrays)
 
 
 def take_starts(F, mask):
-    """Return F for some of the starts, its first axis."""
+    """Select some of the starts, the first axis of F."""
     if isinstance(F, np.ndarray):
         return F[mask]
     return namespace(F).take(F, asarray_like(np.flatnonzero(mask), F), axis=0)
 
 
 def contiguous_transpose(F):
-    """Return the transpose of a matrix; numpy's in C order."""
+    """Return the transpose of a matrix; in C order for numpy."""
     return np.ascontiguousarray(F.T) if isinstance(F, np.ndarray) else F.T
 
 
@@ -149,7 +149,7 @@ def put_starts(F, mask, values):
 
 
 def sum_to_numpy(F, axis):
-    """Return sums over axes, numpy's in float64."""
+    """Return sums over axes as a numpy array of float64."""
     xp = namespace(F)
     return np.asarray(to_numpy(xp.sum(F, axis=axis, dtype=xp.float64)))
 
@@ -157,8 +157,8 @@ def sum_to_numpy(F, axis):
 def einsum_inner_products(X, Y):
     """Return <X_s, Y_s> for every start s, accumulated in float64.
 
-    That of `blocks` shares long arrays out to threads, and sums float64 by BLAS: its last bit is
-    another.
+    `linalg.inner_products` splits long arrays among threads, and sums float64 by BLAS. Its last
+    bits differ.
     """
     xp = namespace(X)
     if xp is np:
@@ -168,7 +168,7 @@ def einsum_inner_products(X, Y):
 
 @dataclass(frozen=True)
 class SparseTensor:
-    """A sparse matrix of torch, which knows its entries in the order of rows and of columns.
+    """Sparse matrix of torch whose entries are stored in the order of rows and of columns.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class SparseTensor:
     data : tensor of shape (n_stored,)
         Values, in the order of rows.
     places : tuple of tensors of shape (n_stored,)
-        Their rows and columns.
+        Rows and columns of the values.
     ends : tuple of tensors of shapes (n + 1,) and (p + 1,)
         Where the entries of every row, and of every column, begin and end.
     by_column : tensor of shape (n_stored,)
@@ -194,11 +194,11 @@ class SparseTensor:
 
     @classmethod
     def of(cls, X, device):
-        """Return a CSR matrix as one of torch."""
+        """Convert a CSR matrix to a sparse matrix of torch."""
         if device.library != "torch":
             raise TypeError(
-                f"X must be dense and hold no NaN where it is an array of {device.library}: "
-                "torch has sparse ones."
+                f"X must be dense and without NaN if it is an array of {device.library}: "
+                "use torch for sparse arrays."
             )
         numbers = type(X)((np.arange(X.nnz), X.indices, X.indptr), shape=X.shape)
         by_column = numbers.tocsc()
@@ -213,7 +213,7 @@ class SparseTensor:
         )
 
     @property
-    def T(self):  # noqa: N802 - as arrays have it
+    def T(self):  # noqa: N802 - as in numpy
         """The transpose."""
         return replace(
             self, shape=self.shape[::-1], is_transposed=not self.is_transposed
@@ -233,7 +233,7 @@ class SparseTensor:
         return matrix @ F
 
     def iter_products(self, W, H):
-        """Yield the entries of WH where this stores one, as `sparse_products.iter_products`."""
+        """Yield the entries of WH at the stored ones, as `sparse_products.iter_products` does."""
         rows, columns = self.places
         W = W.contiguous()
         transposed_H = H.T.contiguous()

@@ -1,4 +1,4 @@
-"""Label vectors and what is made of them: codes, indicators, memberships, distinct rows."""
+"""Label vectors, and their codes, indicators, votes and distinct rows."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,10 +16,10 @@ from nmfcluster._utils.storage import (
 )
 from nmfcluster._utils.validation import check_container, format_count
 
-# Weight of partitions below which a pair was seen by none: rounding.
+# Weight below which no partition saw a pair, as the rest is rounding.
 MIN_SEEN_WEIGHT = 1e-12
-# codes, and labels in a table, of a sample that a partition calls noise, as DBSCAN does, and
-# of one that it did not see
+# codes, and labels in a table, of samples that a partition calls noise, as DBSCAN does, and
+# of samples that it did not see
 NOISE = -1
 NOT_SEEN = -2
 LABEL_BLOCK_ROWS = 16_384  # rows of a block: a block of a wide table stays in cache
@@ -31,8 +31,8 @@ def partition_columns(table, name):
     Parameters
     ----------
     table : ndarray of shape (n_samples, n_partitions), DataFrame, or sequence of label vectors
-        An array or a data frame holds one partition a column; a list or a tuple
-        holds one label vector an element.
+        An array or a data frame holds one partition per column; a list or a tuple
+        holds one label vector per element.
     name : str
         What to call `table` in an error message.
 
@@ -72,10 +72,10 @@ def partition_columns(table, name):
 
 
 def as_label_vector(vector):
-    """Return labels as an array; strings beside numbers or NaN stay what they are."""
+    """Return labels as an array; strings mixed with numbers or NaN keep their types."""
     array = np.asarray(to_numpy(vector))
     if array.dtype.kind in "US" and not hasattr(vector, "dtype"):
-        return np.array(vector, dtype=object)  # numpy would make strings of all
+        return np.array(vector, dtype=object)  # numpy would convert all to strings
     return array
 
 
@@ -105,7 +105,7 @@ def encode_labels(table, name, categories=None):
     if categories is not None and len(categories) != len(columns):
         raise ValueError(
             f"{name} has {format_count(len(columns), 'partition')}, "
-            f"in fit it had {len(categories)}."
+            f"but had {len(categories)} in fit."
         )
     codes = np.empty((len(columns), len(columns[0])), dtype=np.int32)
     all_known = []
@@ -116,7 +116,7 @@ def encode_labels(table, name, categories=None):
         if categories is None:
             if labels.dtype == object or labels.max(initial=0) > 4 * len(labels):
                 known, codes[t, seen] = np.unique(labels, return_inverse=True)
-            else:  # faster than to sort small numbers
+            else:  # faster than sorting, for small numbers
                 is_present = np.bincount(labels) > 0
                 known = np.flatnonzero(is_present)
                 codes[t, seen] = (np.cumsum(is_present) - 1)[labels]
@@ -124,9 +124,7 @@ def encode_labels(table, name, categories=None):
             known = categories[t]
             kinds = {labels.dtype == object, known.dtype == object}
             if len(known) and len(labels) and len(kinds) > 1:
-                raise TypeError(
-                    f"{title} holds labels of another kind than those of fit."
-                )
+                raise TypeError(f"{title} must hold labels of the same kind as in fit.")
             positions = label_positions(labels, known)
             codes[t, seen] = np.where(positions < 0, NOT_SEEN, positions)
         all_known.append(known)
@@ -134,15 +132,15 @@ def encode_labels(table, name, categories=None):
 
 
 def clean_labels(column, name):
-    """Return the labels that are there, comparable with each other, and where they are.
+    """Return the labels that exist, in one comparable type, and the state of every sample.
 
-    The second has an entry a sample: 0 for a label, else `NOISE` or `NOT_SEEN`.
+    The state is 0 for a sample with a label, and otherwise `NOISE` or `NOT_SEEN`.
     """
     if column.dtype.kind == "U":
         return column.astype(object), np.zeros(len(column), dtype=np.int32)
     if column.dtype.kind in "ST":  # bytes, and NumPy's strings of any length
         column = column.astype(object)
-    # objects are texts, or numbers beside missing values
+    # arrays of objects hold texts, or numbers with missing values
     if column.dtype.kind == "O":
         seen = np.array([not is_missing(value) for value in column], dtype=bool)
         values = [v.item() if isinstance(v, np.generic) else v for v in column[seen]]
@@ -166,7 +164,7 @@ def clean_labels(column, name):
     largest = 2**63 - 1
     if column.dtype.kind == "f":
         column = as_float64(column)  # float16 holds few integers
-        largest = 2**53  # above it, floats leave out integers
+        largest = 2**53  # above it, floats skip integers
         is_whole = np.isfinite(column) & (column == np.floor(column))
         wrong = column[~is_whole & ~np.isnan(column)]
         if len(wrong):
@@ -174,7 +172,7 @@ def clean_labels(column, name):
                 f"{name} must hold labels (integers or strings), got the number {wrong[0]}; -1 "
                 "marks noise, NaN a sample that was not seen."
             )
-    seen = column >= 0  # NaN is not
+    seen = column >= 0  # False for NaN
     labels = column[seen]
     if len(labels) and labels.max() > largest:
         raise ValueError(
@@ -185,7 +183,7 @@ def clean_labels(column, name):
 
 
 def is_missing(value):
-    """Return whether a value is None, NaN or pandas.NA, which refuses to be compared."""
+    """Return whether a value is None, NaN or pandas.NA, for which comparisons raise."""
     if value is None:
         return True
     try:
@@ -197,7 +195,7 @@ def is_missing(value):
 
 
 def label_positions(labels, known):
-    """Return where labels are among known ones, in increasing order; -1 if they are not."""
+    """Return the positions of labels among known ones, which increase; -1 for others."""
     if not len(known):
         return np.full(len(labels), -1)
     positions = np.minimum(np.searchsorted(known, labels), len(known) - 1)
@@ -205,7 +203,7 @@ def label_positions(labels, known):
 
 
 def to_smallest_int(labels):
-    """Return labels in the smallest signed type that holds them, and -1."""
+    """Return labels in the smallest signed type that holds them and -1."""
     lowest = min(int(labels.min(initial=0)), -int(labels.max(initial=0)) - 1)
     return labels.astype(np.min_scalar_type(lowest), copy=False)
 
@@ -221,9 +219,9 @@ def noise_weights(codes, weights):
 
 
 def set_noise_apart(codes, weights):
-    """Return codes in which no partition has seen the samples that are noise.
+    """Return codes in which samples that are noise count as not seen by any partition.
 
-    Noise is what most of the partitions that saw it call noise, by their weights.
+    A sample is noise if most of the partitions that saw it, by weight, call it noise.
     """
     noise = noise_weights(codes, weights)
     suspects = np.flatnonzero(noise)
@@ -241,10 +239,10 @@ _SMALL_SHARE = 0.03
 
 
 def cluster_votes(contingency, n_clusters, weights):
-    r"""Return the votes of base clusters, (C, k), of which `confidence_of_votes` takes sums.
+    r"""Return the votes of base clusters, (C, k), which `confidence_of_votes` sums.
 
-    With v the share of a consensus cluster, among the samples that a partition saw, that a base
-    cluster holds, its vote is :math:`w_t \log(1 + v / 0.03)`.
+    A base cluster of partition t votes :math:`w_t \log(1 + v / 0.03)` for a consensus cluster, if
+    it holds the share v of those of its samples that the partition saw.
 
     Parameters
     ----------
@@ -268,9 +266,9 @@ def confidence_of_votes(votes, coverage, noise, labels):
     votes : ndarray of shape (n, k)
         Sums of `cluster_votes` over the base clusters of every sample.
     coverage, noise : ndarray of shape (n,)
-        Weights of the partitions that put the sample into a cluster, and that call it noise.
+        Total weights of the partitions that put each sample into a cluster, and that call it noise.
     labels : ndarray of shape (n,), int
-        Negative: in no cluster.
+        Negative for samples in no cluster.
     """
     evidence = np.expm1(votes / np.maximum(coverage, MIN_SEEN_WEIGHT)[:, None])
     own = evidence[np.arange(len(labels)), np.maximum(labels, 0)]
@@ -293,7 +291,7 @@ def indicator(codes, n_clusters):
     codes : ndarray of shape (n_samples, n_partitions), int
         Encoded labels; a negative one leaves its row empty for that partition.
     n_clusters : ndarray of shape (n_partitions,), int
-        Number of columns to give each partition.
+        Number of columns of each partition.
     """
     offsets = _offsets(n_clusters).astype(np.int32)
     columns = codes + offsets[:-1]
@@ -305,27 +303,27 @@ def indicator(codes, n_clusters):
 
 
 def _offsets(sizes):
-    """Return where groups of some sizes begin in a sequence, and where the last one ends."""
+    """Return where groups of the given sizes begin in a sequence, and where the last ends."""
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def tuple_indicator(codes, n_clusters, most):
-    """Factor the indicator of all clusters through the label tuples that occur.
+    """Factor the indicator of all clusters through the label tuples that occur, Z = J A.
 
-    A few partitions at a time are taken as one whose clusters are the tuples of labels found in
-    it, "not seen" included. Z = J A with J the indicator of these, which has an entry a row
-    and group of partitions instead of one a row and partition, and A the clusters of every
-    tuple, which is small: products with Z cost about a third, and so does its memory.
+    Partitions are grouped. A group is treated as one partition whose clusters are the tuples of
+    labels in it, including "not seen". J is the indicator of the tuples: it has one entry per row
+    and group, not one per row and partition. A is small, and holds the clusters of every tuple.
+    Products with Z take about a third of the time, and Z about a third of the memory.
 
     Parameters
     ----------
     codes : ndarray of shape (n_samples, n_partitions), int
-        Encoded labels; negative: noise, or not seen, which are one symbol here.
+        Encoded labels. Negative ones, noise and not seen, are one symbol here.
     n_clusters : ndarray of shape (n_partitions,), int
         Number of clusters of every partition.
     most : int or None
-        Largest number of tuples of a group; None: more for more rows. The partitions of a
-        group, and so the last bits of products, depend on it.
+        Largest number of tuples per group; None: it grows with the number of rows. The groups,
+        and so the last bits of products, depend on it.
 
     Returns
     -------
@@ -336,8 +334,8 @@ def tuple_indicator(codes, n_clusters, most):
     n_symbols = np.asarray(n_clusters, dtype=np.int64) + 1  # with "not seen"
     if most is None:
         most = int(np.clip(50 * n_rows, 500, 200_000))
-    # Cut the partitions into groups, as long as the tuples of a group are no more than allowed.
-    radix = np.zeros((len(n_symbols), len(n_symbols)))  # a column a group
+    # Group the partitions so that no group has more tuples than allowed.
+    radix = np.zeros((len(n_symbols), len(n_symbols)))  # one column per group
     groups: list = []
     n_tuples = most + 1
     for t, size in enumerate(n_symbols.tolist()):
@@ -354,7 +352,7 @@ def tuple_indicator(codes, n_clusters, most):
     for block in row_blocks(n_rows, LABEL_BLOCK_ROWS):
         digits = np.maximum(codes[block], -1) + 1.0
         tuples[block] = digits @ radix[:, : len(groups)]  # exact: far below 2^53
-    # Number those that occur, and find the clusters that they stand for.
+    # Renumber the tuples that occur, and find the clusters that they stand for.
     blocks = []
     n_found = 0
     for g, members in enumerate(groups):
@@ -372,7 +370,7 @@ def tuple_indicator(codes, n_clusters, most):
 
 
 def share_of_seen(together, seen, never=MIN_SEEN_WEIGHT):
-    """Return the shares ``together / seen``; NaN where the weight that was seen is `never`."""
+    """Return the shares ``together / seen``; NaN where `seen` is at most `never`."""
     shares = np.full(together.shape, np.nan)
     return np.divide(together, seen, out=shares, where=seen > never)
 
@@ -380,17 +378,17 @@ def share_of_seen(together, seen, never=MIN_SEEN_WEIGHT):
 def adjusted_rand(both, one, other, everything):
     r"""Return the adjusted Rand index of two labellings, or of many.
 
-    With T the pairs of samples that both hold together, of :math:`T_a` and :math:`T_b` that one
-    does, and N pairs, :math:`E = T_a T_b / N` of these are in common by chance, and the index is
-    :math:`(T - E) / ((T_a + T_b) / 2 - E)` [1]_; 1 of two labellings that hold all samples
+    The labellings put :math:`T_a` and :math:`T_b` of N pairs of samples together, and both put T
+    together. By chance, both would put :math:`E = T_a T_b / N` together. The index is
+    :math:`(T - E) / ((T_a + T_b) / 2 - E)` [1]_, and 1 if both labellings put all samples
     together, or none.
 
     Parameters
     ----------
     both, one, other : int, or ndarray of shape (n,)
-        Pairs that both labellings hold together, and each of them.
+        Number of pairs that both labellings put together, and that each of them does.
     everything : int, or ndarray of shape (n,)
-        Number of pairs, 1 at least.
+        Number of all pairs, at least 1.
 
     References
     ----------
@@ -434,7 +432,7 @@ def distinct_rows(codes):
 
 
 def hash_label_rows(codes, seed=0):
-    """Return a number for every row of a table of integers, (n_samples,), uint64."""
+    """Return a hash of every row of a table of integers, (n_samples,), uint64."""
     # random odd multipliers: two different rows share a key with a chance of about 2^-63
     rng = np.random.default_rng(seed)
     factors = rng.integers(2**63, size=codes.shape[1], dtype=np.uint64)

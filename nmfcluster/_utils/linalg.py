@@ -1,9 +1,10 @@
-"""Large arrays by blocks of rows, which threads share: the same blocks for any number of them.
+"""Products of large arrays by blocks of rows, and nonnegative least squares.
 
-Nonnegative least squares for one factor while the other is fixed, from inner products alone.
+Threads share the blocks, which do not depend on the number of threads.
 
-With the rows of a factor F as variables, all problems here read: minimise ``<G, FF'> - 2 <N, F>``
-over F >= 0, for ``X ~ A'F`` with ``G = AA'`` and ``N = AX``.
+The least squares problems fit one factor while the other is fixed, from inner products alone. With
+the rows of a factor F as variables, they minimise ``<G, FF'> - 2 <N, F>`` over F >= 0, for
+``X ~ A'F`` with ``G = AA'`` and ``N = AX``.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -19,20 +20,22 @@ from nmfcluster._utils import array_api
 from nmfcluster._utils.array_api import asarray_like, chunk_size, namespace
 from nmfcluster._utils.storage import is_sparse, row_blocks, rows_of
 
-BLOCK_ROWS = 32_768  # rows of a block: with ten columns it stays in a cache of 2 MiB
+BLOCK_ROWS = 32_768  # rows of a block; with ten columns it fits a cache of 2 MiB
 
-# a thread that the caller starts does not have it: where starts share the cores, blocks do not
+# Threads of other pools do not inherit it: if starts share the cores, blocks do not.
 _pool: ContextVar = ContextVar("pool", default=None)
 
 
 @contextmanager
 def share_blocks(n_jobs):
-    """Let `n_jobs` threads share the blocks that the calling thread works on in this context."""
+    """Let `n_jobs` threads share the blocks of the calling thread in this context."""
     n_threads = effective_n_jobs(n_jobs)
     if n_threads == 1:
         yield
         return
-    with ThreadPoolExecutor(n_threads) as pool:  # starts none before the first block
+    with ThreadPoolExecutor(
+        n_threads
+    ) as pool:  # starts no thread before the first block
         before = _pool.set(pool)
         try:
             yield
@@ -41,12 +44,12 @@ def share_blocks(n_jobs):
 
 
 def map_blocks(work, n_rows):
-    """Return the results of a function of every block of rows, in their order.
+    """Return the results of a function for every block of rows, in order.
 
     Parameters
     ----------
     work : callable
-        Takes the slice of a block.
+        Called with the slice of a block.
     n_rows : int
 
     Returns
@@ -61,22 +64,22 @@ def map_blocks(work, n_rows):
 
 
 def error_state():
-    """Return how numpy handles errors in this thread, which others have to be told."""
+    """Return numpy's error settings of this thread, to pass them to other threads."""
     return {"call": np.geterrcall(), **np.geterr()}
 
 
 def sum_blocks(work, n_rows):
-    """Return the sum of a function of every block of rows, added in their order."""
+    """Return the sum of the results of a function for every block of rows, added in order."""
     return reduce(np.add, map_blocks(work, n_rows))
 
 
 def map_rows(function, *arrays):
-    """Return a function of arrays that acts on each of their rows alone.
+    """Apply a function, which acts on each row alone, to blocks of rows of arrays.
 
     Parameters
     ----------
     function : callable
-        Takes the rows of a block of every array, and returns as many.
+        Called with the rows of a block of every array; returns the same number of rows.
     *arrays : ndarray of shape (n_starts, n, k)
 
     Returns
@@ -95,7 +98,7 @@ def map_rows(function, *arrays):
 
 
 def sum_rows(function, *arrays):
-    """Return a function of arrays, of shape (n_starts, n, k), that is a sum over their rows."""
+    """Sum a function, itself a sum over rows, over blocks of arrays (n_starts, n, k)."""
     return sum_blocks(
         lambda block: function(*[array[:, block] for array in arrays]),
         arrays[0].shape[1],
@@ -115,7 +118,7 @@ def inner_products(X, Y):
 
 
 def block_inner_products(X, Y):
-    """Return what `inner_products` does, of the rows of one block."""
+    """Return `inner_products` of the rows of one block."""
     if X.dtype == np.float64:
         return np.array(list(map(np.vdot, X, Y)))
     pairs = zip(X, Y, strict=True)
@@ -123,12 +126,12 @@ def block_inner_products(X, Y):
 
 
 def matmul_rows(X, M):
-    """Return the rows of every start, X of shape (n_starts, n, k), times its (k, k) matrix."""
+    """Multiply the rows of every start, X of shape (n_starts, n, k), by its (k, k) matrix."""
     return map_rows(lambda rows: rows @ M, X)
 
 
 class RowBlocks:
-    """A matrix by blocks of rows, which are cut once: those of a sparse one share its memory.
+    """A matrix in blocks of rows, which are made once, and share its memory.
 
     Parameters
     ----------
@@ -144,7 +147,7 @@ class RowBlocks:
             self._parts = {block.start: rows_of(array, block) for block in blocks}
 
     def __reduce__(self):
-        return RowBlocks, (self._array,)  # parts are pickled as copies
+        return RowBlocks, (self._array,)  # blocks would be pickled as copies
 
     def product(self, H):
         """Return the product with H of shape (m, k), sparse with a sparse H."""
@@ -172,23 +175,23 @@ class RowBlocks:
 
     @cached_property
     def _transposes(self):
-        """Transposes of the blocks: to make one of scipy's costs as much as a small product."""
+        """Transposes of the blocks; in scipy, making one takes as long as a small product."""
         return {start: part.T for start, part in self._parts.items()}
 
     @cached_property
     def _wide_transpose(self):
-        """The transpose of a sparse matrix, if it has the more rows: its products are no sums."""
+        """Transpose of a wide sparse matrix, whose products need no sum over blocks; or None."""
         if is_sparse(self._array) and self._array.shape[1] >= self.n_rows:
             return RowBlocks(self._array.T.tocsr())
         return None
 
 
-# Entries of F and N, of starts that are swept side by side: a cache of 2 MiB.
+# Entries of F and N, for the starts that are swept together; they fit a cache of 2 MiB.
 _SWEPT_ENTRIES = 2**18
 _SOLVED_ENTRIES = 2**20  # entries of small systems that are solved at a time: 8 MiB
-# Slope, relative to the largest |b| of a row, below which it may be rounding.
+# Slope, relative to the largest |b| of a row, below which it counts as rounding.
 _SLOPE_TOL = 1e-12
-_PATIENCE = 3  # rounds in which the entries on the wrong side need not become fewer
+_PATIENCE = 3  # rounds that may pass without fewer entries on the wrong side
 
 
 def coordinate_descent(
@@ -207,13 +210,14 @@ def coordinate_descent(
         Nonnegative.
     N : array of shape (n_starts, k, m)
     G : array of shape (n_starts, k, k)
-        Positive semidefinite. A row of F with a 0 on the diagonal is as good as any other, and
-        stays as it is.
+        Positive semidefinite. If its diagonal is 0 for a row of F, any values are optimal, and the
+        row is unchanged.
     sweeps : int
     n_fixed : int, default=0
-        How many of the first rows stay as they are.
+        Number of first rows that are fixed.
     column_by_column : bool, default=False
-        Whether a column adds up the same whatever is beside it, as in no product of matrices.
+        Whether the sums of a column are independent of the others, to the last bit, which matrix
+        products do not ensure.
     """
     size = max(1, chunk_size(F, _SWEPT_ENTRIES) // max(1, 2 * F.shape[1] * F.shape[2]))
     for part in row_blocks(F.shape[0], size):
@@ -225,9 +229,10 @@ def coordinate_descent(
 
 
 def _scale_to_unit_diagonal(N, G):
-    """Return N and G with rows over the diagonal of G, which becomes 0.
+    """Return N and G with rows divided by the diagonal of G, which is then set to 0.
 
-    Where it was 0 it becomes -1, and the rest of the row 0: a sweep leaves such a row as it is.
+    Where the diagonal was 0, it is set to -1, and the rest of the row to 0, so that a sweep does
+    not change the row.
     """
     xp = namespace(G)
     diagonal = xp.linalg.diagonal(G)
@@ -239,7 +244,7 @@ def _scale_to_unit_diagonal(N, G):
 
 
 def _rows(F, N, G, n_fixed=0):
-    """Return views of the rows of all starts that a sweep sets one after the other."""
+    """Return views of the rows of all starts, which a sweep updates one after the other."""
     rows = []
     for c in range(n_fixed, F.shape[1]):
         row = slice(c, c + 1)
@@ -248,7 +253,7 @@ def _rows(F, N, G, n_fixed=0):
 
 
 def _sweep(F, rows, column_by_column=False):
-    """Set every row of F to its best value, given all others."""
+    """Set every row of F to its optimum, given all others."""
     xp = namespace(F)
     for f, n, g in rows:
         new = xp.sum(g.mT * F, axis=1, keepdims=True) if column_by_column else g @ F
@@ -273,14 +278,14 @@ def approximate_nnls_rows(B, G, max_sweeps=100, resolution=1e-6):
     max_sweeps : int, default=100
         Largest number of sweeps over the columns.
     resolution : float, default=1e-6
-        It ends when no entry changes by more than this times the largest.
+        Sweeps end when no entry changes by more than this times the largest entry.
 
     Returns
     -------
     ndarray of shape (n, k)
     """
     H = np.empty_like(B)
-    for block in row_blocks(len(B), 8192):  # so many columns of F and N stay in cache
+    for block in row_blocks(len(B), 8192):  # 8192 columns of F and N fit the cache
         N, scaled_G = _scale_to_unit_diagonal(B[block].T[None], G[None])
         F = np.maximum(N, 0) / len(G)
         rows = _rows(F, N, scaled_G)
@@ -296,9 +301,9 @@ def approximate_nnls_rows(B, G, max_sweeps=100, resolution=1e-6):
 def nnls_rows(B, G):
     """Return the rows h >= 0 that minimise ``h'Gh - 2 b'h``, to rounding.
 
-    Block principal pivoting [1]_: some entries of a row are taken to be above 0 and solved for;
-    all entries that turn out to be on the wrong side change sides, until none is. A row does not
-    depend on those beside it.
+    Block principal pivoting [1]_ assumes that some entries of a row are above 0, and solves for
+    them. All entries that turn out to be on the wrong side change sides, until none does. The
+    result of a row does not depend on the other rows.
 
     Parameters
     ----------
@@ -317,7 +322,7 @@ def nnls_rows(B, G):
     """
     diagonal = np.einsum("...cc->...c", G).astype(np.float64)
     scale = np.sqrt(np.where(diagonal > np.finfo(G.dtype).tiny, diagonal, 1))
-    # the diagonal becomes 1, and a little more: a system of equal columns is not singular
+    # the diagonal becomes slightly more than 1, so that equal columns give no singular system
     G = G / scale[..., None] / scale[..., None, :] + 1e-14 * np.eye(B.shape[1])
     H = np.empty_like(B)
     for block in row_blocks(len(B), max(1, _SOLVED_ENTRIES // B.shape[1] ** 2)):
@@ -331,7 +336,7 @@ def _pivot(B, G):
     n, k = B.shape
     H = np.empty((n, k))
     todo = np.arange(n)
-    cycling = []  # rows whose exchanges go in circles
+    cycling = []  # rows whose exchanges cycle
     free = B > 0  # the entries that are solved for
     fewest = np.full(n, k + 1)
     patience = np.full(n, _PATIENCE)
@@ -340,19 +345,19 @@ def _pivot(B, G):
         systems = G if G.ndim == 2 else G[todo]
         solved = _solve_free(B[todo], systems, free[todo])
         H[todo] = np.maximum(solved, 0)
-        # find the entries on the wrong side: free ones below 0, others that would rise from it
+        # find the entries on the wrong side: free ones below 0, and others that would rise above 0
         tolerance = _SLOPE_TOL * np.abs(B[todo]).max(axis=1, keepdims=True)
         if G.ndim == 2:
             product = solved @ G
         else:
             product = np.einsum("nc,ncd->nd", solved, systems)
         is_wrong = np.where(free[todo], solved < 0, B[todo] - product > tolerance)
-        # count the rounds in which they have not become fewer
+        # count the rounds in which their number has not decreased
         n_wrong = is_wrong.sum(axis=1)
         is_fewer = n_wrong < fewest[todo]
         patience[todo] = np.where(is_fewer, _PATIENCE, patience[todo] - 1)
         fewest[todo] = np.minimum(n_wrong, fewest[todo])
-        # let them change sides; rows go on that have some, unless too many rounds were in vain
+        # let them change sides; continue with rows that had some, unless out of patience
         free[todo] ^= is_wrong
         cycling.append(todo[(n_wrong > 0) & (patience[todo] < 0)])
         todo = todo[(n_wrong > 0) & (patience[todo] >= 0)]
@@ -365,7 +370,7 @@ def _pivot(B, G):
 def _active_set(B, G):
     """Return the rows of `_pivot` by an active set method, which changes one entry at a time.
 
-    It is needed where columns are nearly equal: exchanges of many entries then go in circles.
+    It is needed if columns are nearly equal, as exchanges of many entries then cycle.
     """
     if G.ndim == 3:
         pairs = zip(B, G, strict=True)

@@ -1,8 +1,9 @@
-"""An order of samples that depends on what they hold alone, and not on how they were handed in.
+"""Canonical order of samples, which depends only on their values, not on the order of the rows.
 
-A fit in this order draws, breaks ties and sums alike for any order of the rows. Samples are sorted
-by keys of 64 bits. Two different ones share a key with a chance of 2^-64, and are then taken as
-they come: of a million samples that happens once in thirty million tables.
+In this order, a fit draws samples, breaks ties and adds numbers in the same way for any order of
+the rows. Samples are sorted by 64-bit hashes. Two different samples share a hash with probability
+2^-64, and then keep their order: with a million samples, this happens in one of thirty million
+tables.
 """
 
 import numpy as np
@@ -16,12 +17,12 @@ from nmfcluster._utils.storage import (
     without_diagonal,
 )
 
-# Entries of a matrix that are hashed at a time: 256 KiB, which stay in cache.
+# Entries of a matrix that are hashed at a time: 256 KiB, which fit the cache.
 _HASHED_ENTRIES = 2**15
 
 
 def _mix(keys):
-    """Scramble numbers of 64 bits, in place: the last step of the generator SplitMix64."""
+    """Mix the bits of 64-bit numbers, in place, as the last step of SplitMix64 does."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         keys ^= keys >> np.uint64(shift)
         keys *= np.uint64(factor)
@@ -30,24 +31,24 @@ def _mix(keys):
 
 
 def _canonical_bits(values):
-    """Return a copy of numbers as the bits of float64, the same for every NaN, and for 0 and -0."""
+    """Return numbers as the bits of float64; all NaN are equal, and so are 0 and -0."""
     numbers = values.astype(np.float64) + 0.0
     numbers[np.isnan(numbers)] = np.nan
     return numbers.view(np.uint64)
 
 
 def hash_rows(X, column_keys=None):
-    """Return a key of every row, which depends on the numbers it holds and their columns.
+    """Return a hash of every row, which depends on its numbers and their columns.
 
-    It is the sum of keys of its nonzero entries, modulo 2^64: the same for dense and sparse
-    matrices of these numbers, in float32 and float64.
+    It is the sum of the hashes of the nonzero entries, modulo 2^64. It is the same for dense and
+    sparse matrices of the same numbers, in float32 and float64.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n, p)
-        A sparse one stores every entry once, in any order.
+        A sparse matrix stores every entry once, in any order.
     column_keys : ndarray of shape (p,), uint64, default=None
-        What tells columns apart; their numbers by default.
+        Keys that distinguish columns; by default, hashes of their numbers.
 
     Returns
     -------
@@ -72,7 +73,7 @@ def hash_rows(X, column_keys=None):
 
 
 def _hash_entries(values, column_keys):
-    """Return the keys of entries in columns; 0 for zeros."""
+    """Return the hashes of entries, given the keys of their columns; 0 for zeros."""
     hashes = _mix(_canonical_bits(values) ^ column_keys)
     hashes[values == 0] = 0
     return hashes
@@ -81,14 +82,14 @@ def _hash_entries(values, column_keys):
 def refine_hashes(keys, matrices):
     """Return keys that also depend on the entries of samples in symmetric matrices.
 
-    Two samples keep one key where their entries are the same in some order, and so are the entries
-    of those samples, and so on: the refinement of colours by Weisfeiler and Leman, a few rounds of
-    it, as ties are mostly gone after the first.
+    Two samples keep the same key if their entries are the same up to order, the entries of the
+    samples related to them are, and so on. This is the colour refinement of Weisfeiler and Leman.
+    A few rounds suffice, as most ties are broken in the first.
 
     Parameters
     ----------
     keys : ndarray of shape (n,), uint64
-        Zeros, if nothing else distinguishes samples.
+        Keys from other data; zeros if there are none.
     matrices : sequence of {ndarray, csr_array} of shape (n, n)
         Similarities, or weights of links.
 
@@ -115,38 +116,38 @@ def refine_hashes(keys, matrices):
 
 
 class CanonicalOrder:
-    """An order of samples for a fit, and where results of samples come from.
+    """An order of samples for a fit, and the maps between it and the user's order.
 
     Parameters
     ----------
     samples : ndarray of shape (n,), int
         ``X[samples]`` is in canonical order.
     first : ndarray of shape (n,), int
-        For every place in that order, the first place that holds an equal sample. Equal samples
-        stand there in the user's order, so that their results are the same only if they take that
-        of one of them: ``results[first]``.
+        For every position in that order, the first position with an equal sample. Equal samples
+        are in the user's order there, so they get the same result only if all take that of the
+        first: ``results[first]``.
 
     Attributes
     ----------
     ranks : ndarray of shape (n,), int
-        Place of every sample in canonical order. Results in canonical order are
-        ``results[ranks]`` in the user's.
+        Position of every sample in canonical order. ``results[ranks]`` puts results into the
+        user's order.
     first_ranks : ndarray of shape (n,), int
-        Place of the result of every sample among those in canonical order. Equal samples have
-        that of the first of them.
+        Position of the result of every sample in canonical order: for equal samples, that of the
+        first of them.
     distinct : ndarray of int
-        Samples of which no two are equal, and which all others equal; in canonical order.
+        One sample of each set of equal samples, in canonical order.
     counts : ndarray of int
-        Number of samples that are equal to each of the distinct ones.
+        Number of samples that equal each distinct sample.
     distinct_inverse : ndarray of shape (n,), int
-        Which of the distinct ones every sample equals, in the user's order.
+        Which distinct sample every sample equals, in the user's order.
     """
 
     def __init__(self, samples, first):
         self.samples = samples
         self.first = first
         self.ranks = np.empty_like(samples)
-        self.ranks[samples] = np.arange(len(samples))  # ten times as fast as argsort
+        self.ranks[samples] = np.arange(len(samples))  # ten times faster than argsort
         self.first_ranks = first[self.ranks]
         firsts, groups = np.unique(first, return_inverse=True)
         self.distinct = samples[firsts]
@@ -154,30 +155,30 @@ class CanonicalOrder:
         self.distinct_inverse = groups[self.ranks]
 
     def permute(self, S):
-        """Return a matrix with its rows and its columns, the same samples, in canonical order."""
+        """Return a matrix of pairs of samples with rows and columns in canonical order."""
         return submatrix(S, self.samples, self.samples)
 
 
 def canonical_order(*tables, similarities=(), links=(), weights=None):
-    """Return the order of samples by their rows in data matrices, or by how they are related.
+    """Return the order of samples by their rows in data matrices, or by their relations.
 
-    They are sorted by the extremes of their rows in the first of these, which stay in order where
-    it is multiplied by a number or rounded, and those of which these are equal by their keys. The
-    sorted samples are then shuffled, always in the same way, so that the first samples are like all
-    others. Equal ones stay together.
+    Samples are sorted by the extremes of their rows in the first matrix, as rounding or scaling it
+    does not change the order of these. Ties are broken by hashes of the rows. The sorted samples
+    are then shuffled, always in the same way, so that the first samples are typical. Equal samples
+    stay together.
 
     Parameters
     ----------
     *tables : ndarray or csr_array of shape (n, p)
-        If there are several, all count, in any order.
+        If there are several, all are used, and their order does not matter.
     similarities : sequence of {ndarray, csr_array} of shape (n, n), default=()
-        Samples are equal if their rows are. If there are several, all count, in any order.
+        Samples are equal if their rows are. If there are several, their order does not matter.
     links : sequence of csr_array of shape (n, n), default=()
-        Weights of pairs, which distinguish equal rows: a sample in a pair is equal to no other.
+        Weights of pairs, which distinguish equal rows: a sample in a pair equals no other sample.
     weights : ndarray of shape (n,), default=None
-        They distinguish equal rows, too; a weight of 0 changes the order of no other sample.
+        These distinguish equal rows, too. Samples of weight 0 do not change the order of others.
     """
-    # Sort by the extremes of rows. Those of most measured data differ.
+    # Sort by the extremes of rows, which are distinct for most measured data.
     ordered_tables, by = _sort_arrays(tables, off_diagonal=False)
     similarities, by_similarity = _sort_arrays(similarities, off_diagonal=True)
     if similarities:
@@ -188,7 +189,7 @@ def canonical_order(*tables, similarities=(), links=(), weights=None):
     differ = np.any([np.diff(extreme[by_size]) != 0 for extreme in by], axis=0)
     if weights is None and differ.all():
         return CanonicalOrder(by_size[rng.permutation(n)], np.arange(n))
-    # Sort the others by hashes of their rows, of all that they are related to, and of links.
+    # Break ties by hashes of rows, of related samples, and of links.
     keys = np.zeros(n, dtype=np.uint64)
     for table in ordered_tables:
         keys = _mix(keys) + hash_rows(table)
@@ -201,7 +202,7 @@ def canonical_order(*tables, similarities=(), links=(), weights=None):
     if weights is not None:
         by = [weights == 0, *by, weights]
     order = np.lexsort(by[::-1])
-    # Samples of one group are equal in all of these, and in no pair.
+    # Samples of a group are equal in all of these, and in no pair.
     is_new = n_links[order] > 0
     is_new[1:] |= np.any([key[order[1:]] != key[order[:-1]] for key in by], axis=0)
     group = np.cumsum(is_new) - is_new[0]
@@ -213,10 +214,10 @@ def canonical_order(*tables, similarities=(), links=(), weights=None):
 
 
 def _sort_arrays(arrays, off_diagonal):
-    """Return arrays in an order of their own, and the extremes of the rows of the first.
+    """Return arrays in canonical order, and the extremes of the rows of the first.
 
-    They are sorted by their largest entry and their smallest; where these are the same, as those of
-    cosines are, by sums, modulo 2^64, over the extremes and how many entries of a row are stored.
+    Arrays are sorted by their largest and smallest entry. If these are equal, as for cosines, they
+    are sorted by sums, modulo 2^64, over the extremes and the numbers of stored entries of rows.
     """
     if not arrays:
         return arrays, []
@@ -235,10 +236,10 @@ def _sort_arrays(arrays, off_diagonal):
 
 
 def _extremes(array, off_diagonal):
-    """Return the largest and the smallest entry of every row; 0 where that is NaN.
+    """Return the largest and the smallest entry of every row; 0 where it is NaN.
 
-    Off the diagonal of a similarity, on which most have 0 or 1, zeros do not count, and of two
-    entries that should be equal the larger one is that of both.
+    With `off_diagonal`, the array is a similarity: its diagonal, mostly 0 or 1, and zeros are
+    ignored, and two entries that should be equal are replaced by the larger one.
     """
     n, width = array.shape
     extremes = [(np.zeros(n), np.maximum, -np.inf), (np.zeros(n), np.minimum, np.inf)]

@@ -1,4 +1,4 @@
-"""Where calls run: with one BLAS thread, in several jobs, or on a cluster, as joblib is told."""
+"""Run calls with one BLAS thread, in parallel jobs, or on a cluster, as joblib is configured."""
 
 import asyncio
 import concurrent.futures
@@ -20,26 +20,25 @@ from nmfcluster._compat import (
 )
 from nmfcluster._utils.validation import warn
 
-# Seconds of work below which no processes are started: that takes a second or more.
+# Seconds of work below which no processes are started, as this takes a second or more.
 _WORTH_PROCESSES = 1.0
-# Calls of every worker from which on the first one is timed, which takes a turn of its own.
+# Calls per worker from which the first call is run and timed alone, which costs one turn.
 _MIN_TURNS = 5
 
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
-# The number of BLAS threads is set for the whole process: the first user sets it to one,
-# and the last restores it. If each fit restored it on its own, it would undo what another
-# fit had set.
+# The number of BLAS threads is set for the whole process. The first fit sets it to one, and
+# the last restores it. If each fit restored it, it would undo the setting of another fit.
 _lock = Lock()
-_users: set = set()  # each with its thread
+_users: set = set()  # contexts, each with its thread
 _before: list = []  # libraries and their numbers of threads; empty once restored
 
 
 class _Limits(local):
-    """What the current thread has limited already, so that it need not do so again."""
+    """Limits that the current thread has set, so that it does not set them again."""
 
     has_blas = False
-    n_modules = 0  # imported modules when OpenMP was limited; 0: it is not
+    n_modules = 0  # number of imported modules when OpenMP was limited; 0 if it is not
 
 
 _limits = _Limits()
@@ -47,15 +46,15 @@ _limits = _Limits()
 
 @contextmanager
 def one_blas_thread():
-    """Let BLAS use one thread as long as anyone in this process is in this context.
+    """Let BLAS use one thread as long as any thread of this process is in this context.
 
-    The last bits of a sum depend on how many threads share it.
+    The last bits of a sum depend on the number of threads that compute it.
     """
     if _limits.has_blas:
         yield
         return
     user = get_ident(), object()
-    try:  # entering is part of it, as Ctrl-C may come at any time
+    try:  # includes entering, as Ctrl-C may come at any time
         _enter(user)
         _limits.has_blas = True
         yield
@@ -66,13 +65,13 @@ def one_blas_thread():
 
 @contextmanager
 def one_thread():
-    """Let BLAS and OpenMP use one thread; OpenMP is limited for the calling thread alone."""
+    """Let BLAS and OpenMP use one thread; OpenMP is limited only for the calling thread."""
     before = _limits.n_modules
     n_modules = len(sys.modules)
     if _limits.has_blas and before == n_modules:
         yield
         return
-    # OpenMP is limited anew after an import, which may have loaded another OpenMP library.
+    # OpenMP is limited again after an import, which may have loaded another OpenMP library.
     with one_blas_thread(), threaded_libraries("openmp").limit(limits=1):
         try:
             _limits.n_modules = n_modules
@@ -82,7 +81,7 @@ def one_thread():
 
 
 def try_on_one_thread(task, *arguments):
-    """Return what a task returns that uses one thread, or the error that it raises."""
+    """Run a task on one thread, and return its result, or the error that it raises."""
     try:
         with one_thread():
             return task(*arguments)
@@ -93,8 +92,8 @@ def try_on_one_thread(task, *arguments):
 def _enter(user):
     with _lock:
         is_first = not _users
-        # Numbers of threads that an interrupted user or a parent process did not restore
-        # are still in `_before`, and hold.
+        # Numbers of threads that an interrupted fit or a parent process did not restore are
+        # still in `_before`, and valid.
         if is_first and not _before:
             for library in threaded_libraries("blas").lib_controllers:
                 _before.append((library, library.num_threads))
@@ -113,9 +112,9 @@ def _leave(user):
 
 
 def _renew_lock():
-    """Give a child process a lock of its own, and forget the other threads of its parent.
+    """Give a child process its own lock, and forget the other threads of its parent.
 
-    One of them may have held the lock, and none of them leaves in the child.
+    One of them may have held the lock, and none of them exists in the child.
     """
     global _lock, _users
     _lock = Lock()
@@ -127,10 +126,10 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 def uses_cluster():
-    """Return whether joblib is told to use a cluster, and this is not a task that runs there.
+    """Return whether joblib is configured to use a cluster, outside of a task that runs on it.
 
-    A cluster is any backend that is not joblib's own and shares no memory, as those of Dask and
-    Ray. A task of Dask is left out, as it should not wait for others.
+    A cluster is any backend that is not joblib's own and shares no memory, such as Dask and Ray.
+    Tasks of Dask are excluded, as they should not wait for others.
     """
     backend, _ = get_active_backend()
     is_joblibs_own = type(backend).__module__ == "joblib._parallel_backends"
@@ -148,29 +147,29 @@ def run_calls(
     each=None,
     require=None,
 ):
-    """Return ``function(*common, *call)`` for every call, in their order.
+    """Return ``function(*common, *call)`` for every call, in order.
 
-    joblib says where they run. If it would start processes for many calls, the first call is made
-    here and timed: for less than a second of work, no processes are started.
+    joblib decides where they run. If it would start processes for many calls, the first call runs
+    in this process and is timed. For less than a second of work, no processes are started.
 
-    A cluster of Dask is sent `common` once. joblib would send it with every call where Dask does
-    not know its size, as that of sparse arrays, and it waits forever for a call that kills its
-    workers, or that cannot be sent [1]_. So the calls are made through the client of joblib's
-    backend.
+    `common` is sent to a cluster of Dask once, and the calls are made through the client of
+    joblib's backend. joblib itself would send `common` with every call if Dask does not know its
+    size, as for sparse arrays. It would also wait forever for a call that kills its workers, or
+    that cannot be sent [1]_.
 
     Parameters
     ----------
     function : callable
-        Of a module, so that it can be sent.
+        A function of a module, so that it can be pickled.
     common : sequence
-        The first arguments of all calls, which do not change them.
+        The first arguments of all calls, which must not modify them.
     calls : sequence of tuple
-        The other arguments.
+        The other arguments of each call.
     n_jobs : int or None
     each : callable, default=None
-        Called as often as there are calls: after each, where joblib says so, or else at the end.
+        Called once per call: after it, if joblib reports single calls, and otherwise at the end.
     require : str, default=None
-        "sharedmem" for threads, as joblib has it.
+        "sharedmem" for threads, as in joblib.
 
     Returns
     -------
@@ -179,18 +178,18 @@ def run_calls(
     Raises
     ------
     RuntimeError
-        If workers are lost again, or calls kill them.
+        If workers are lost repeatedly, or calls kill them.
     TypeError
         If an argument, or a result, cannot be sent.
 
     Warns
     -----
     UserWarning
-        If the calls are made again.
+        If workers are lost, and the calls are repeated.
 
     References
     ----------
-    .. [1] ``DaskDistributedBackend._collect`` of joblib 1.6 does not hand on errors of Dask.
+    .. [1] ``DaskDistributedBackend._collect`` of joblib 1.6 does not pass on errors of Dask.
     """
     backend, default_n_jobs = get_active_backend(require=require)
     client = getattr(backend, "client", None)
@@ -200,7 +199,7 @@ def run_calls(
     )
     n_workers = backend.effective_n_jobs(default_n_jobs if n_jobs is None else n_jobs)
     if starts_processes and 1 < n_workers <= len(calls) / _MIN_TURNS:
-        # the first call is made here, and says whether processes are worth their start
+        # the time of the first call decides whether to start processes
         began = perf_counter()
         outcomes.append(function(*common, *calls[0]))
         if each is not None:
@@ -226,9 +225,9 @@ def run_calls(
 
 
 class Parcel:
-    """Values that are sent to another process, where arrays get memory like that of any other.
+    """Values that are sent to another process, with arrays in aligned memory.
 
-    Dask lets them begin at any byte of what it received, and numpy multiplies such arrays by other
+    In Dask, arrays may begin at any byte of a message. numpy multiplies unaligned arrays by other
     routines, whose last bits differ.
 
     Parameters
@@ -243,12 +242,12 @@ class Parcel:
 
     def __init__(self, values):
         self.values = values
-        buffers: list = []  # of the arrays: nothing is copied
+        buffers: list = []  # memory of the arrays, which is not copied
         try:
             self._head = _pickle_module().dumps(values, buffer_callback=buffers.append)
         except Exception as error:
             raise TypeError(
-                "what a cluster works on, and what it returns, must be picklable, for instance "
+                "what is sent to a cluster, and what it returns, must be picklable, for instance "
                 f"the parameters of a base clusterer: {type(error).__name__}: {error}"
             ) from error
         self._bytes = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
@@ -257,12 +256,12 @@ class Parcel:
         return _unpack, (self._head, *self._bytes)
 
     def __sizeof__(self):
-        """Return the number of bytes that are sent, by which Dask plans."""
+        """Return the number of bytes that are sent, which Dask uses to plan."""
         return len(self._head) + sum(array.nbytes for array in self._bytes)
 
 
 def _unpack(head, *arrays):
-    parcel = Parcel.__new__(Parcel)  # not packed again, though it may be sent on
+    parcel = Parcel.__new__(Parcel)  # not pickled again, though it may be sent again
     parcel._head = head
     parcel._bytes = [_align(array) for array in arrays]
     parcel.values = _pickle_module().loads(head, buffers=parcel._bytes)
@@ -270,50 +269,50 @@ def _unpack(head, *arrays):
 
 
 def _pickle_module():
-    """Return the module by which Dask pickles, also what is defined in a script or a notebook."""
+    """Return the module with which Dask pickles, including code of scripts and notebooks."""
     return sys.modules["distributed.protocol.pickle"]
 
 
 def _align(array):
-    """Return bytes that another array can have for its own, aligned to 16 as numpy aligns them."""
+    """Return bytes as writeable memory for an array, aligned to 16 bytes as in numpy."""
     is_usable = array.flags.writeable and array.ctypes.data % 16 == 0
     return array if is_usable else array.copy()
 
 
 def _run_on_dask(backend, shared, calls, is_last=False):
-    """Return the results of calls on a cluster of Dask, and try again once if it loses workers."""
+    """Return the results of calls on a cluster of Dask; retry once if it loses workers."""
     try:
         return _submit_calls(backend, shared, calls)
     except BaseException as error:
         is_loss = type(error).__module__.partition(".")[0] == "distributed"
         is_loss = is_loss or isinstance(error, _CANCELLED)
-        # a timeout after a loss: there is no worker left
+        # a timeout after a loss means that no worker is left
         if not is_loss and not (is_last and isinstance(error, TimeoutError)):
             raise
         text = str(error).strip().partition("\n")[0].rstrip(".")
         told = f"{type(error).__name__}{': ' if text else ''}{text}."
-        # a worker is called killed after Dask has tried a task on several of them
+        # Dask raises KilledWorker after it has tried a task on several workers
         if is_last or type(error).__name__ == "KilledWorker":
             raise RuntimeError(
-                f"The cluster lost workers with what they held, more than once: {told} If they ran "
-                "out of memory, give each more of it, or fewer threads (memory_limit, "
-                "threads_per_worker); if they were taken away, start the fit again."
+                f"The cluster lost workers and their data more than once: {told} If they ran out "
+                "of memory, give each worker more memory or fewer threads (memory_limit, "
+                "threads_per_worker); if they were stopped, start the fit again."
             ) from error
         warn(
-            f"The cluster lost a worker with what it held, and is sent all again: {told}"
+            f"The cluster lost a worker and its data, so all calls are repeated: {told}"
         )
     return _run_on_dask(backend, shared, calls, is_last=True)
 
 
 def _submit_calls(backend, shared, calls):
-    """Make calls through the client of Dask that a backend of joblib has."""
+    """Make calls through the Dask client of a joblib backend."""
     client = backend.client
     options = backend.submit_kwargs
     function = shared.values[0]
     name = f"{function.__module__.rpartition('.')[2]}-{function.__name__.strip('_')}"
     tasks = []
     try:
-        # as many workers as there are calls need it; where there are two, one may be lost
+        # send to at most one worker per call; with several copies, one worker may be lost
         [sent] = client.scatter(
             [shared],
             hash=False,
@@ -328,7 +327,7 @@ def _submit_calls(backend, shared, calls):
             tasks.append(task)
         return [parcel.values for parcel in client.gather(tasks)]
     except BaseException:
-        client.cancel(tasks)  # those that wait: one that runs cannot be ended
+        client.cancel(tasks)  # waiting tasks only: running ones cannot be stopped
         raise
 
 

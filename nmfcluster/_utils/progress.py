@@ -1,6 +1,6 @@
-"""Reports of a running fit: lines of a log, and scikit-learn's callbacks.
+"""Progress of a running fit, reported to the log and to scikit-learn's callbacks.
 
-The lines go to the logger ``nmfcluster``, at the level INFO, one before a stage and one after it.
+The logger ``nmfcluster`` gets a line at the level INFO before and after each stage.
 """
 
 import logging
@@ -11,13 +11,13 @@ from time import perf_counter
 from nmfcluster._compat import begin_callbacks, callback_context
 
 _log = logging.getLogger("nmfcluster")
-# estimator that is fitted
+# the estimator that is being fitted
 _fitted: ContextVar = ContextVar("fitted", default=None)
 
 
 @contextmanager
 def reporting(estimator):
-    """Report the stages of this context as those of an estimator's fit, and run its callbacks."""
+    """Report stages in this context as those of an estimator's fit, and run its callbacks."""
     before = _fitted.set(estimator)
     try:
         begin_callbacks(estimator)
@@ -30,13 +30,13 @@ def reporting(estimator):
 
 
 def log_line(line, speaker=None):
-    """Write a line to the log, in the name of the estimator that is fitted, or of a function."""
+    """Log a line, with the name of the running estimator, or of `speaker`, in front."""
     if _log.isEnabledFor(logging.INFO):
         _log.info("%s: %s", speaker or type(_fitted.get()).__name__, line)
 
 
 class Stage:
-    """A stage of a fit: counts the batches that have ended, and reports them.
+    """Stage of a fit, which counts its finished batches, and reports them.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Stage:
     Attributes
     ----------
     outcome : str
-        What its last line says, before the seconds.
+        Result in the last line of the stage, before the seconds.
     """
 
     def __init__(self, task, n_batches):
@@ -80,14 +80,14 @@ class Stage:
 
 @contextmanager
 def stage(task, n_batches=None):
-    """Report that a stage of the running fit begins, and that it has ended, and its time.
+    """Report the beginning, the end and the time of a stage of the running fit.
 
     Parameters
     ----------
     task : str
         Name of the stage.
     n_batches : int, default=None
-        Number of its batches, whose ends are reported by `Stage.batch_done`; by default it is one.
+        Number of its batches, whose ends `Stage.batch_done` reports; one by default.
 
     Yields
     ------

@@ -1,6 +1,6 @@
-"""Random positions, random counts, and counts split into parts, dense or sparse.
+"""Draw positions and counts at random, split counts, and estimate their overdispersion.
 
-And the overdispersion of counts: by how much they vary more than Poisson numbers.
+Overdispersion is the variance of counts in excess of that of Poisson numbers.
 """
 
 import numpy as np
@@ -18,12 +18,12 @@ _DRAWN_ENTRIES = 2**20  # entries that are drawn at a time: 8 MiB of counts
 
 
 def draw_positions(size, most, rng):
-    """Return at most so many positions of a table, drawn at random, in order."""
+    """Return at most `most` of the positions 0 to size - 1, drawn at random, in order."""
     return np.arange(size) if size <= most else np.sort(rng.permutation(size)[:most])
 
 
 def draw_preferring(wanted, most, rng):
-    """Return at most so many positions, drawn at random: wanted ones first, up to half of these.
+    """Draw at most `most` positions at random: wanted ones first, up to half of these, then any.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def draw_preferring(wanted, most, rng):
     Returns
     -------
     ndarray of int
-        In the order in which they were drawn.
+        Positions in the order in which they were drawn.
     """
     order = rng.permutation(len(wanted))
     first = order[wanted[order]][: most // 2]
@@ -42,7 +42,7 @@ def draw_preferring(wanted, most, rng):
 
 
 def poisson_counts(X, rng):
-    """Return a table of counts, every entry from a Poisson distribution with that of X as its mean.
+    """Draw counts from Poisson distributions whose means are the entries of X.
 
     Parameters
     ----------
@@ -61,17 +61,17 @@ def poisson_counts(X, rng):
 
 
 def thin_counts(X, n_parts, rng, dispersion=0.0):
-    r"""Return matrices of counts that sum to X; each has the same share of a count, on average.
+    r"""Split counts at random into matrices that sum to X, with equal shares on average.
 
-    Parts of Poisson numbers are independent [1]_. Counts that vary more, as negative binomial
-    numbers do, of variance :math:`\mu + \phi \mu^2`, have independent parts if the shares are
-    drawn, too, from a Dirichlet distribution whose concentrations sum to :math:`1 / \phi` [2]_.
+    The parts of Poisson numbers are independent [1]_. Negative binomial numbers vary more, with
+    variance :math:`\mu + \phi \mu^2`. Their parts are independent if the shares are drawn from a
+    Dirichlet distribution whose concentrations sum to :math:`1 / \phi` [2]_.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n, p)
-        Nonnegative whole numbers, or NaN, which is NaN in every part. A sparse one is equal to the
-        dense one, if its rows are sorted.
+        Nonnegative whole numbers, or NaN, which is NaN in every part. A sparse matrix gives the
+        same parts as a dense one if its rows are sorted.
     n_parts : int
         At least 2.
     rng : Generator
@@ -81,7 +81,7 @@ def thin_counts(X, n_parts, rng, dispersion=0.0):
     Returns
     -------
     list of ndarray or csr_array of shape (n, p) and the dtype of X
-        They sum to X to the last bit. Sparse ones store no zeros.
+        They sum exactly to X. Sparse ones store no zeros.
 
     References
     ----------
@@ -104,8 +104,8 @@ def thin_counts(X, n_parts, rng, dispersion=0.0):
 
 
 def _split_counts(counts, n_parts, rng, dispersion):
-    """Yield parts of counts, one after the other; each takes its share of what is left."""
-    # large floats are multiples of a number above 1; so are their parts, which sum to them then
+    """Yield parts of counts one by one; each takes its share of the rest."""
+    # large floats are multiples of a number above 1; their parts must be, too, to sum to them
     unit = 1 if counts.dtype.kind in "iu" else np.maximum(np.spacing(counts), 1)
     left = (counts // unit).astype(np.int64)
     for later in range(n_parts - 1, 0, -1):
@@ -120,36 +120,36 @@ def _split_counts(counts, n_parts, rng, dispersion):
 
 
 def count_non_integers(X):
-    """Return how many entries of a table are no whole numbers."""
+    """Return how many entries of a matrix are not whole numbers."""
     values = stored_values(X)
     return int(np.count_nonzero(values != np.rint(values)))
 
 
-# Rows, and columns, of a large matrix from which the dispersion is estimated: a million entries.
+# Largest number of rows, and of columns, from which the dispersion is estimated: 10^6 entries.
 _MAX_SIDE = 1000
 
 
 def overdispersion(X, W, H, rng):
-    r"""Return the :math:`\phi` of counts of variance :math:`\mu + \phi \mu^2`, the mean being WH.
+    r"""Estimate the :math:`\phi` of counts with variance :math:`\mu + \phi \mu^2` and mean WH.
 
-    It balances squared residuals against this variance, each entry weighted by
-    :math:`(\mu / (\mu + \phi \mu^2))^2`, as fits its precision. Residuals are small where factors
-    follow an entry, so that their squares are divided by what its leverage leaves of them.
+    It balances squared residuals against this variance, with entries weighted by
+    :math:`(\mu / (\mu + \phi \mu^2))^2`, which suits their precision. Factors that follow an entry
+    make its residual too small, so squares are divided by 1 minus the leverage of the entry.
 
     Parameters
     ----------
     X : ndarray or csr_array of shape (n, p)
-        Counts; NaN is left out. A large one is represented by some of its rows and columns.
+        Counts; NaN is ignored. A large matrix is represented by some of its rows and columns.
     W : ndarray of shape (n, k)
     H : ndarray of shape (k, p)
-        Fitted to X, with as many components as it has, or a few more: what they leave out counts as
-        dispersion, and too many take noise for structure.
+        Fitted to X, with its number of components or a few more. With fewer, structure counts as
+        dispersion; with many more, noise counts as structure.
     rng : Generator
 
     Returns
     -------
     float
-        0 where counts vary no more than Poisson numbers.
+        0 if counts vary no more than Poisson numbers.
     """
     n, p = X.shape
     rows = draw_positions(n, _MAX_SIDE, rng)
@@ -158,14 +158,14 @@ def overdispersion(X, W, H, rng):
     W = as_float64(W)[rows]
     H = as_float64(H)[:, columns]
     means = W @ H
-    # their inverses count: those below 1e-9 of the average are rounded up to it
+    # their inverses are used, so means below 1e-9 of the average are raised to it
     means = np.maximum(means, max(1e-9 * means.mean(), np.finfo(float).tiny))
-    # information of a row is that of all columns, and the other way round
+    # the information on a row comes from all columns, and that on a column from all rows
     is_observed = ~np.isnan(counts)
-    variances = np.where(is_observed, means, np.inf)  # without information otherwise
+    variances = np.where(is_observed, means, np.inf)  # missing: no information
     leverage = _leverage(variances, H.T, p / len(columns))
     leverage += _leverage(variances.T, W, n / len(rows)).T
-    # an entry of leverage 1 is fitted alone, and has no information on its variance
+    # an entry of leverage 1 is fitted exactly, and has no information on its variance
     residuals = np.where(is_observed, counts - means, 0)
     squares = residuals**2 / (1 - np.minimum(leverage, 0.9))
     phi = 0.0
@@ -187,11 +187,11 @@ def _leverage(means, factor, scale):
         Products of the coefficients and the factor.
     factor : ndarray of shape (p, k)
     scale : float
-        By how much the information of a row is larger than that of these columns.
+        Ratio of the information of a row to that of these columns.
     """
     p, k = factor.shape
     pairs = (factor[:, :, None] * factor[:, None, :]).reshape(p, k * k)
     information = ((scale / means) @ pairs).reshape(-1, k, k)
-    # directions without curvature, next to the largest eigenvalue, have no leverage
+    # directions with almost no curvature, relative to the largest, have no leverage
     inverse = np.linalg.pinv(information, rcond=1e-9, hermitian=True)
     return inverse.reshape(-1, k * k) @ pairs.T / means

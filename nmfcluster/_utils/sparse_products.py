@@ -1,4 +1,4 @@
-"""Products of two factors where a sparse matrix stores an entry, and entries that are missing."""
+"""Products of factors at the stored entries of a sparse matrix, and missing entries."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -14,15 +14,17 @@ from nmfcluster._utils.storage import (
     with_nonzero_data,
 )
 
-# Entries of a product that are formed at a time: a cache of 2 MiB.
+# Entries of a product that are computed at a time; they fit a cache of 2 MiB.
 _FORMED_ENTRIES = 2**18
 _GATHERED_ENTRIES = 2**13  # stored entries whose rows of factors are gathered at a time
 _SCALED_ROWS = 512  # rows whose factors are repeated for their stored entries at a time
-_BLAS_FROM = 0.02  # share of stored entries from which all of a block is formed faster
+_BLAS_FROM = (
+    0.02  # share of stored entries from which it is faster to compute all of a block
+)
 
 
 def iter_products(pattern, W, H):
-    """Yield the entries of WH where a CSR matrix stores one, some rows at a time.
+    """Yield the entries of WH at the stored entries of a CSR matrix, some rows at a time.
 
     Parameters
     ----------
@@ -33,16 +35,16 @@ def iter_products(pattern, W, H):
     Yields
     ------
     stored : slice
-        Which of the stored entries.
+        Positions among the stored entries.
     products : ndarray
-        The entries of WH there.
+        The entries of WH at these.
     """
     if isinstance(pattern, SparseTensor):
         yield from pattern.iter_products(W, H)
         return
     n, p = pattern.shape
     ends = pattern.indptr
-    # Where many entries are stored, form all of a few rows.
+    # If many entries are stored, compute all entries of a few rows.
     if pattern.nnz >= _BLAS_FROM * n * p:
         for block in row_blocks(n, max(1, _FORMED_ENTRIES // max(1, p))):
             stored = slice(ends[block.start], ends[block.stop])
@@ -52,7 +54,7 @@ def iter_products(pattern, W, H):
             places = np.repeat(firsts, counts) + pattern.indices[stored]
             yield stored, P.ravel().take(places)
         return
-    # Elsewhere, multiply rows of the factors, of whole rows with about as many entries.
+    # Otherwise, multiply rows of the factors, for whole rows with about `_GATHERED_ENTRIES`.
     starts = np.arange(0, pattern.nnz, _GATHERED_ENTRIES)
     cuts = np.searchsorted(ends, starts, side="right") - 1
     cuts = np.unique([0, *cuts, n]).tolist()
@@ -66,7 +68,7 @@ def iter_products(pattern, W, H):
 
 
 def product_at(pattern, W, H):
-    """Return the entries of WH where a CSR matrix stores one, as such a matrix."""
+    """Return the entries of WH at the stored entries of a CSR matrix, as a CSR matrix."""
     values = namespace(W).empty_like(pattern.data, dtype=W.dtype)
     for stored, products in iter_products(pattern, W, H):
         values[stored] = products
@@ -74,7 +76,7 @@ def product_at(pattern, W, H):
 
 
 def with_data(pattern, values):
-    """Return a CSR matrix with other values for the stored entries, which may be zeros."""
+    """Return a CSR matrix with other values for its stored entries; zeros remain stored."""
     if isinstance(pattern, SparseTensor):
         return replace(pattern, data=values)
     parts = (values, pattern.indices, pattern.indptr)
@@ -82,20 +84,20 @@ def with_data(pattern, values):
 
 
 def sparse_if_few(array, share):
-    """Return a matrix as CSR if no more than a share of its entries are not 0, else as it is."""
+    """Return a matrix as CSR if at most a share of its entries is not 0, else as it is."""
     few = not is_sparse(array) and np.count_nonzero(array) <= share * array.size
     return sp.csr_array(array) if few else array
 
 
 def astype(array, dtype):
-    """Return an array, or a CSR matrix in the same places, in another type."""
+    """Return an array, or a CSR matrix with the same stored entries, in another dtype."""
     if not sp.issparse(array) or array.dtype == dtype:
         return array.astype(dtype, copy=False)
     return with_data(array, array.data.astype(dtype))
 
 
 def scale_rows_columns(array, rows, columns):
-    """Return an array, or a CSR matrix of the same pattern, times factors of rows and columns."""
+    """Multiply the rows and columns of an array or a CSR matrix by factors."""
     rows = np.asarray(rows, dtype=array.dtype)
     columns = np.asarray(columns, dtype=array.dtype)
     if not sp.issparse(array):
@@ -111,23 +113,23 @@ def scale_rows_columns(array, rows, columns):
 
 
 def center_columns(X):
-    """Return a matrix to take products of, and the means of its columns that it still has.
+    """Centre the columns of a dense matrix; return the matrix and the means not subtracted.
 
-    A dense one is centred: products of what is far from 0 would lose digits. A sparse one stays.
+    Products of values far from 0 would lose digits. A sparse matrix is not centred.
     """
     mean = np.asarray(X.mean(axis=0)).ravel()
     return (X, mean) if sp.issparse(X) else (X - mean, np.zeros_like(mean))
 
 
 def csr_arrays(value):
-    """Return the arrays that a CSR matrix is made of, and anything else as it is."""
+    """Return the arrays of a CSR matrix, and anything else as it is."""
     if not is_sparse(value):
         return value
     return value.shape, value.indptr, value.indices, value.data
 
 
 def split_missing(X):
-    """Return X with 0 for NaN, and a CSR matrix with a 1 for each; None where there is none.
+    """Return X with 0 for NaN, and a CSR matrix with 1 for each NaN, or None if there is none.
 
     Parameters
     ----------

@@ -1,38 +1,38 @@
 """Operations on matrices for every storage: dense or sparse, float32 or float64.
 
-And graphs of the objects that are nearest to each other, or most similar.
+They include graphs of nearest, or most similar, samples.
 """
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-#: Floating types that are kept; others become the first.
+#: Floating dtypes that are kept; others are converted to the first.
 FLOATS = (np.float64, np.float32)
 
-# Largest exponents of 2 for which fourth powers of entries and their sums can be held.
+# Largest exponents of 2 for which sums of fourth powers of entries do not overflow.
 _EXPONENTS = {np.float64: 200, np.float32: 30}
-# Share of entries off the diagonal that are above 0 in a matrix of distances: some samples may
-# be at the same place.
+# Smallest share of entries off the diagonal that are above 0 in a matrix of distances; some
+# samples may be equal.
 _DISTANCE_SHARE = 0.9
-# Largest entry on the diagonal of distances, relative to the mean of all: above rounding.
+# Largest entry on the diagonal of distances, relative to the mean of all; above rounding.
 _DISTANCE_ROUNDING = 1e-3
-# Number of samples whose products are compared: distances and similarities differ in them.
+# Number of samples whose products are compared to distinguish distances from similarities.
 _N_COMPARED = 300
-# Correlation of centred entries with the products over a third sample, below which they are
-# distances: at most -0.33 for eight metrics on four data sets from 12 samples on, at least 0.38
-# for six kernels, and between -0.18 and 0.5 for noise of 30 samples.
+# Correlation of centred entries with the products over a third sample, below which entries are
+# distances. It was at most -0.33 for eight metrics on four data sets from 12 samples on, at least
+# 0.38 for six kernels, and between -0.18 and 0.5 for noise of 30 samples.
 _DISTANCE_CORRELATION = -0.2
-# Share of entries above 0 up to which products with a sparse matrix are faster.
+# Share of nonzero entries up to which products with a sparse matrix are faster.
 _SPARSE_SHARE = 0.1
-_SYMMETRY_TOL = 1e-6  # relative difference that averaging in float32 may leave
+_SYMMETRY_TOL = 1e-6  # relative difference that may remain after averaging in float32
 
 
-is_sparse = sp.issparse  #: whether a matrix is stored as a sparse one
+is_sparse = sp.issparse  #: whether a matrix is sparse
 
 
 def as_float(array):
-    """Return the array in float32 or float64: as it is if it can be."""
+    """Return the array in float32 or float64, unchanged if it is in one of these."""
     return array if array.dtype in FLOATS else array.astype(np.float64)
 
 
@@ -65,14 +65,14 @@ def sum_of_squares(array):
 
 
 def inner_product(a, b):
-    """Return the sum of the products of equal entries, accumulated in float64."""
+    """Return the sum of the products of corresponding entries, accumulated in float64."""
     if is_sparse(a):
         return total(a.multiply(b))
     if is_sparse(b):
         return total(b.multiply(a))
     if a.dtype == b.dtype == np.float64:
         return float(np.vdot(a, b))
-    # copies of blocks in float64 stay in cache
+    # copies of blocks in float64 fit the cache
     products = [
         np.vdot(as_float64(a[rows]), as_float64(b[rows])) for rows in row_blocks(len(a))
     ]
@@ -80,19 +80,19 @@ def inner_product(a, b):
 
 
 def row_blocks(n, size=256):
-    """Yield the rows 0 to n - 1, at most `size` at a time: so few, where each is long."""
+    """Yield slices of the rows 0 to n - 1, each of at most `size` rows."""
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
 
 
 def rows_of(array, rows):
-    """Return some rows of an array, or of a CSR matrix, without a copy of their entries."""
+    """Return some rows of an array or a CSR matrix, without copying their entries."""
     if not is_sparse(array):
         return array[rows]
     ends = array.indptr[rows.start : rows.stop + 1]
     stored = slice(ends[0], ends[-1])
     part = sp.csr_array((len(ends) - 1, array.shape[1]), dtype=array.dtype)
-    # The constructor would copy a small part of an array, so that its arrays are set here.
+    # The constructor would copy a small part of an array, so the arrays are set here.
     part.data = array.data[stored]
     part.indices = array.indices[stored]
     part.indptr = ends - ends[0]
@@ -100,17 +100,17 @@ def rows_of(array, rows):
 
 
 def submatrix(array, rows, columns=None):
-    """Return some rows and columns of a matrix, or all columns, in a new matrix of its kind."""
+    """Return some rows and columns of a matrix, or all columns, as a new matrix."""
     if not is_sparse(array):
         return array[rows] if columns is None else array[np.ix_(rows, columns)]
     part = array[rows] if columns is None else array[rows][:, columns]
-    part.sort_indices()  # sums are made in the order of the stored entries
+    part.sort_indices()  # the order of stored entries changes the last bits of sums
     return part
 
 
 def row_inner_products(a, b):
     """Return the inner product of every row of a with the same row of b."""
-    if is_sparse(b):  # the order of a sum is that of the entries of the first
+    if is_sparse(b):  # terms are added in the order of the entries of b
         return row_sums(b.multiply(a))
     if is_sparse(a):
         return row_sums(a.multiply(b))
@@ -118,12 +118,12 @@ def row_inner_products(a, b):
 
 
 def scaled_rows(array, factors):
-    """Return the array with every row times its factor; it keeps its type."""
+    """Return the array with every row times its factor, in the same dtype."""
     return scaled_columns(array, np.asarray(factors)[:, None])
 
 
 def scaled_columns(array, factors):
-    """Return the array with every column times its factor; it keeps its type."""
+    """Return the array with every column times its factor, in the same dtype."""
     factors = np.asarray(factors, dtype=array.dtype)
     if is_sparse(array):
         return sp.csr_array(array.multiply(factors))
@@ -153,10 +153,10 @@ def max_abs(array):
 
 
 def scale_to_range(array):
-    """Return the array, divided by a power of two where its fourth powers cannot be held.
+    """Return the array, divided by a power of two if its fourth powers would overflow or underflow.
 
-    Fits multiply up to four entries. A power of two changes no digit of the results; it is even,
-    as factors are scaled by its root.
+    Fits multiply up to four entries. A power of two changes no digit of the results. Its exponent
+    is even, as factors are scaled by its root.
     """
     exponent = _even_exponent(array)
     is_in_range = abs(exponent) <= _EXPONENTS[array.dtype.type]
@@ -164,18 +164,18 @@ def scale_to_range(array):
 
 
 def scaling_exponent(array, power):
-    """Return by what power of two an array is divided so that sums of its powers can be held.
+    """Return the exponent of 2 by which to divide an array, so that sums of its powers can be held.
 
     Parameters
     ----------
     array : ndarray or sparse matrix of shape (n, p)
     power : int
-        Which powers of its entries are summed.
+        Power of the entries that are summed.
 
     Returns
     -------
     int
-        0 where they can be held as they are.
+        0 if nothing has to be divided.
     """
     size = max_abs(array)
     if size == 0:
@@ -183,13 +183,13 @@ def scaling_exponent(array, power):
     info = np.finfo(array.dtype)
     n, p = array.shape
     upper = (float(info.max) / n**2 / p**2) ** (1 / power)
-    # above this, a loss has digits
+    # above this, a loss is precise
     lower = (float(info.tiny) / float(info.eps) ** 2) ** (1 / power)
     return 0 if lower <= size <= upper else _even_exponent(array)
 
 
 def divide_by_power(array, exponent):
-    """Return an array divided by a power of two: no digit of it changes."""
+    """Return an array divided by a power of two, which changes no digit."""
     if exponent == 0:
         return array
     if is_sparse(array):
@@ -198,7 +198,7 @@ def divide_by_power(array, exponent):
 
 
 def divide_number(value, exponent):
-    """Return a number above 0 divided by a power of two; still above 0, and finite."""
+    """Return a number above 0 divided by a power of two, still above 0 and finite."""
     info = np.finfo(np.float64)
     with np.errstate(over="ignore", under="ignore"):
         return float(np.clip(np.ldexp(float(value), -exponent), info.tiny, info.max))
@@ -209,7 +209,7 @@ def _even_exponent(array):
 
 
 def require_symmetric(array, name):
-    """Raise if two entries of a square matrix that should be equal differ by more than rounding.
+    """Raise if a square matrix is not symmetric, up to rounding.
 
     Parameters
     ----------
@@ -223,21 +223,22 @@ def require_symmetric(array, name):
     if difference > _SYMMETRY_TOL * size:
         raise ValueError(
             f"{name} must be symmetric: two entries that should be equal differ by "
-            f"{difference:.3g}, the largest entry is {size:.3g}. A directed graph of neighbours S "
-            "becomes symmetric as 0.5 * (S + S.T)."
+            f"{difference:.3g}, and the largest entry is {size:.3g}. For a directed graph of "
+            "neighbours S, pass 0.5 * (S + S.T)."
         )
 
 
 def looks_like_distances(array):
-    """Return whether a square matrix has the signs of distances.
+    """Return whether a square matrix looks like distances.
 
-    It is 0 on its diagonal and above 0 nearly everywhere else, and two samples that are far from a
-    third one are near to each other: two that are similar to a third one are similar.
+    Distances are 0 on the diagonal and above 0 nearly everywhere else, and two samples that are
+    far from a third one tend to be near each other. With similarities, two samples that are
+    similar to a third one tend to be similar.
     """
     n = array.shape[0]
     if n < 3 or (array > 0).sum() < _DISTANCE_SHARE * n * (n - 1):
         return False
-    # entries of some samples, as shares of the largest, without the diagonal
+    # entries of some samples, relative to the largest, without the diagonal
     largest = float(array.max())
     chosen = slice(None, None, -(-n // _N_COMPARED))
     part = as_dense(array[chosen][:, chosen]) / largest
@@ -246,7 +247,7 @@ def looks_like_distances(array):
     mean = part.sum() / (m * (m - 1))
     if abs(array.diagonal()).max() > _DISTANCE_ROUNDING * mean * largest:
         return False
-    # centred by rows and columns as if there were no diagonal
+    # centre rows and columns, ignoring the diagonal
     effects = (part.sum(axis=1) - (m - 1) * mean) / max(m - 2, 1)
     part -= mean + effects[:, None] + effects
     np.fill_diagonal(part, 0)
@@ -262,7 +263,7 @@ def row_sums(array):
 
 
 def safe_ratio(numerator, denominator):
-    """Return a quotient, of its numerator's shape, and 0 where the denominator is not above 0."""
+    """Return a quotient in the shape of the numerator; 0 where the denominator is not above 0."""
     zeros = np.zeros_like(numerator)
     return np.divide(numerator, denominator, out=zeros, where=denominator > 0)
 
@@ -302,7 +303,7 @@ def as_dense(array):
 
 
 def fill_unstored(array, value):
-    """Return a matrix as an array, with a value where a sparse one stores nothing."""
+    """Return a matrix as an array, with a value where a sparse matrix stores none."""
     if not is_sparse(array):
         return np.asarray(array)
     dense = np.full(array.shape, value)
@@ -312,7 +313,7 @@ def fill_unstored(array, value):
 
 
 def choose_storage(array):
-    """Return a matrix as CSR if it is sparse and holds few entries, else as an array."""
+    """Return a matrix as CSR if it is sparse and stores few entries, else as an array."""
     if (
         is_sparse(array)
         and array.nnz <= _SPARSE_SHARE * array.shape[0] * array.shape[1]
@@ -322,7 +323,7 @@ def choose_storage(array):
 
 
 def as_writable(array):
-    """Return a sparse matrix whose arrays can be written to; a dense one as it is."""
+    """Return a sparse matrix with writeable arrays; a dense one as it is."""
     if is_sparse(array):
         parts = (array.data, array.indices, array.indptr)
         if not all(part.flags.writeable for part in parts):
@@ -331,15 +332,14 @@ def as_writable(array):
 
 
 def match_storage(array, reference):
-    """Return a dense array where `reference` is one, and else the array as it is."""
+    """Return a dense array if `reference` is dense, and otherwise the array as it is."""
     return array if is_sparse(reference) else as_dense(array)
 
 
 def csr_of_equal_rows(values, columns, n_columns):
-    """Return the sparse matrix with as many entries in every row, (m, n_columns).
+    """Return the sparse matrix with the same number of entries in every row, (m, n_columns).
 
-    Its indices have 32 bits where they can: scikit-learn, and the trees of SciPy 1.13, take no
-    others.
+    Indices have 32 bits if possible, as scikit-learn and the trees of SciPy 1.13 accept no others.
     """
     n, width = values.shape
     kind = index_dtype(max(values.size, n_columns))
@@ -349,7 +349,7 @@ def csr_of_equal_rows(values, columns, n_columns):
 
 
 def index_dtype(largest):
-    """Return the smallest dtype of indices, of 32 or 64 bits, that holds a number."""
+    """Return the smallest dtype of indices, with 32 or 64 bits, that holds a number."""
     return np.int32 if largest < np.iinfo(np.int32).max else np.int64
 
 
@@ -368,14 +368,14 @@ def with_nonzero_data(array, values):
 
 
 def block_matrix(blocks):
-    """Return the matrix of rows of blocks; all of them dense, or all sparse."""
+    """Return the matrix that consists of rows of blocks, all dense or all sparse."""
     if is_sparse(blocks[0][0]):
         return sp.block_array(blocks, format="csr")
     return np.block(blocks)
 
 
 def asymmetry(array):
-    """Return the largest difference between an entry of a matrix and its transpose's.
+    """Return the largest difference between the entries of a matrix and of its transpose.
 
     Parameters
     ----------
@@ -404,7 +404,7 @@ def as_matrix(value):
     Parameters
     ----------
     value : array-like or sparse matrix
-        Never written to, and not copied where that can be avoided.
+        Never written to, and copied only if necessary.
 
     Returns
     -------
@@ -434,11 +434,13 @@ def as_matrix(value):
     return array
 
 
-_MIN_SIMILARITY = 1e-12  # relative to the largest entry: less is no similarity
+_MIN_SIMILARITY = (
+    1e-12  # smallest similarity, relative to the largest entry; less counts as 0
+)
 
 
 def nearest_similarities(rows, n_neighbors, among=slice(None)):
-    """Return the similarities of every row that are not below the K-th largest, sparse.
+    """Return the similarities of every row that reach the K-th largest, as a sparse matrix.
 
     Parameters
     ----------
@@ -447,12 +449,12 @@ def nearest_similarities(rows, n_neighbors, among=slice(None)):
     n_neighbors : int
         K.
     among : ndarray of int or slice, default=slice(None)
-        The columns whose entries are counted: of those that are equal, one.
+        The columns whose entries are counted: one of each set of equal columns.
 
     Returns
     -------
     csr_array of shape (r, n)
-        More than K of a row where several are as large as its K-th.
+        A row has more than K entries if several equal its K-th largest.
     """
     is_kept = rows > _MIN_SIMILARITY * max_abs(rows)
     counted = rows[:, among]
@@ -463,7 +465,7 @@ def nearest_similarities(rows, n_neighbors, among=slice(None)):
 
 
 def vstack(blocks):
-    """Return blocks of rows as one matrix, CSR if they are sparse."""
+    """Stack blocks of rows into one matrix, CSR if they are sparse."""
     if is_sparse(blocks[0]):
         return sp.vstack(blocks, format="csr")
     return np.concatenate(blocks)
@@ -475,21 +477,21 @@ def bipartite_graph(array):
 
 
 def maximum_spanning_edges(heights, nearest):
-    """Return the edges of a tree that joins all that a graph joins, as high as possible.
+    """Return the edges of a spanning forest of a graph, as high as possible.
 
     Parameters
     ----------
     heights : ndarray of shape (n,)
-        An edge is as high as the lower one of its nodes.
+        Heights of the nodes. The height of an edge is that of its lower node.
     nearest : ndarray of shape (n, k), int
-        Nodes that a node has an edge to.
+        Nodes to which each node has an edge.
 
     Returns
     -------
     list of tuple
-        Both nodes and the height of n - 1 edges, or fewer, the highest first.
+        Both nodes and the height of at most n - 1 edges, the highest first.
     """
-    # SciPy makes minimum trees, in which a 0 is no edge
+    # SciPy computes minimum trees, where 0 means no edge
     edge_heights = np.minimum(heights[:, None], heights[nearest])
     depth = heights.max() - edge_heights + 1
     graph = csr_of_equal_rows(

@@ -1,9 +1,8 @@
-"""What a user hands in: numbers and indices, checked; and warnings that point at the user.
+"""Checks of numbers, keys and tables that users pass, and warnings that point at their code.
 
-What a user hands in as a table: refused where numpy would misread it, matched by its index.
-
-Two tables of the same samples are matched by the names in their index. Positions count where a
-side has no index, or that of pandas for tables without one, 0, 1, 2, ...
+Tables that numpy would misread are refused. Two tables of the same samples are matched by the
+names in their index. If one of them has no index, or the default of pandas, 0, 1, 2, ..., they are
+matched by position.
 """
 
 import re
@@ -40,7 +39,7 @@ from nmfcluster._utils.storage import FLOATS
 # modules of clusterers that declare whether they take features or pairs of samples
 _DECLARING = ("sklearn.cluster", "sklearn.mixture", "nmfcluster", "sklearn.pipeline")
 
-# Folders whose frames are no user's: the package, and what calls its methods for the user.
+# Folders of code that is not the user's: this package, and libraries that call its methods.
 _FOLDERS = (
     Path(__file__).parents[1],
     *sklearn.__path__,
@@ -49,18 +48,19 @@ _FOLDERS = (
 )
 _NOT_THE_USER = tuple(f"{folder}/" for folder in _FOLDERS)
 
-# Titles of columns that name rows, and the number of rows from which on 0, 1, 2, ... number them.
+# Titles of columns that name rows, and the number of rows from which a column 0, 1, 2, ... counts
+# as one that numbers them.
 _ID_TITLE = re.compile(r"(.*[ _.-])?(id|ids|index|idx)|unnamed: 0", re.IGNORECASE)
 _MIN_COUNTED = 10
 
-# Largest number by which data are generated: counts, products of up to three such
-# numbers, are 64-bit integers.
+# Largest parameter of generated data. Counts are products of up to three such numbers, and must
+# be 64-bit integers.
 _MAX_NUMBER = 1e8
 
-#: what determines all that is drawn, see `make_rng`
+#: type of `random_state`, see `make_rng`
 Seed = int | np.random.RandomState | np.random.Generator | None
 
-#: what is said of pairs where one of these parameters is "precomputed"
+#: what the entries of X are if one of these parameters is "precomputed"
 _PAIRWISE_PARAMETERS = {
     **dict.fromkeys(("metric", "dissimilarity"), "distances"),
     **dict.fromkeys(("affinity", "kernel"), "similarities"),
@@ -73,7 +73,7 @@ def format_value(value):
 
 
 def type_name(value):
-    """Return the name of the type of a value; of a class, which should be an instance, its own."""
+    """Return the name of the type of a value; for a class, "the class" and its own name."""
     return (
         f"the class {value.__name__}"
         if isinstance(value, type)
@@ -97,7 +97,7 @@ def format_count(n, noun):
 
 
 def warn(message, category=UserWarning):
-    """Warn at the line of the user that led here: the first one outside the package.
+    """Warn at the line of the user's code that led here, the first one outside the package.
 
     Parameters
     ----------
@@ -116,16 +116,16 @@ def warn(message, category=UserWarning):
 
 
 def check_count(value, name, least=1):
-    """Return a count as Python's int, as numpy's small ones wrap around.
+    """Check that a count is an int from `least` to `MAX_COUNT`, and return it as Python's int.
 
-    It must be an int, at least `least`, and no more than can be counted.
+    Small integers of numpy would wrap around.
     """
     _check_allowed(value, name, at_least(least))
     return int(value)
 
 
 def check_number(value, name, high=_MAX_NUMBER, closed="left"):
-    """Raise unless a value is a number from 0 to `high`; 0 alone is in it, or as `closed` says."""
+    """Raise unless a value is a number from 0 to `high`, with the ends that `closed` includes."""
     _check_allowed(value, name, Interval(Real, 0, high, closed=closed))
 
 
@@ -138,9 +138,9 @@ def _check_allowed(value, name, allowed):
 
 
 def make_rng(random_state):
-    """Return the generator of a seed; raise an error that names the parameter.
+    """Return the RandomState of a seed, or raise an error that names the parameter.
 
-    scikit-learn takes no Generator: a number drawn from one is the seed then.
+    scikit-learn does not accept a Generator, so a number drawn from it becomes the seed.
     """
     if isinstance(random_state, np.random.Generator):
         random_state = int(random_state.integers(2**32))
@@ -154,7 +154,7 @@ def make_rng(random_state):
 
 
 def last_step(estimator):
-    """Return the estimator at the end of a pipeline, and the prefix that its parameters have."""
+    """Return the estimator at the end of a pipeline, and the prefix of its parameters."""
     prefix = ""
     while isinstance(estimator, Pipeline):
         name, estimator = estimator.steps[-1]
@@ -166,14 +166,14 @@ def pairwise_input(estimator, X=None):
     """Return "distances" or "similarities" if an estimator takes those of all pairs, else None.
 
     An estimator declares it by a parameter, or by scikit-learn's tag. In a pipeline the first step
-    decides. If only the last step takes pairs, the steps before may compute them from features, or
-    from other pairs: then `X` decides, which is one of pairs if it is a symmetric matrix.
+    decides. If only the last step takes pairs, earlier steps may compute them from features, or
+    from other pairs. Then `X` decides: it holds pairs if it is a symmetric matrix.
 
     Parameters
     ----------
     estimator : estimator
     X : {array-like, sparse matrix}, default=None
-        Its input, if that is known.
+        Input of the estimator, if it is known.
     """
     first = estimator
     while isinstance(first, Pipeline):
@@ -192,14 +192,14 @@ def pairwise_input(estimator, X=None):
 
 
 def _square_matrix(X):
-    """Return X as an array or a sparse matrix; None if it is not a square one of numbers."""
+    """Return X as an array or a sparse matrix; None if it is not square and numeric."""
     if isinstance(X, list | tuple) or hasattr(X, "columns"):
         try:
             X = np.asarray(X)
         except ValueError:  # rows of several lengths
             return None
     is_square = (
-        (isinstance(X, np.ndarray) or storage.is_sparse(X))  # not several of them
+        (isinstance(X, np.ndarray) or storage.is_sparse(X))  # not a container of arrays
         and X.ndim == 2
         and X.shape[0] == X.shape[1]
         and X.dtype.kind in _NUMERIC_KINDS
@@ -208,16 +208,17 @@ def _square_matrix(X):
 
 
 def _is_symmetric(X):
-    """Return whether X, as `_square_matrix` returns it, is symmetric; with NaN it is not."""
+    """Return whether X, from `_square_matrix`, is symmetric; False if it has NaN."""
     if X is None:
         return False
     return storage.asymmetry(X * 1.0) <= 1e-6 * storage.max_abs(X)
 
 
 def may_take_pairs(estimator, X):
-    """Return whether X is symmetric, and a clusterer does not declare that it takes features.
+    """Return whether X is symmetric, and a clusterer does not declare whether it takes features.
 
-    Clusterers of scikit-learn and of this package do, and so do those with a metric or the like.
+    Clusterers of scikit-learn and of this package do, and so do those with a parameter such as
+    metric.
     """
     for step in _clusterers_in(estimator):
         modules = [each.__module__ for each in type(step).__mro__]
@@ -229,7 +230,7 @@ def may_take_pairs(estimator, X):
 
 
 def _clusterers_in(estimator):
-    """Return the clusterers that an estimator is, ends in or has as parameters, also in lists."""
+    """Return the clusterers in an estimator: its last step and its parameters, also in lists."""
     found = [last_step(estimator)[1]]
     for value in estimator.get_params().values():
         found += value if isinstance(value, list) else [value]
@@ -245,7 +246,7 @@ def check_accepts_parts(estimator, X, rule):
     X : object
         All samples.
     rule : str
-        What is allowed for it, as the error message says first.
+        What is allowed for the estimator, the beginning of the error message.
     """
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
     parameters = [
@@ -260,30 +261,30 @@ def check_accepts_parts(estimator, X, rule):
         if isinstance(shape, tuple) and shape[:1] == (n_samples,):
             raise ValueError(
                 f"{rule}: its parameter {name!r} has an entry for each of the {n_samples} "
-                "samples, and is not cut with them."
+                "samples, which cannot be split with them."
             )
     if may_take_pairs(estimator, X):
         raise ValueError(
-            f"{rule}: X is symmetric, as pairs of samples are, and {estimator!r} does not declare "
-            "whether it takes pairs, which are cut in rows and columns. If it does, let its "
-            "__sklearn_tags__ set input_tags.pairwise to True."
+            f"{rule}: X is symmetric, like a matrix of pairs of samples, and {estimator!r} does "
+            "not declare whether it takes such a matrix. If it does, set input_tags.pairwise to "
+            "True in its __sklearn_tags__."
         )
 
 
 def _pairwise_kind(step):
-    """Return `pairwise_input` of a single step, "pairs" if it does not declare which."""
+    """Return `pairwise_input` of a single step, or "pairs" if the kind is not declared."""
     for name, kind in _PAIRWISE_PARAMETERS.items():
         value = getattr(step, name, None)
         if value == "precomputed":
             return kind
         if isinstance(value, str) and value.startswith("precomputed"):
-            return "distances"  # of nearest neighbours
+            return "distances"  # a graph of nearest neighbours
     has_tags = hasattr(step, "__sklearn_tags__") and not isinstance(step, type)
     return "pairs" if has_tags and get_tags(step).input_tags.pairwise else None
 
 
 def axis_positions(key, n, noun, owner):
-    """Return the positions, from 0, that a key names on an axis.
+    """Return the positions, from 0, that a key selects on an axis.
 
     Parameters
     ----------
@@ -292,9 +293,9 @@ def axis_positions(key, n, noun, owner):
     n : int
         Length of the axis.
     noun : str
-        What the axis consists of, to name it in an error message: "row".
+        Word for an element of the axis in an error message, such as "row".
     owner : str
-        What has the axis: "a SimilarityStack".
+        Word for the object with the axis, such as "a SimilarityStack".
 
     Returns
     -------
@@ -348,31 +349,32 @@ def normalize_weights(weights, n_partitions):
     return array / array.sum()
 
 
-# Bytes of a Dask collection that are gathered with a warning: as most hold.
+# Largest size of a Dask collection, in bytes, that is gathered with a warning: it fits into the
+# memory of most machines.
 _MAX_DASK_BYTES = 2**30
-_NUMERIC_KINDS = "biuf"  # kinds of numpy's types
+_NUMERIC_KINDS = "biuf"  # kinds of numpy's numeric dtypes
 _SEVERAL_TABLES = (
-    "Several tables of the same samples are put side by side with numpy.hstack, or are views of "
-    "SimilarityFusionNMF"
+    "If these are several tables of the same samples, join them with numpy.hstack, or pass them as "
+    "views to SimilarityFusionNMF"
 )
 _SEQUENCES = (
-    "Time series and other sequences are clustered by their distances: compute a distance matrix "
-    "D, such as that of dynamic time warping, and pass numpy.exp(-(D / numpy.median(D)) ** 2) "
+    "To cluster time series or other sequences, compute a distance matrix D, such as that of "
+    "dynamic time warping, and pass numpy.exp(-(D / numpy.median(D)) ** 2) "
     "to SSNMFClusterer or NMFConsensus with affinity='precomputed'."
 )
 
 
 def read_matrix(X, name="X", check=None, **options):
-    """Return a data matrix as floats, dense or CSR: every input of numbers is read by this.
+    """Return a data matrix as floats, dense or CSR; every numeric input is read by this.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, data frame} of shape (n, p)
-        Not changed.
+        It is not changed.
     name : str, default="X"
         What to call it in an error message.
     check : callable, default=None
-        What checks it, with `options`; scikit-learn's `check_array` by default.
+        Function that checks X, with `options`; scikit-learn's `check_array` by default.
     **options : dict
     """
     X = check_readable(to_numpy(X), name)
@@ -397,8 +399,8 @@ def read_matrix(X, name="X", check=None, **options):
 
 
 def check_shape(X, name, n_columns, n_rows=None):
-    """Raise unless a table that was read has as many columns, and as many rows; None: any."""
-    rows, columns = (*X.shape, 1)[:2]  # texts by themselves are one column
+    """Raise unless a table has `n_columns` columns and `n_rows` rows; None allows any number."""
+    rows, columns = (*X.shape, 1)[:2]  # a list of texts is one column
     for got, wanted, noun in ((columns, n_columns, "column"), (rows, n_rows, "row")):
         if wanted not in (None, got):
             raise ValueError(
@@ -407,9 +409,9 @@ def check_shape(X, name, n_columns, n_rows=None):
 
 
 def check_readable(X, name="X"):
-    """Raise if a matrix is of a kind that numpy, or scikit-learn, would misread or name badly.
+    """Raise if numpy or scikit-learn would misread a matrix, or raise an unclear error.
 
-    Returns it as it is, or as an array if it has no shape, as a list of rows.
+    Returns it unchanged, or as an array if it has no shape, such as a list of rows.
 
     Parameters
     ----------
@@ -421,9 +423,9 @@ def check_readable(X, name="X"):
     Raises
     ------
     TypeError
-        If it is a container of matrices that has to be opened first.
+        If it is a container of matrices.
     ValueError
-        If it holds text or dates, or is a masked array of which something is masked.
+        If it holds text or dates, or is an array with masked entries.
     """
     if X is None:
         raise ValueError(f"{name} must be one table of numbers, got None.")
@@ -437,7 +439,7 @@ def check_readable(X, name="X"):
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         check_columns_differ(X, name)
         for column, dtype in zip(X.columns, X.dtypes, strict=True):
-            # to take a column out takes longer than to look at its type
+            # extracting a column takes longer than checking its dtype
             if getattr(dtype, "kind", "O") not in _NUMERIC_KINDS:
                 _check_numbers(np.asarray(X[column]), f"column {column!r} of {name}")
         return X
@@ -457,7 +459,7 @@ def as_array(X, name):
         return X if hasattr(X, "shape") else np.asarray(X)
     except ValueError:
         raise ValueError(
-            f"{name} must be a table whose rows are of one length. {_SEQUENCES}"
+            f"{name} must be a table with rows of equal length. {_SEQUENCES}"
         ) from None
 
 
@@ -469,7 +471,7 @@ def _check_numbers(array, name):
     for value in array.ravel():
         if kind == "O":
             with suppress(TypeError, ValueError, OverflowError):
-                float(np.nan if value is None else value)  # None is one that is missing
+                float(np.nan if value is None else value)  # None is a missing value
                 continue
         text = (
             f"{name} must hold real numbers, got {format_value(value)} "
@@ -482,17 +484,17 @@ def _check_numbers(array, name):
                 f"{text}: an argument must be a string of a number, or a number."
             )
         raise ValueError(
-            f"{text}: leave it out, or encode it, as make_column_transformer does with "
-            "OneHotEncoder; columns of categories are clustered by NMFConsensus with "
+            f"{text}: drop it, or encode it, for example by make_column_transformer with "
+            "OneHotEncoder. To cluster columns of categories, use NMFConsensus with "
             "affinity='partitions'. Complex data not supported."
         )
 
 
 def canonical_csr(X):
-    """Return a CSR matrix with every entry once and indices of 32 bits where these suffice.
+    """Return a CSR matrix without duplicate entries, and with 32-bit indices if these suffice.
 
-    scikit-learn's k-means takes entries that are stored in parts for several, and no wide indices.
-    Anything else is returned as it is. `X` itself is not changed.
+    scikit-learn's k-means misreads duplicate entries, and refuses 64-bit indices. Anything else is
+    returned as it is. `X` itself is not changed.
     """
     if not sp.issparse(X) or X.format != "csr":
         return X
@@ -501,14 +503,14 @@ def canonical_csr(X):
         X.sum_duplicates()
     kind = storage.index_dtype(max(*X.shape, X.nnz) - 1)
     if X.indices.dtype != kind:
-        X = copy(X)  # which shares the values
+        X = copy(X)  # shares the values
         X.indices = X.indices.astype(kind)
         X.indptr = X.indptr.astype(kind)
     return X
 
 
 def check_container(X, name, wanted):
-    """Raise if a container has to be opened before numpy can read it, or hides some entries.
+    """Raise if numpy cannot read a container directly, or if entries in it are masked.
 
     Parameters
     ----------
@@ -516,7 +518,7 @@ def check_container(X, name, wanted):
     name : str
         What to call it in an error message.
     wanted : str
-        What it should be.
+        What the input should be, for the message.
     """
     check_sparse_indices(X, name)
     if hasattr(X, "__dask_graph__"):
@@ -524,22 +526,22 @@ def check_container(X, name, wanted):
             "nmfcluster.dask has NMFConsensus for tables of labels, base_partitions for features, "
             "and predict and transform for models fitted to a part"
         )
-        # a data frame does not know its size, nor some arrays theirs
+        # the size of data frames and of some arrays is unknown
         if hasattr(X, "chunks") and X.nbytes > _MAX_DASK_BYTES:
             allowed = f"{_MAX_DASK_BYTES / 2**20:.0f} MiB"
             raise ValueError(
                 f"{name} must be in memory, got a Dask collection of {X.nbytes / 2**20:.3g} MiB, "
-                f"more than the {allowed} that are gathered without being asked for: "
-                f"{cure}. {name}.compute() gathers it."
+                f"more than the {allowed} that are gathered automatically: "
+                f"{cure}. To gather it, pass {name}.compute()."
             )
-        warn(f"{name} is a Dask collection, which is gathered into memory: {cure}.")
+        warn(f"{name} is a Dask collection, and was gathered into memory: {cure}.")
     if isinstance(X, type | str | bytes):
         raise TypeError(f"{name} must be {wanted}, got {format_value(X)}.")
     library = type(X).__module__.partition(".")[0]
     cure = ""
     if hasattr(X, "obs") and hasattr(X, "to_df"):
         cure = "adata.X or adata.to_df(), or see nmfcluster.anndata"
-    elif hasattr(X, "to_memory"):  # on a disk, as X of an AnnData that is backed
+    elif hasattr(X, "to_memory"):  # on disk, as X of a backed AnnData
         cure = "X.to_memory()"
     elif (
         (isinstance(X, dict) and not sp.issparse(X))
@@ -552,39 +554,39 @@ def check_container(X, name, wanted):
         if isinstance(X, dict):
             got = f"a {type(X).__name__} of {len(X)}"
         raise TypeError(
-            f"{name} must be {wanted}, got {got}: give {cure}. {_SEVERAL_TABLES}."
+            f"{name} must be {wanted}, got {got}: pass {cure}. {_SEVERAL_TABLES}."
         )
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         n_masked = format_count(np.ma.count_masked(X), "masked entry")
         raise ValueError(
-            f"{name} is a masked array with {n_masked}, and masks are not read: leave out these "
-            "samples, or put in numbers, as SimpleImputer does for features; -1 in a table of "
-            "labels says that a label is missing."
+            f"{name} is a masked array with {n_masked}, and masks are not supported: drop these "
+            "samples, or impute the features (e.g. SimpleImputer); in a table of labels, NaN "
+            "marks a missing label."
         )
 
 
 def check_sparse_indices(X, name):
     """Raise if a sparse matrix has an entry outside of its shape.
 
-    SciPy looks at the lengths of its parts alone, and scikit-learn at their types: a conversion
-    would then write to memory that belongs to others.
+    SciPy checks only the lengths of its arrays, and scikit-learn only their dtypes. A conversion
+    would then write outside the memory of the matrix.
     """
     form = X.format if sp.issparse(X) else ""
     try:
         if form == "coo":
             sp.coo_array((X.data, X.coords), shape=X.shape)
         elif form in ("csr", "csc", "bsr", "lil"):
-            # of a copy, which shares the parts: the check cuts off what no entry uses
+            # check a shallow copy, as the check cuts off parts of arrays that no entry uses
             copy(X.tocsr() if form == "lil" else X).check_format()
     except ValueError as error:
         raise ValueError(
             f"{name} must be a sparse matrix with all entries in its shape {X.shape}, "
-            f"but {error}: build it anew from coordinates."
+            f"but {error}: rebuild it from coordinates."
         ) from error
 
 
 def check_columns_differ(X, name):
-    """Raise if a data frame has no columns, or several of one name."""
+    """Raise if a data frame has no columns, or several with the same name."""
     if len(X.columns) == 0:
         raise ValueError(
             f"{name} has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
@@ -592,19 +594,19 @@ def check_columns_differ(X, name):
     for column, n_times in Counter(X.columns).items():
         if n_times > 1:
             raise ValueError(
-                f"{name} must have columns whose names differ, but {column!r} occurs more than "
-                "once: rename it, or give X.to_numpy()."
+                f"{name} must have distinct column names, but {column!r} occurs more than "
+                "once: rename it, or pass X.to_numpy()."
             )
 
 
 def warn_of_ids(X, name="X"):
-    """Warn of the columns of a data frame that name or number its rows: they are no features."""
-    # the columns of pandas have an index, too
+    """Warn of columns of a data frame that name or number its rows, and are no features."""
+    # only in pandas, the columns are an index
     if row_names(getattr(X, "columns", None)) is None or not len(X):
         return
     is_whole = [getattr(dtype, "kind", "O") in "iu" for dtype in X.dtypes]
     positions = np.flatnonzero(is_whole)
-    # the first and the last row say which columns are looked at: there may be very many
+    # the first and the last row show which columns to check, as there may be very many
     ends = X.iloc[[0, -1], positions].to_numpy(dtype=float, na_value=np.nan)
     for position, (first, last) in zip(positions, ends.T, strict=True):
         column = X.columns[position]
@@ -614,23 +616,23 @@ def warn_of_ids(X, name="X"):
         if not (is_named or is_count):
             continue
         values = X.iloc[:, position].to_numpy(dtype=float, na_value=np.nan)
-        all_differ = (np.diff(np.sort(values)) > 0).all()  # no step to NaN is above 0
+        all_differ = (np.diff(np.sort(values)) > 0).all()  # False with NaN
         is_count = is_count and (np.diff(values) == 1).all()
         if is_count or (is_named and all_differ):
             warn(
-                f"column {column!r} of {name} has whole numbers that all differ, as ids of rows "
-                f"do, and is taken for a feature; set_index({column!r}) makes it the index."
+                f"column {column!r} of {name} has distinct whole numbers, like ids of rows, and is "
+                f"used as a feature. If it holds ids, pass X.set_index({column!r})."
             )
 
 
 def row_names(table):
-    """Return the index of a pandas data frame or series, or itself; None for anything else."""
+    """Return the index of a pandas data frame or series, or an index itself; None for others."""
     index = table if hasattr(table, "get_indexer") else getattr(table, "index", None)
     return index if hasattr(index, "get_indexer") else None
 
 
 class SavesIndices:
-    """Mixin that saves indices of pandas as arrays, which any format can hold."""
+    """Mixin that pickles indices of pandas as arrays, which any format can store."""
 
     #: names of attributes that hold the index of a data frame, or None
     _indices: tuple[str, ...] = ()
@@ -654,9 +656,9 @@ class SavesIndices:
 
 
 def column_names(table):
-    """Return the index of the columns of a data frame, of pandas or polars; None for others.
+    """Return the column names of a pandas or polars data frame as an index; None for others.
 
-    That of a frame of polars is made by pandas: without it, columns are taken by position.
+    For polars, pandas makes the index; without pandas, columns are matched by position.
     """
     columns = getattr(table, "columns", None)
     if isinstance(columns, list) and find_spec("pandas"):
@@ -665,24 +667,24 @@ def column_names(table):
 
 
 def sample_names(table):
-    """Return what `row_names` does, but None for 0, 1, 2, ...: these are positions."""
+    """Return `row_names`, but None for 0, 1, 2, ..., which are positions."""
     index = row_names(table)
     return None if index is None or _is_default(index) else index
 
 
 def row_order(own, other, name, owner="X", noun="sample"):
-    """Return the rows of another table in the order of a table's rows, or None if they are.
+    """Return the rows of another table in the order of `own`, or None if they have it already.
 
     Parameters
     ----------
     own, other : pandas Index or None
         Names of the rows of both.
     name : str
-        What a message calls the other table.
+        Name of the other table in messages.
     owner : str, default="X"
-        What a message calls the table.
+        Name of the table in messages.
     noun : str, default="sample"
-        What it calls what is named.
+        Word for the named objects in messages.
 
     Raises
     ------
@@ -695,8 +697,8 @@ def row_order(own, other, name, owner="X", noun="sample"):
         order = np.asarray(other.get_indexer(own))
         if (order >= 0).all():
             warn(
-                f"{name} has the {noun}s of {owner} in another order, by the index: they are put "
-                f"into that of {owner}. Without an index they are taken by position."
+                f"{name} has the {noun}s of {owner} in another order, and was reordered by its "
+                "index. To match them by position, pass them without an index."
             )
             return order
     if _is_default(own) or _is_default(other):
@@ -708,25 +710,25 @@ def row_order(own, other, name, owner="X", noun="sample"):
             examples = missing[:3].tolist()
             message += f"; {title} alone has {len(missing)}, such as {examples}"
         if not index.is_unique:
-            message += f"; some of {title} occur twice"
+            message += f"; some names in {title} occur twice"
     raise ValueError(
-        f"{message}: give both the same, as the {own.isin(other).sum()} that both have, or "
-        f"arrays, which are taken by position.{cure_of_types(own, owner, other, name)}"
+        f"{message}: pass both with the same names, such as the {own.isin(other).sum()} that both "
+        f"have, or arrays, which are matched by position.{cure_of_types(own, owner, other, name)}"
     )
 
 
 def cure_of_types(own, owner, other, name):
-    """Return what to do about names that are equal as text alone; nothing about others."""
+    """Return the advice for names that are equal only as text; "" for others."""
     if own.isin(other).any() or set(map(str, own)).isdisjoint(map(str, other)):
         return ""
     return (
         f" The names are equal as text, but {type(own[0]).__name__} in {owner} and "
-        f"{type(other[0]).__name__} in {name}: .astype(str) of an index makes them text."
+        f"{type(other[0]).__name__} in {name}: convert an index by .astype(str)."
     )
 
 
 def _is_default(index):
-    """Return whether an index holds positions, as pandas makes it where none is passed."""
+    """Return whether an index holds positions, as the default index of pandas does."""
     numbers = np.asarray(index)
     positions = np.arange(len(numbers))
     return numbers.dtype.kind in "iu" and np.array_equal(numbers, positions)
@@ -740,9 +742,9 @@ def reorder_samples(own, table, name):
     own : pandas Index or None
         Names of the samples.
     table : object, or list of objects
-        Cut as scikit-learn cuts samples.
+        Samples are selected as scikit-learn does.
     name : str
-        What a message calls it.
+        Its name in messages.
     """
     if isinstance(table, list | tuple):
         return [
@@ -754,9 +756,10 @@ def reorder_samples(own, table, name):
 
 
 def read_weights(weights, rows, least, n_samples):
-    """Return how much every sample counts, (n_samples,); None if all count alike.
+    """Return the weight of every sample, (n_samples,); None if all are equal.
 
-    `rows` are the names of the samples, if X is a data frame; `least` of them must count.
+    `rows` are the names of the samples, if X is a data frame. At least `least` weights must be
+    above 0.
     """
     if weights is None:
         return None
@@ -765,7 +768,7 @@ def read_weights(weights, rows, least, n_samples):
 
 
 def _read_weights(weights, name, n, least, noun):
-    """Return n nonnegative numbers, (n,), of which at least some must be above 0."""
+    """Return n nonnegative weights, (n,), of which at least `least` are above 0."""
     array = read_matrix(
         weights,
         name,
@@ -779,13 +782,13 @@ def _read_weights(weights, name, n, least, noun):
     is_valid = np.isfinite(array) & (array >= 0)
     if array.shape != (n,) or not is_valid.all():
         raise ValueError(
-            f"{name} must be {n} finite numbers of at least 0, one a {noun}, got "
+            f"{name} must be {n} finite numbers of at least 0, one per {noun}, got "
             f"{format_value(weights)} of shape {array.shape}."
         )
     n_counting = np.count_nonzero(array)
     if n_counting < least:
         raise ValueError(
-            f"{name} must be above zero for at least {format_count(least, noun)}, it is for "
+            f"{name} must be above zero for at least {format_count(least, noun)}, but is for "
             f"{n_counting}."
         )
     return array
@@ -798,7 +801,7 @@ def reorder_columns(own, table, name, owner):
 
 
 def columns_in_row_order(table, name):
-    """Return a data frame with its columns in the order of its rows, where it is square by them."""
+    """Return a data frame with columns in the order of its rows, if both have the same names."""
     own = row_names(table)
     columns = column_names(table)
     if own is None or columns is None or not own.is_unique or set(own) != set(columns):
