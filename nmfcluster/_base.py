@@ -119,7 +119,7 @@ def read_similarity(estimator, X, signed=False):
 
 
 def warn_of_distances(array, name):
-    """Warn if an array, which should not hold distances, looks as if it did."""
+    """Warn if an array of similarities or features looks like distances."""
     if storage.looks_like_distances(array):
         warn(
             f"{name} is 0 on the diagonal and above 0 elsewhere, like distances D. If it holds "
@@ -275,7 +275,7 @@ class NMFClusterer(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_new, n_features)
-            The same kind of data that was passed to `fit`.
+            Data of the kind that was passed to `fit`.
 
         Returns
         -------
@@ -287,7 +287,7 @@ class NMFClusterer(
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is not of the kind or width that was passed to `fit`.
+            If `X` is of another kind or width than the data passed to `fit`.
         """
         with np.errstate(under="ignore"):
             return membership(self._extend_alone(X))
@@ -300,7 +300,7 @@ class NMFClusterer(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_new, n_features)
-            The same kind of data that was passed to `fit`.
+            Data of the kind that was passed to `fit`.
 
         Returns
         -------
@@ -312,7 +312,7 @@ class NMFClusterer(
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is not of the kind or width that was passed to `fit`.
+            If `X` is of another kind or width than the data passed to `fit`.
         """
         return hard_labels(self._extend_alone(X))
 
@@ -331,7 +331,7 @@ class NMFClusterer(
         Returns
         -------
         ConsensusMatrixDisplay or SourceWeightsDisplay
-            The display, which is drawn.
+            The display, already drawn.
 
         Raises
         ------

@@ -144,7 +144,8 @@ def set_blas_threads(libraries, number=None):
     """Set the number of threads of libraries in the whole process: `number`, or each its own.
 
     In threadpoolctl 3.8, a library obeys only the first thread that set its number, as long as
-    that thread lives. A fit in another thread would not be limited, so this is bypassed.
+    that thread lives. A fit in another thread would not be limited, so the original function is
+    called.
     """
     for library, own in libraries:
         set_number = getattr(library, "_real_set_num_threads", library.set_num_threads)

@@ -188,9 +188,7 @@ def read_file(
     except UnicodeDecodeError:
         raise ValueError(f"{path} cannot be read: it must be text in UTF-8.") from None
     except Exception as error:  # libraries of formats raise errors of any kind
-        reason = (
-            str(error).strip().rpartition("C error: ")[2]
-        )  # after a prefix of pandas
+        reason = str(error).strip().rpartition("C error: ")[2]  # drop pandas' prefix
         raise ValueError(f"{path} cannot be read: {reason or repr(error)}") from error
     if len(getattr(table.X, "shape", ())) != 2 or 0 in table.X.shape:
         raise ValueError(f"{path} must hold a table of rows and columns.")

@@ -1,1 +1,1 @@
-"""Functions for arrays, label vectors, user input and threads, which cluster nothing."""
+"""Functions for arrays, label vectors, user input and parallel work."""

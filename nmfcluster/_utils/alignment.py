@@ -24,7 +24,7 @@ def align_similarities(tables, names):
     Parameters
     ----------
     tables : list of object
-        Anything but data frames stays as it is.
+        Only data frames are reordered.
     names : list of str
         Their names in messages.
 
@@ -80,7 +80,7 @@ def _warn_of_positions(unnamed, owner):
 
 
 def _is_square(own, table):
-    """Return whether columns have the names of the rows, which files may store as text."""
+    """Return whether columns have the names of the rows, perhaps as text after file input."""
     columns = getattr(table, "columns", None)
     if own is None or columns is None:
         return False
@@ -141,7 +141,7 @@ def align_samples(tables, names):
 
 
 def union_of_names(indices, names, noun="sample"):
-    """Return the union of the names in several indices, each of which must share some."""
+    """Return the union of the names in several indices, each of which must share one."""
     for i, (index, name) in enumerate(zip(indices, names, strict=True)):
         if not index.is_unique:
             twice = index[index.duplicated()][0]

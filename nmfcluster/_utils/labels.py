@@ -16,13 +16,13 @@ from nmfcluster._utils.storage import (
 )
 from nmfcluster._utils.validation import check_container, format_count
 
-# Weight below which no partition saw a pair, as the rest is rounding.
+# Sum of weights of partitions below which a pair counts as not seen: rounding.
 MIN_SEEN_WEIGHT = 1e-12
 # codes, and labels in a table, of samples that a partition calls noise, as DBSCAN does, and
 # of samples that it did not see
 NOISE = -1
 NOT_SEEN = -2
-LABEL_BLOCK_ROWS = 16_384  # rows of a block: a block of a wide table stays in cache
+LABEL_BLOCK_ROWS = 16_384  # rows of a block, which fits the cache even for a wide table
 
 
 def partition_columns(table, name):
@@ -183,7 +183,7 @@ def clean_labels(column, name):
 
 
 def is_missing(value):
-    """Return whether a value is None, NaN or pandas.NA, for which comparisons raise."""
+    """Return whether a value is None, NaN or pandas.NA, which cannot be compared."""
     if value is None:
         return True
     try:
@@ -241,8 +241,8 @@ _SMALL_SHARE = 0.03
 def cluster_votes(contingency, n_clusters, weights):
     r"""Return the votes of base clusters, (C, k), which `confidence_of_votes` sums.
 
-    A base cluster of partition t votes :math:`w_t \log(1 + v / 0.03)` for a consensus cluster, if
-    it holds the share v of those of its samples that the partition saw.
+    A base cluster of partition t votes :math:`w_t \log(1 + v / 0.03)` for a consensus cluster. It
+    holds the share v of those samples of the consensus cluster that t saw.
 
     Parameters
     ----------

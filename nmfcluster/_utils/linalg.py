@@ -33,9 +33,7 @@ def share_blocks(n_jobs):
     if n_threads == 1:
         yield
         return
-    with ThreadPoolExecutor(
-        n_threads
-    ) as pool:  # starts no thread before the first block
+    with ThreadPoolExecutor(n_threads) as pool:  # it starts threads when needed
         before = _pool.set(pool)
         try:
             yield

@@ -30,7 +30,7 @@ _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 # The number of BLAS threads is set for the whole process. The first fit sets it to one, and
 # the last restores it. If each fit restored it, it would undo the setting of another fit.
 _lock = Lock()
-_users: set = set()  # contexts, each with its thread
+_users: set = set()  # contexts with one BLAS thread, each with its own thread
 _before: list = []  # libraries and their numbers of threads; empty once restored
 
 

@@ -18,9 +18,7 @@ from nmfcluster._utils.storage import (
 _FORMED_ENTRIES = 2**18
 _GATHERED_ENTRIES = 2**13  # stored entries whose rows of factors are gathered at a time
 _SCALED_ROWS = 512  # rows whose factors are repeated for their stored entries at a time
-_BLAS_FROM = (
-    0.02  # share of stored entries from which it is faster to compute all of a block
-)
+_BLAS_FROM = 0.02  # share of stored entries from which whole blocks are faster
 
 
 def iter_products(pattern, W, H):

@@ -1,6 +1,6 @@
 """Operations on matrices for every storage: dense or sparse, float32 or float64.
 
-They include graphs of nearest, or most similar, samples.
+Some of them build graphs of samples that are near or similar to each other.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ def as_float64(array):
 
 
 def stored_values(array):
-    """Return the values that a sparse matrix stores, and a dense one as it is."""
+    """Return the stored values of a sparse matrix, or a dense array as it is."""
     return array.data if is_sparse(array) else array
 
 
@@ -434,9 +434,7 @@ def as_matrix(value):
     return array
 
 
-_MIN_SIMILARITY = (
-    1e-12  # smallest similarity, relative to the largest entry; less counts as 0
-)
+_MIN_SIMILARITY = 1e-12  # smallest similarity, relative to the largest entry
 
 
 def nearest_similarities(rows, n_neighbors, among=slice(None)):

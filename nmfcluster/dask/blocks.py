@@ -3,11 +3,11 @@ r"""Summary, label rows and consensus of a label table that exists only in block
 Each block is summarised, summaries merge in any order, and label rows are looked up among the
 distinct ones. Nothing here depends on where the blocks are.
 
-If the label rows do not fit into memory, passes over the blocks fit them. Given a factor H of all
-samples, the row h of a sample minimises :math:`\|a - Hh'\|^2`, where a is its row of the
-similarity. This requires only two sums over samples: :math:`Z'H`, with one row per base cluster,
-and :math:`H'H`. A pass computes the rows of every block and their sums, to which the next pass
-fits its rows. The sums are of whole numbers and exact, so neither the blocks nor their order
+If there are too many label rows for memory, they are fitted by passes over the blocks. Given a
+factor H of all samples, the row h of a sample minimises :math:`\|a - Hh'\|^2`, where a is its row
+of the similarity. This requires only two sums over samples: :math:`Z'H`, with one row per base
+cluster, and :math:`H'H`. A pass computes the rows of every block and their sums, to which the next
+pass fits its rows. The sums are of whole numbers and exact, so neither the blocks nor their order
 matter. The caller passes one function that sums over all blocks.
 """
 
@@ -47,9 +47,8 @@ _MAX_TUPLES = 5_000
 # 2^53 for the 16,384 rows that are added as floats
 _SCALE_BITS = 16
 
-_SWEEPS = (
-    8  # sweeps of coordinate descent for every row; 60 lower no loss by more than 1e-6
-)
+# sweeps of coordinate descent, the same for every row; 60 lower no loss by more than 1e-6
+_SWEEPS = 8
 # bits of numbers that are rounded to whole ones; entries of the factor have `_SCALE_BITS`
 _SHARE_BITS = 20  # bits of a membership
 _REST_BITS = 32  # bits of the remainder of a number that was rounded to a whole one
@@ -292,9 +291,9 @@ class BlockedTable:
         return codes
 
     def distinct(self, block):
-        """Yield the distinct rows of a block, their counts, and the position of every row's own.
+        """Yield the distinct rows of a block, their counts, and which of them each row equals.
 
-        Each time, they are those of some rows of the block.
+        Each time, these are for some rows of the block.
         """
         block = np.asarray(block)
         for rows in row_blocks(len(block), LABEL_BLOCK_ROWS):
@@ -309,7 +308,7 @@ class BlockedTable:
         )
 
     def map_rows(self, block, function, **options):
-        """Return the results for every row of a block, of a function called with distinct rows."""
+        """Call a function with the distinct rows of a block; return a result for every row."""
         parts = []
         for codes, _, groups in self.distinct(block):
             parts.append(function(codes, **options)[groups])
@@ -568,13 +567,13 @@ def next_target(sums, problem, grid):
 
 @dataclass(frozen=True)
 class BlockedConsensus:
-    """Clusters of a fit, which label any label rows.
+    """Clusters of a fit, to which any label rows can be assigned.
 
     Attributes
     ----------
     table : BlockedTable
     order : ndarray of shape (k,), int
-        The clusters by decreasing size, in the order of the columns of the next two.
+        The clusters by decreasing size, as the columns of the next two.
     contingency : ndarray of shape (C, k)
         Number of samples that every base cluster shares with each cluster.
     profile : ndarray of shape (C, k)
