@@ -324,7 +324,7 @@ FAULTS = [
     ),
     (
         "cluster points.csv --constraints kind.csv",
-        "kind must be must or cannot, .* got 'maybe'",
+        "must be must or cannot, .* got 'maybe'",
     ),
     ("cluster points.csv --constraints columns.csv", "columns must be a, b and kind"),
     (
@@ -337,7 +337,7 @@ FAULTS = [
     ),
     (
         "cluster points.csv --constraints against.csv --clusters 2",
-        "samples 00 and 01 cannot be .* them: 00 - 01. .* give --contradictions ignore",
+        "samples 00 and 01 cannot be .* them: 00 - 01. .* pass --contradictions ignore",
     ),
     (
         "cluster points.csv --contradictions fix --clusters 2",
