@@ -111,18 +111,16 @@ plt.show()
 # - **KMeans and Ward** take a few hundredths of a second. On blobs they are as good as everything
 #   else, and Ward also finds the unequal sizes. Both fail if groups enclose each other, and if they
 #   are stretched or of different widths.
-# - **GaussianMixture** is the best of all on the three sets that were drawn from Gaussians without
-#   a common shape: varied variances, anisotropic and unequal sizes. It cannot find circles or
-#   moons, and splits the wide group of the two scales.
-# - **HDBSCAN** is the only one that needs no number of clusters, and finds the moons best without
-#   pairs. It calls many samples noise, and on the unequal sizes nearly all of them.
+# - **GaussianMixture** is the best of all on the sets that were drawn from Gaussians without a
+#   common shape: varied variances, anisotropic and unequal sizes. It cannot find circles or moons,
+#   and splits the wide group of the two scales.
+# - **HDBSCAN** is the only one that needs no number of clusters. It calls many samples noise, and on
+#   the unequal sizes nearly all of them.
 # - **SpectralClustering** uses one graph of neighbours, and finds all sets well but the moons and
 #   the square. It is several times as fast as our estimators.
-# - **NMFConsensus** does well on circles and on two scales. It is worse than SpectralClustering on
-#   stretched groups, and **fails on the unequal sizes**: it splits the largest group, and merges
-#   the smallest one with a half of it. A larger `base_n_clusters` cures this, see
-#   :ref:`parameters-consensus`. Its fifty runs take more time than any other column. Use it if you
-#   need the confidence of each sample, or if you have several clusterings to combine.
+# - **NMFConsensus** is the only one without pairs that does well on all sets with groups, and the
+#   best of these on the moons. On the unequal sizes it is a little behind GaussianMixture,
+#   SpectralClustering and Ward. Its fifty runs take more time than any other column.
 # - **SSNMFClusterer** without pairs finds the groups of most sets, but not the border between the
 #   moons.
 # - **Fifty pairs** separate the moons, and pull the clusters of the square towards the strips. If

@@ -91,10 +91,11 @@ class NMFConsensus(NMFClusterer):
         longer. 50 partitions are usually enough.
     base_n_clusters : int or tuple (low, high), default=None
         Number of clusters of a base partition, or the range that it is drawn from. Larger numbers
-        can resolve smaller clusters. The default range is from `n_clusters` to 1.5 times
-        `n_clusters`. If you pass an `estimator`, it ends at the square root of the number of
-        samples instead. The upper end is at most 60, unless `n_clusters` is larger. Without
-        `estimator`, the numbers are spread evenly over the range.
+        can resolve smaller clusters. The default range starts at `n_clusters`. It ends at 15, or at
+        the square root of the number of distinct samples if that is less, or at 1.5 times
+        `n_clusters` if that is more. If you pass an `estimator`, it ends at the square root of the
+        number of samples, and at 60 at most, unless `n_clusters` is larger. Without `estimator`,
+        the numbers are spread evenly over the range.
     max_samples : int or float, default=1.0
         Number (int) or share (float) of samples drawn, without replacement, for each base
         partition. The partition does not see the others, except copies of drawn samples, unless

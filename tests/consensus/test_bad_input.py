@@ -320,7 +320,7 @@ CASES = [
     features(
         "pairs that runs see some of",
         "normalize=False",
-        max_samples=15,
+        max_samples=17,
         **PAIRS,
     ),
     table(

@@ -197,8 +197,9 @@ def test_base_partitions_have_the_numbers_of_clusters_asked_for():
 
     assert numbers(base_n_clusters=4) == {4}
     assert numbers(base_n_clusters=(2, 5)) == {2, 3, 4, 5}
-    assert numbers() == {3, 4}
-    assert numbers(1) == {2, 3}
+    # 149 samples are distinct
+    assert {3, 12} <= numbers() <= set(range(3, 13))
+    assert {2, 11} <= numbers(1) <= set(range(2, 13))
     kmeans = {"estimator": KMeans(n_init=1)}
     assert {2, 12} <= numbers(1, **kmeans) <= set(range(2, 13))  # the root of 150
     assert numbers(20, **kmeans) == {20}
