@@ -183,94 +183,8 @@ def _make_parser():
             counts=name == "programs",
             usage=command.format_usage,
         )
-        add = command.add_argument
-        add(
-            "files",
-            metavar="FILE",
-            nargs="+" if name == "fuse" else 1,
-            help="table: csv, tsv, txt, npy, npz, mtx or h5ad",
-        )
-        add(
-            "--clusters",
-            "--n-clusters",
-            metavar="K",
-            type=_number_or_range,
-            default=range(1, 16),  # default of choose_n_clusters
-            help="number of clusters, or a range to choose from (default: 1-15)",
-        )
-        add(
-            "--output",
-            metavar="PLACE",
-            default=".",
-            help="folder, or prefix of the output files (default: current folder)",
-        )
-        add("--force", action="store_true", help="overwrite existing files")
-        add(
-            "--names",
-            metavar="TITLE",
-            help="title of the column of row names (csv, tsv, txt)",
-        )
-        add(
-            "--transpose",
-            action="store_true",
-            help="cluster the columns of the file, not its rows",
-        )
-        add(
-            "--layer",
-            metavar="NAME",
-            help="layer to read instead of X (h5ad)",
-        )
-        add(
-            "--random-state",
-            metavar="N",
-            type=int,
-            default=0,
-            help="random seed (default: 0)",
-        )
-        add("--jobs", metavar="N", type=int, help="number of parallel jobs")
-        add(
-            "--no-titles",
-            action="store_true",
-            help="the file has no column titles (csv, tsv, txt)",
-        )
-        add(
-            "--max-gib",
-            metavar="N",
-            type=float,
-            default=8,
-            help="largest uncompressed file size in GiB (default: 8)",
-        )
-        if name in ("consensus", "how-many"):
-            either = command.add_mutually_exclusive_group().add_argument
-            either(
-                "--partitions",
-                action="store_true",
-                help="each column is an existing clustering",
-            )
-            either(
-                "--max-samples",
-                metavar="N",
-                type=number_or_share,
-                default=1.0,
-                help="number or share of rows drawn for a base clustering (default: 1.0)",
-            )
-            if name == "how-many":
-                either(
-                    "--counts",
-                    action="store_true",
-                    help="choose the number of programs in counts",
-                )
-        if name == "cluster":
-            add(
-                "--constraints",
-                metavar="PAIRS",
-                help="file of pairs, with columns a, b, kind",
-            )
-            add(
-                "--contradictions",
-                default="raise",
-                help="if hard pairs conflict: raise, warn or ignore (default: raise)",
-            )
+        _add_common_options(command, name)
+        _add_own_options(command, name)
     demo = commands.add_parser(
         "demo",
         help="cluster scikit-learn's digits, and draw a picture",
@@ -283,6 +197,103 @@ def _make_parser():
         help="file of the picture (default: consensus-digits.png)",
     )
     return parser
+
+
+def _add_common_options(command, name):
+    """Add the files and the options that all commands of files have."""
+    add = command.add_argument
+    add(
+        "files",
+        metavar="FILE",
+        nargs="+" if name == "fuse" else 1,
+        help="table: csv, tsv, txt, npy, npz, mtx or h5ad",
+    )
+    add(
+        "--clusters",
+        "--n-clusters",
+        metavar="K",
+        type=_number_or_range,
+        default=range(1, 16),  # default of choose_n_clusters
+        help="number of clusters, or a range to choose from (default: 1-15)",
+    )
+    add(
+        "--output",
+        metavar="PLACE",
+        default=".",
+        help="folder, or prefix of the output files (default: current folder)",
+    )
+    add("--force", action="store_true", help="overwrite existing files")
+    add(
+        "--names",
+        metavar="TITLE",
+        help="title of the column of row names (csv, tsv, txt)",
+    )
+    add(
+        "--transpose",
+        action="store_true",
+        help="cluster the columns of the file, not its rows",
+    )
+    add(
+        "--layer",
+        metavar="NAME",
+        help="layer to read instead of X (h5ad)",
+    )
+    add(
+        "--random-state",
+        metavar="N",
+        type=int,
+        default=0,
+        help="random seed (default: 0)",
+    )
+    add("--jobs", metavar="N", type=int, help="number of parallel jobs")
+    add(
+        "--no-titles",
+        action="store_true",
+        help="the file has no column titles (csv, tsv, txt)",
+    )
+    add(
+        "--max-gib",
+        metavar="N",
+        type=float,
+        default=8,
+        help="largest uncompressed file size in GiB (default: 8)",
+    )
+
+
+def _add_own_options(command, name):
+    """Add the options that only the command of this name has."""
+    if name in ("consensus", "how-many"):
+        either = command.add_mutually_exclusive_group().add_argument
+        either(
+            "--partitions",
+            action="store_true",
+            help="each column is an existing clustering",
+        )
+        either(
+            "--max-samples",
+            metavar="N",
+            type=number_or_share,
+            default=1.0,
+            help="number or share of rows drawn for a base clustering (default: 1.0)",
+        )
+        if name == "how-many":
+            either(
+                "--counts",
+                action="store_true",
+                help="choose the number of programs in counts",
+            )
+    if name == "cluster":
+        add = command.add_argument
+        add(
+            "--constraints",
+            metavar="PAIRS",
+            help="file of pairs, with columns a, b, kind",
+        )
+        add(
+            "--contradictions",
+            default="raise",
+            help="if hard pairs conflict: raise, warn or ignore (default: raise)",
+        )
 
 
 def _number_or_range(text):
