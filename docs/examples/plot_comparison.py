@@ -114,8 +114,8 @@ plt.show()
 # - **GaussianMixture** is the best of all on the sets that were drawn from Gaussians without a
 #   common shape: varied variances, anisotropic and unequal sizes. It cannot find circles or moons,
 #   and splits the wide group of the two scales.
-# - **HDBSCAN** is the only one that needs no number of clusters. It calls many samples noise, and on
-#   the unequal sizes nearly all of them.
+# - **HDBSCAN** is the only one that needs no number of clusters. It calls many samples noise, and
+#   nearly all samples of the unequal sizes.
 # - **SpectralClustering** uses one graph of neighbours, and finds all sets well but the moons and
 #   the square. It is several times as fast as our estimators.
 # - **NMFConsensus** is the only one without pairs that does well on all sets with groups, and the
