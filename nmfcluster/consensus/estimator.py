@@ -425,8 +425,8 @@ class NMFConsensus(NMFClusterer):
             )
         if sample_weight is not None and (soft or self.affinity == "precomputed"):
             raise ValueError(
-                "sample_weight must be None for memberships and similarities: repeat rows, and drop "
-                "those of weight zero, instead."
+                "sample_weight must be None for memberships and similarities: repeat rows, and "
+                "drop those of weight zero, instead."
             )
         if self.affinity == "precomputed" and self.weights is not None:
             raise ValueError(
