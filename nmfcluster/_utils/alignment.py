@@ -1,7 +1,5 @@
 """Several tables of the same samples, matched by the names in their index."""
 
-import numpy as np
-
 from nmfcluster._utils.validation import (
     columns_in_row_order,
     cure_of_types,
@@ -42,8 +40,7 @@ def align_similarities(tables, names):
         union = union_of_names(own, names)
         for i, name in enumerate(names):
             table = columns_in_row_order(tables[i], name).set_axis(own[i], axis=1)
-            whole = table.reindex(index=union, columns=union)
-            ordered[i] = whole.to_numpy(na_value=np.nan)  # NA is not a number
+            ordered[i] = table.reindex(index=union, columns=union)
         return ordered, union, union
     # each table covers all samples: those without names are matched by position
     rows = [row_names(T) if hasattr(T, "columns") else None for T in tables]
