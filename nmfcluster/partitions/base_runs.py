@@ -182,8 +182,10 @@ def read_unconverted(X, name="X", estimator=None, reset=True, are_labels=False):
 
 def _only_clusterers_can_read(X, name):
     """Return whether X is a data frame, or holds text."""
-    if hasattr(X, "__dask_graph__") or hasattr(X, "columns"):
-        return not hasattr(X, "__dask_graph__")
+    if hasattr(X, "__dask_graph__"):
+        return False
+    if hasattr(X, "columns"):
+        return True
     array = np.asarray(validation.as_array(X, name))
     if array.dtype == object:
         return any(isinstance(entry, str | dict) for entry in array.flat)
