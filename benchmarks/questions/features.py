@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.stats import rankdata
-from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.cluster import HDBSCAN, AgglomerativeClustering, SpectralClustering
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
@@ -27,8 +27,9 @@ from sklearn.neighbors import kneighbors_graph
 from benchmarks import datasets, report
 from benchmarks.datasets import every
 from benchmarks.datasets.tables import MADE
+from benchmarks.methods import kmeans, ssnmf
 from benchmarks.runner import Progress
-from nmfcluster import NMFConsensus, SSNMFClusterer
+from nmfcluster import NMFConsensus
 
 OURS, PLAIN, K_MEANS = "NMFConsensus", "SSNMFClusterer", "k-means"
 SPECTRAL, LEIDEN, LEIDEN_K = "spectral", "Leiden", "Leiden, k clusters"
@@ -45,14 +46,6 @@ Run = Callable[[Any, int, int], np.ndarray]
 
 def _consensus(X: Any, k: int, seed: int) -> np.ndarray:
     return NMFConsensus(k, random_state=seed).fit_predict(X)
-
-
-def _plain(X: Any, k: int, seed: int) -> np.ndarray:
-    return SSNMFClusterer(k, random_state=seed).fit_predict(X)
-
-
-def _k_means(X: Any, k: int, seed: int) -> np.ndarray:
-    return KMeans(k, n_init=10, random_state=seed).fit_predict(X)
 
 
 def _mixture(X: Any, k: int, seed: int) -> np.ndarray:
@@ -104,8 +97,8 @@ def _leiden_of_k(X: Any, k: int, seed: int) -> np.ndarray:
 
 METHODS: dict[str, Run] = {
     OURS: _consensus,
-    PLAIN: _plain,
-    K_MEANS: _k_means,
+    PLAIN: lambda X, k, seed: ssnmf.cluster(X, None, k, seed),
+    K_MEANS: lambda X, k, seed: kmeans.cluster(X, None, k, seed, n_init=10),
     "Gaussian mixture": _mixture,
     SPECTRAL: _spectral,
     "Ward": _ward,
@@ -137,17 +130,14 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
             shape = {"data": name, "samples": X.shape[0], "classes": len(np.unique(y))}
             rows[kind].append(shape | {m: f"{ari:.3f}" for m, ari in scores.items()})
             progress.step(name)
-    everything = rows["sets"] + rows["made"]
-    summary = [
-        _summary(method, rows, everything, methods, seconds) for method in methods
-    ]
+    summary = _summary(rows["sets"], rows["made"], seconds)
     tables_shown = {
         "Every method": summary,
         "Sets with classes": rows["sets"],
         "Made tables": rows["made"],
     }
     draw = partial(_draw, summary)
-    notes = [_verdict(everything, methods)]
+    notes = [_verdict(rows["sets"] + rows["made"], methods)]
     return report.write(
         out, "features", _caption(n_seeds), tables_shown, draw, notes, missing
     )
@@ -216,14 +206,11 @@ def _graph(X: Any) -> Any:
     import igraph
 
     near = min(NEIGHBORS, X.shape[0] - 1)
-    links = sp.coo_array(sp.triu(_either(kneighbors_graph(X, near)), k=1))
-    edges = np.column_stack([links.row, links.col]).tolist()
+    links = kneighbors_graph(X, near)
+    either = links.maximum(links.T)  # a link if one is a neighbour of the other
+    ends = sp.coo_array(sp.triu(either, k=1))
+    edges = np.column_stack([ends.row, ends.col]).tolist()
     return igraph.Graph(n=X.shape[0], edges=edges)
-
-
-def _either(links: Any) -> Any:
-    """Return the graph that has a link if either end is a neighbour of the other."""
-    return links.maximum(links.T)
 
 
 def _communities(graph: Any, resolution: float, seed: int) -> np.ndarray:
@@ -239,31 +226,28 @@ def _communities(graph: Any, resolution: float, seed: int) -> np.ndarray:
 
 
 def _summary(
-    method: str,
-    rows: dict[str, list[report.Row]],
-    everything: list[report.Row],
-    methods: dict[str, Run],
-    seconds: dict[str, list[float]],
-) -> report.Row:
-    """Return the row of a method: means, rank, how often it is good, its time over k-means'."""
-    scores = _matrix(everything, methods)
-    at = list(methods).index(method)
-    ranks = rankdata(-scores, axis=1)[:, at]
-    good = scores[:, at] >= scores.max(axis=1) - NEAR
-    ratios = np.divide(seconds[method], seconds[K_MEANS])
-    return {
-        "method": method,
-        "mean ARI, sets": f"{_matrix(rows['sets'], methods)[:, at].mean():.3f}",
-        "mean ARI, made": f"{_matrix(rows['made'], methods)[:, at].mean():.3f}",
-        "mean rank": f"{ranks.mean():.2f}",
-        "good": f"{good.sum()} of {len(good)}",
-        "median time / k-means": f"{np.median(ratios):.2g}",
-        "seconds": f"{np.sum(seconds[method]):.1f}",
-    }
-
-
-def _matrix(rows: list[report.Row], methods: dict[str, Run]) -> np.ndarray:
-    return np.array([[float(row[method]) for method in methods] for row in rows])
+    sets: list[report.Row], made: list[report.Row], seconds: dict[str, list[float]]
+) -> list[report.Row]:
+    """Return a row for every method: means, rank, how often it is good, its relative time."""
+    methods = list(seconds)
+    scores = np.array([[float(row[m]) for m in methods] for row in sets + made])
+    ranks = rankdata(-scores, axis=1)
+    good = scores >= scores.max(axis=1, keepdims=True) - NEAR
+    summary: list[report.Row] = []
+    for i, method in enumerate(methods):
+        ratios = np.divide(seconds[method], seconds[K_MEANS])
+        summary.append(
+            {
+                "method": method,
+                "mean ARI, sets": f"{scores[: len(sets), i].mean():.3f}",
+                "mean ARI, made": f"{scores[len(sets) :, i].mean():.3f}",
+                "mean rank": f"{ranks[:, i].mean():.2f}",
+                "good": f"{good[:, i].sum()} of {len(good)}",
+                "median time / k-means": f"{np.median(ratios):.2g}",
+                "seconds": f"{np.sum(seconds[method]):.1f}",
+            }
+        )
+    return summary
 
 
 def _verdict(rows: list[report.Row], methods: dict[str, Run]) -> str:
