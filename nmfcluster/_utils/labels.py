@@ -293,16 +293,16 @@ def indicator(codes, n_clusters):
     n_clusters : ndarray of shape (n_partitions,), int
         Number of columns of each partition.
     """
-    offsets = _offsets(n_clusters).astype(np.int32)
+    offsets = group_bounds(n_clusters).astype(np.int32)
     columns = codes + offsets[:-1]
     seen = codes >= 0
     columns = columns[seen]
-    ends = _offsets(seen.sum(axis=1)).astype(index_dtype(len(columns)))
+    ends = group_bounds(seen.sum(axis=1)).astype(index_dtype(len(columns)))
     shape = (len(codes), int(offsets[-1]))
     return sp.csr_array((np.ones(len(columns)), columns, ends), shape=shape)
 
 
-def _offsets(sizes):
+def group_bounds(sizes):
     """Return where groups of the given sizes begin in a sequence, and where the last ends."""
     return np.concatenate([[0], np.cumsum(sizes)])
 

@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import average, leaves_list, optimal_leaf_ordering
 from scipy.spatial.distance import pdist
 from sklearn.utils import check_consistent_length
 
-from nmfcluster._utils.labels import encode_labels, share_of_seen
+from nmfcluster._utils.labels import encode_labels, group_bounds, share_of_seen
 from nmfcluster._utils.sparse_products import split_missing
 from nmfcluster._utils.storage import as_dense, group_indicator
 from nmfcluster._utils.validation import (
@@ -218,7 +218,7 @@ class ConsensusMatrixDisplay(Display):
 
     def _draw(self, ax):
         ax = self._set_axes(ax, (6.4, 5.4), has_margins=True)
-        edges = np.concatenate([[0], np.cumsum(self.cell_sizes)])
+        edges = group_bounds(self.cell_sizes)
         values = np.ma.masked_invalid(self.matrix)
         largest = 1.0
         extend = "neither"
@@ -464,8 +464,8 @@ class BiclusterDisplay(Display):
 
     def _draw(self, ax):
         ax = self._set_axes(ax, (6.8, 5.2), has_margins=True)
-        x = np.append(0, np.cumsum(self.column_sizes))
-        y = np.append(0, np.cumsum(self.row_sizes))
+        x = group_bounds(self.column_sizes)
+        y = group_bounds(self.row_sizes)
         # the darkest colour is at the quantile 0.99 of the entries, to ignore outliers
         sizes = np.abs(self.matrix[np.isfinite(self.matrix) & (self.matrix != 0)])
         high = float(np.quantile(sizes, 0.99, method="higher")) if sizes.size else 1.0
