@@ -108,6 +108,7 @@ def write(
     notes: Sequence[str] = (),
     skipped: dict[str, str] | None = None,
     details: Mapping[str, Sequence[Row]] | None = None,
+    packages: Mapping[str, str] | None = None,
 ) -> list[Path]:
     """Write NAME.json, NAME.md and NAME.png into `out` and print the Markdown.
 
@@ -126,9 +127,13 @@ def write(
         Data and methods that are missing.
     details : dict of heading: rows, default=None
         Tables for the JSON file alone.
+    packages : dict of method: str, default=None
+        Names and versions of the other packages that methods come from, for the JSON file.
     """
     out.mkdir(parents=True, exist_ok=True)
     where, skipped = environment(), skipped or {}
+    if packages:
+        where["packages"] = dict(packages)
     text = [caption, _sentence(where)]
     for heading, rows in tables.items():
         text += [f"**{heading}**", markdown(rows)]

@@ -14,11 +14,10 @@ datasets = pytest.importorskip(
     "benchmarks.datasets", reason="benchmarks are not installed"
 )
 
-from benchmarks import methods, report  # noqa: E402
+from benchmarks import methods  # noqa: E402
 from benchmarks.datasets import views  # noqa: E402
 from benchmarks.methods import simple_mkkm  # noqa: E402
 from benchmarks.methods.peer import NoClusteringError  # noqa: E402
-from benchmarks.questions import _fusion_runs  # noqa: E402
 from benchmarks.questions import fusion_noise as question  # noqa: E402
 from nmfcluster import SimilarityStack  # noqa: E402
 from nmfcluster.affinity import make_affinity  # noqa: E402
@@ -206,35 +205,6 @@ def test_summaries_over_sets():
     }
 
 
-def test_what_cannot_run_here_is_kept_with_its_commit(tmp_path):
-    a, b, one = (
-        ("a", "dense", "SNF"),
-        ("a", "dense", "rule before"),
-        [{"ari": 0.5}, {"ari": 1.0}],
-    )
-    columns, file = ("data", "similarities", "method"), tmp_path / "toy.json"
-    sets = {"a": views.Views("a", np.zeros((2, 2)), np.zeros(2))}
-    new = {a: one, ("a", "dense", "fusion"): one, ("missing", "dense", "SNF"): one}
-    content = {
-        "environment": {"commit": "1"},
-        "skipped": {"SNF": "set ...", "SNF on a": "failed."},
-    }
-    content["details"] = {"runs": report.by_run(columns, new)}
-    content["details"]["runs of 0"] = report.by_run(columns, {b: one})
-    assert _fusion_runs.kept(file, sets, {"SNF"}).told == ""
-    file.write_text(report.as_json(content))
-    found = _fusion_runs.kept(file, sets, {"SNF", "rule before"})
-    assert found.runs == {a: one, b: one}
-    assert found.commits == {a: "1", b: "0"}
-    assert found.failed == {"SNF on a": "failed."}
-    assert "SimilarityFusionNMF of commit 0" in found.told
-    runs = found.runs | {("a", "dense", "fusion"): one}
-    told = {
-        heading: len(rows) for heading, rows in found.in_details(columns, runs).items()
-    }
-    assert told == {"runs of 1": 1, "runs of 0": 1, "runs": 1}
-
-
 def test_oracle_is_the_best_source(planted):
     stack, y = planted
     data = views.Views("toy", stack, y)
@@ -245,5 +215,5 @@ def test_oracle_is_the_best_source(planted):
 
 def test_new_methods_are_known():
     takers, skipped = question._takers()
-    assert {*takers, *skipped, question.BEFORE} == set(question.METHODS)
+    assert {*takers, *skipped} == set(question.METHODS)
     assert methods.load(question.MKKM).wants == methods.SIMILARITIES

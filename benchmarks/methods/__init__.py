@@ -29,13 +29,14 @@ class Method:
     names the kind of `extra`: base partitions, (n, T); a `PairwiseConstraints`; a
     `SimilarityStack`; a list of the features of each view; or classes, -1 if not known. A method
     that wants features reads X and ignores `extra`. ``reason()`` is empty where the method can
-    run.
+    run. `package` is that of another project, see `peer.PACKAGES`.
     """
 
     name: str
     run: Run
     reason: Callable[[], str] = no_reason
     wants: str = PARTITIONS
+    package: str = ""
 
 
 def timed(cluster: Callable[[Any, Any, int, int], np.ndarray]) -> Run:
@@ -71,3 +72,9 @@ def available(names: Iterable[str]) -> tuple[dict[str, Method], dict[str, str]]:
     known = load_all()
     skipped = {name: why for name in names if (why := known[name].reason())}
     return {name: known[name] for name in names if name not in skipped}, skipped
+
+
+def packages(names: Iterable[str]) -> dict[str, str]:
+    """Return the packages of those methods that come from another project."""
+    known = load_all()
+    return {name: known[name].package for name in names if known[name].package}

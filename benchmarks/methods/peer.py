@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +36,11 @@ LONGEST = 600  # seconds until a peer is stopped
 RECIPES = {
     PYTHON: (
         "`python3.11 -m venv peers`, `peers/bin/pip install numpy==1.26.4 scipy==1.10.1 "
-        "scikit-learn==1.3.2 active-semi-supervised-clustering snfpy`"
+        "scikit-learn==1.3.2 active-semi-supervised-clustering==0.0.1 snfpy==0.2.2`"
     ),
     VIEWS_PYTHON: (
-        "`python3.11 -m venv views`, `views/bin/pip install imml polyview matplotlib seaborn` and "
-        "`views/bin/pip install --no-deps mvlearn`"
+        "`python3.11 -m venv views`, `views/bin/pip install imml==0.6.0 polyview==0.1.0 "
+        "matplotlib seaborn` and `views/bin/pip install --no-deps mvlearn==0.5.0`"
     ),
     HDBSCAN_PYTHON: (
         "`python3.11 -m venv hdbscan` and `hdbscan/bin/pip install fast-hdbscan==0.3.4`"
@@ -52,6 +54,18 @@ RECIPES = {
         "`python3.11 -m venv sigprofiler` and `sigprofiler/bin/pip install "
         "SigProfilerExtractor==1.4.1`"
     ),
+}
+PACKAGES = {  # the interpreter that has each of them
+    "active-semi-supervised-clustering": PYTHON,
+    "snfpy": PYTHON,
+    "imml": VIEWS_PYTHON,
+    "mvlearn": VIEWS_PYTHON,
+    "polyview": VIEWS_PYTHON,
+    "fast-hdbscan": HDBSCAN_PYTHON,
+    "dask-ml": DASK_PYTHON,
+    "cnmf": CNMF_PYTHON,
+    "cvanmf": CNMF_PYTHON,
+    "SigProfilerExtractor": SIGPROFILER_PYTHON,
 }
 
 
@@ -69,6 +83,21 @@ def reason(python: str = PYTHON) -> str:
     return (
         f"set {python} to the interpreter of an environment made with {RECIPES[python]}"
     )
+
+
+def pinned(package: str) -> str:
+    """Return the name of a package and the version that its recipe installs, if it has one."""
+    found = re.search(rf"{re.escape(package)}==([\w.]+)", RECIPES[PACKAGES[package]])
+    return f"{package} {found[1]}" if found else package
+
+
+@cache
+def version(package: str) -> str:
+    """Return the name of a package and the version that its environment has."""
+    code = f"import importlib.metadata as m; print(m.version({package!r}))"
+    command = [os.environ[PACKAGES[package]], "-c", code]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    return f"{package} {told.stdout.strip()}"
 
 
 def ask(

@@ -30,6 +30,12 @@ def run(
 
 
 METHODS = [
-    Method(name, partial(run, name=name), peer.reason, wants=CONSTRAINTS)
+    Method(
+        name,
+        partial(run, name=name),
+        peer.reason,
+        wants=CONSTRAINTS,
+        package="active-semi-supervised-clustering",
+    )
     for name in NAMES
 ]

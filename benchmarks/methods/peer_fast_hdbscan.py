@@ -28,5 +28,11 @@ def run(
 
 
 METHODS = [
-    Method("fast-hdbscan", run, partial(peer.reason, peer.HDBSCAN_PYTHON), wants=LABELS)
+    Method(
+        "fast-hdbscan",
+        run,
+        partial(peer.reason, peer.HDBSCAN_PYTHON),
+        wants=LABELS,
+        package="fast-hdbscan",
+    )
 ]

@@ -30,13 +30,15 @@ def from_views(
     return peer.ask(WORKER, peer.numbered(views), k, name, seed)
 
 
+PACKAGE = "snfpy"
 METHODS = [
-    Method("SNF", fused, peer.reason, wants=SIMILARITIES),
-    Method("SNF, its kernel", from_views, peer.reason, wants=VIEWS),
+    Method("SNF", fused, peer.reason, SIMILARITIES, PACKAGE),
+    Method("SNF, its kernel", from_views, peer.reason, VIEWS, PACKAGE),
     Method(
         "SNF, its kernel, raw",
         partial(from_views, normalize=False),
         peer.reason,
-        wants=VIEWS,
+        VIEWS,
+        PACKAGE,
     ),
 ]

@@ -17,8 +17,14 @@ from nmfcluster import SimilarityStack
 
 WORKER = Path(__file__).with_name("peer_views_worker.py")
 LONGEST = 120  # seconds until a run is stopped: DAIMC takes long for large vocabularies
-FROM_VIEWS = ("DAIMC", "NEMO", "CoReg", "MultiViewKMeans", "MultiViewNMF")
-FROM_SIMILARITIES = ("EEIMVC", "LFIMVC")
+FROM_VIEWS = {  # and the packages that have them
+    "DAIMC": "imml",
+    "NEMO": "imml",
+    "CoReg": "mvlearn",
+    "MultiViewKMeans": "polyview",
+    "MultiViewNMF": "polyview",
+}
+FROM_SIMILARITIES = {"EEIMVC": "imml", "LFIMVC": "imml"}
 
 
 def from_views(
@@ -39,10 +45,10 @@ def from_similarities(
 
 reason = partial(peer.reason, peer.VIEWS_PYTHON)
 METHODS = [
-    Method(name, partial(run, name=name), reason, wants=wants)
+    Method(name, partial(run, name=name), reason, wants, package)
     for names, run, wants in (
         (FROM_VIEWS, from_views, VIEWS),
         (FROM_SIMILARITIES, from_similarities, SIMILARITIES),
     )
-    for name in names
+    for name, package in names.items()
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,15 @@ def _one(
     if free.sum() >= FEWEST:
         run["free"] = float(adjusted_rand_score(codes[free], labels[free]))
     return run
+
+
+def kept_failures(runs: Runs, counts: Sequence[int]) -> Failed:
+    """Return the failures of kept runs: those without a result for the most pairs."""
+    failed: Failed = Failed()
+    for (data, count, name), own in runs.items():
+        if count == counts[-1] and all(np.isnan(run["ARI"]) for run in own):
+            failed[name, data, "failed or took too long"] += 1
+    return failed
 
 
 def mean(own: list[Run], figure: str) -> float:

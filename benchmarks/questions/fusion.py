@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import datasets, methods, report
+from benchmarks import datasets, kept, methods, report
 from benchmarks.datasets.views import Views
+from benchmarks.kept import Kept, Run, Runs
 from benchmarks.methods import (
     fusion,
     mean_similarity,
@@ -26,16 +27,7 @@ from benchmarks.methods import (
 )
 from benchmarks.methods.peer import NoClusteringError
 from benchmarks.questions import _fusion_runs
-from benchmarks.questions._fusion_runs import (
-    BEFORE,
-    LONG,
-    Kept,
-    Run,
-    Runs,
-    kept,
-    scores,
-    toy,
-)
+from benchmarks.questions._fusion_runs import LONG, scores, toy
 from benchmarks.questions._fusion_runs import mean as mean_of
 from benchmarks.runner import Progress
 from nmfcluster import SimilarityStack
@@ -46,7 +38,7 @@ VARIANTS = (*fusion.VARIANTS, STABLE)
 PARTS = (mean_similarity, simple_mkkm, peer_snf, peer_views)
 OTHERS = tuple(method.name for part in PARTS for method in part.METHODS)
 MEANS = (SPECTRAL, "spectral, mean of scaled", "spectral, mean and a little")
-ON_KERNELS = (OURS, BEFORE, *MEANS, SNF)  # run on every kernel
+ON_KERNELS = (OURS, *MEANS, SNF)  # run on every kernel
 SINGLE = (OURS, SPECTRAL)  # run on every single source
 ALONE = " alone"  # behind the name of a source, where others have that of a kernel
 BEST = ", best single source"
@@ -79,7 +71,13 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     takers, skipped = methods.available((*VARIANTS, *OTHERS))
     if quick:
         del takers[STABLE]
-    others = kept(out / "fusion.json", sets, {BEFORE, *skipped})
+    others = kept.read(
+        out / "fusion.json",
+        methods.packages(skipped),
+        COLUMNS,
+        {"data": [data.name for data in sets.values()]},
+        len(seeds),
+    )
     results, failed = {}, dict(others.failed)
     progress = Progress("fusion", sum(len(data.kernels) for data in sets.values()))
     for data in sets.values():
@@ -89,13 +87,9 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         failed |= {
             f"{method} on {data.name}": why for method, why in own.failed.items()
         }
-    known = {method for own in results.values() for _, method in own.runs}
-    skipped = (
-        {name: why for name, why in skipped.items() if name not in known}
-        | missing
-        | failed
-    )
-    return _report(out, results, others, len(seeds), skipped)
+    versions = others.versions(methods.packages(takers))
+    skipped = others.missing(skipped) | missing | failed
+    return _report(out, results, others, len(seeds), skipped, versions)
 
 
 def _measure(
@@ -163,6 +157,7 @@ def _report(
     others: Kept,
     n_seeds: int,
     skipped: dict[str, str],
+    versions: dict[str, str],
 ) -> list[Path]:
     tables: dict[str, Any] = {"The data": [_about(own) for own in results.values()]}
     for figure, title in FIGURES.items():
@@ -191,7 +186,7 @@ def _report(
         "the same sources, or with its own kernel of the features, standardised or raw. DAIMC, "
         "NEMO, EEIMVC and LFIMVC are from imml, CoReg is from mvlearn, and MultiViewKMeans and "
         "MultiViewNMF are from polyview. The best single source is chosen by the true classes, "
-        "which are unknown in practice." + others.told
+        "which are unknown in practice."
     )
     runs = {
         (name, *key): runs
@@ -200,7 +195,10 @@ def _report(
     }
     details, draw = others.in_details(COLUMNS, runs), partial(_draw, results)
     notes = [_verdict(results, figure) for figure in list(FIGURES)[:-1]]
-    return report.write(out, "fusion", caption, tables, draw, notes, skipped, details)
+    notes += others.notes()
+    return report.write(
+        out, "fusion", caption, tables, draw, notes, skipped, details, versions
+    )
 
 
 def _about(own: Results) -> report.Row:
@@ -218,7 +216,7 @@ def _about(own: Results) -> report.Row:
 def _by_method(results: dict[str, Results], figure: str) -> list[report.Row]:
     """Return a row for every method, with a column for every set."""
     rows = []
-    for method in (*VARIANTS, BEFORE, *OTHERS, *(name + BEST for name in SINGLE)):
+    for method in (*VARIANTS, *OTHERS, *(name + BEST for name in SINGLE)):
         runs = {name: _of(own, method, figure) for name, own in results.items()}
         if any(runs.values()):
             cells = {name: _told(of_set, figure) for name, of_set in runs.items()}

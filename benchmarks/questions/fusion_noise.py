@@ -14,22 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import datasets, methods, report
+from benchmarks import datasets, kept, methods, report
 from benchmarks.datasets.proteins import neighbours
 from benchmarks.datasets.views import GRAPH, Views
+from benchmarks.kept import Kept, Run, Runs
 from benchmarks.methods import fusion, simple_mkkm
 from benchmarks.methods.peer import NoClusteringError
-from benchmarks.questions._fusion_runs import (
-    BEFORE,
-    LONG,
-    SETS,
-    Kept,
-    Run,
-    Runs,
-    kept,
-    scores,
-    toy,
-)
+from benchmarks.questions._fusion_runs import LONG, SETS, scores, toy
 from benchmarks.questions._fusion_runs import mean as mean_of
 from benchmarks.runner import Progress
 from nmfcluster import SimilarityStack
@@ -47,7 +38,7 @@ REGIMES = {  # how many sources of noise and nearly constant ones are added
 OURS, SNF, SPECTRAL, ORACLE = "fusion", "SNF", "spectral, mean", "best single source"
 VARIANTS = {name: own for name, own in fusion.VARIANTS.items() if "entropy" not in name}
 MKKM = "SimpleMKKM"
-METHODS = (*VARIANTS, BEFORE, SNF, SPECTRAL, MKKM)
+METHODS = (*VARIANTS, SNF, SPECTRAL, MKKM)
 FIGURES = {
     "ari": "ARI",
     "nmi": "NMI",
@@ -75,7 +66,13 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     sets, missing = ({"toy": toy()}, {}) if quick else datasets.available(SETS)
     seeds = range(SEEDS if all_seeds else 1)
     takers, skipped = _takers()
-    others = kept(out / "fusion_noise.json", sets, {BEFORE, *skipped})
+    others = kept.read(
+        out / "fusion_noise.json",
+        methods.packages(skipped),
+        COLUMNS,
+        {"data": [data.name for data in sets.values()]},
+        len(seeds),
+    )
     runs, failed = dict(others.runs), dict(others.failed)
     progress = Progress("fusion_noise", len(sets) * len(CASES))
     for data in sets.values():
@@ -90,14 +87,11 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
                     runs[*key, name] = own
                 runs[*key, ORACLE] = alone
                 progress.step(", ".join(key))
-    known = {method for *_, method in runs}
-    skipped = (
-        {name: why for name, why in skipped.items() if name not in known}
-        | missing
-        | failed
-    )
+    ran = [name for name in takers if name not in (*VARIANTS, MKKM)]
+    versions = others.versions(methods.packages(ran))
+    skipped = others.missing(skipped) | missing | failed
     names = [data.name for data in sets.values()]
-    return _report(out, names, runs, others, len(seeds), skipped)
+    return _report(out, names, runs, others, len(seeds), skipped, versions)
 
 
 def sources(data: Views, kind: str) -> SimilarityStack:
@@ -219,6 +213,7 @@ def _report(
     others: Kept,
     n_seeds: int,
     skipped: dict[str, str],
+    versions: dict[str, str],
 ) -> list[Path]:
     means = {figure: mean_figures(runs, figure) for figure in FIGURES}
     tables: dict[str, Any] = {
@@ -235,12 +230,12 @@ def _report(
         behind(case, means["ari"]) for case in CASES
     ]
     notes, draw = (
-        [*verdicts(means["ari"]), told_weights(runs)],
+        [*verdicts(means["ari"]), told_weights(runs), *others.notes()],
         partial(_draw, means["ari"]),
     )
-    caption, details = _caption(n_seeds) + others.told, others.in_details(COLUMNS, runs)
+    caption, details = _caption(n_seeds), others.in_details(COLUMNS, runs)
     return report.write(
-        out, "fusion_noise", caption, tables, draw, notes, skipped, details
+        out, "fusion_noise", caption, tables, draw, notes, skipped, details, versions
     )
 
 
@@ -303,7 +298,7 @@ def _set_row(name: str, case: Case, means: Means) -> report.Row:
 
 def weights(runs: Runs) -> list[report.Row]:
     rows = []
-    for method in (*VARIANTS, BEFORE, MKKM):
+    for method in (*VARIANTS, MKKM):
         row: report.Row = {"method": method}
         for case in CASES:
             if case[1] == CLEAN:

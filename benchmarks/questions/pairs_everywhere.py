@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import datasets, methods, report
+from benchmarks import datasets, kept, methods, report
 from benchmarks.datasets import every
 from benchmarks.methods import peer_activesemi
 from benchmarks.questions import _pairs_runs
@@ -25,6 +25,8 @@ OURS, CEILING = "SSNMF", "LabelSpreading"
 WITHIN = (OURS, "SSNMF, not spread", "SS-SNC, graph", "E2CP", "E2CP, scaled", CEILING)
 PEERS = (*peer_activesemi.NAMES, "fast-hdbscan")
 TOLD = (CEILING, "fast-hdbscan")  # the classes behind the pairs
+COLUMNS = ("data", "pairs", "method")
+DRAWS = "draws"  # heading of the details
 PEER_DRAWS = 1  # each call of a peer starts a process
 LONGEST = 10.0  # seconds of a call of a peer
 WORSE = 0.02  # ARI below that without pairs
@@ -37,8 +39,16 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     takers, skipped = methods.available((*WITHIN, *PEERS))
     sets, missing = datasets.available(names)
     progress = Progress("pairs_everywhere", len(sets) * len(counts))
-    runs: Runs = {}
-    failed: Failed = Failed()
+    others = kept.read(
+        out / "pairs_everywhere.json",
+        methods.packages(skipped),
+        COLUMNS,
+        {"data": list(sets), "pairs": counts},
+        PEER_DRAWS,
+        DRAWS,
+    )
+    runs: Runs = dict(others.runs)
+    failed = _pairs_runs.kept_failures(others.runs, counts)
     for name, data in sets.items():
         for count in counts:
             for draw in range(n_draws):
@@ -46,12 +56,14 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
                     runs, failed, data, count, draw, _asked(takers, draw)
                 )
             progress.step(f"{name}, {count} pairs")
+    skipped = others.missing(skipped)
+    shown = tuple(name for name in (*WITHIN, *PEERS) if name not in skipped)
     means = {
         figure: [
             row
             for kind in (*KINDS, "all")
             for count in counts
-            if (row := _mean_row(runs, list(sets), kind, count, tuple(takers), figure))
+            if (row := _mean_row(runs, list(sets), kind, count, shown, figure))
         ]
         for figure in FIGURES
     }
@@ -64,12 +76,22 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         *_worse(rows, counts),
         *_compared(means["ARI"]),
         *_failures(runs, failed, counts),
+        *others.notes(),
     ]
     caption, draw_it = _caption(len(sets), n_draws), partial(_draw, means)
-    details = {"draws": report.by_run(("data", "pairs", "method"), runs)}
+    details = others.in_details(COLUMNS, runs, DRAWS)
+    versions = others.versions(methods.packages(takers))
     skipped |= missing | every.left_out()
     return report.write(
-        out, "pairs_everywhere", caption, tables, draw_it, notes, skipped, details
+        out,
+        "pairs_everywhere",
+        caption,
+        tables,
+        draw_it,
+        notes,
+        skipped,
+        details,
+        versions,
     )
 
 
