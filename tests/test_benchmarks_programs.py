@@ -15,6 +15,7 @@ from sklearn.decomposition import NMF
 sys.path.insert(0, str(Path(__file__).parents[1]))
 pytest.importorskip("benchmarks.datasets", reason="benchmarks are not installed")
 
+from benchmarks.kept import Kept
 from benchmarks.methods import peer, programs
 from benchmarks.methods.peer import NoClusteringError
 from benchmarks.questions import _programs_data as data
@@ -163,25 +164,6 @@ def test_worker_returns_factors(monkeypatch, tmp_path):
     assert seconds > 0
 
 
-def test_what_a_worker_found_is_kept(monkeypatch, tmp_path):
-    monkeypatch.setenv(peer.CNMF_PYTHON, sys.executable)
-    monkeypatch.setenv("PYTHONPATH", str(Path(peer.__file__).parent))
-    monkeypatch.setenv(peer.KEPT, str(tmp_path / "kept"))
-    file = tmp_path / "worker.py"
-    file.write_text(WORKER)
-
-    def find(seed=5):
-        return peer.factors(file, 10, "toy", peer.CNMF_PYTHON, np.eye(3), [2], seed, 60)
-
-    first = find()
-    monkeypatch.setenv(peer.CNMF_PYTHON, "/nowhere")
-    for own, again in zip(first, find(), strict=True):
-        np.testing.assert_array_equal(own, again)
-    for change in (lambda: find(6), lambda: (file.write_text(WORKER + "#"), find())):
-        with raises_naming(FileNotFoundError, "/nowhere"):
-            change()
-
-
 def test_processes_of_a_stopped_worker_are_stopped(monkeypatch, tmp_path):
     monkeypatch.setenv(peer.CNMF_PYTHON, sys.executable)
     file, told = tmp_path / "worker.py", tmp_path / "child"
@@ -247,6 +229,32 @@ def test_verdicts():
     table = question.by_table(results, AT_K, data.TOY, "F1")
     assert [row["cvanmf"] for row in table] == ["0.900", "not done", "0.900", None]
     assert question.by_table(results, BY_CHOICE, data.TOY, "F1") == []
+
+
+def test_seconds_of_kept_runs_are_not_compared():
+    results = _results({"ours, KL": [(0.8, 1), (1.0, 2)], "cNMF": [(0.7, 6), (1.0, 8)]})
+    easy, hard = (setting.name for setting in data.TOY)
+    results.earlier = {(AT_K, easy, "cNMF")}
+    [row] = question.beside(results, AT_K, data.TOY)
+    assert (row["tables"], row["its seconds over ours, median"]) == (2, 4.0)
+    results.earlier.add((AT_K, hard, "cNMF"))
+    [row] = question.beside(results, AT_K, data.TOY)
+    assert row["F1, ours at or above"] == 2
+    assert "its seconds over ours, median" not in row
+    assert not any(
+        "Seconds" in line for line in question.verdicts(results, AT_K, data.TOY)
+    )
+
+
+def test_kept_runs_are_among_the_results():
+    table = data.TOY[0].name
+    at, elsewhere = (AT_K, table, "cNMF"), f"cNMF on other, {AT_K}"
+    others = Kept(failed={f"cNMF on {table}, {BY_CHOICE}": "too long.", elsewhere: "?"})
+    others.runs[at] = [{"F1s": 1.0, "seconds": 2.0}]  # F1s: as names once were
+    results, _ = program_runs.measure([], data.TOY, range(1), others)
+    assert results.runs == {at: [{"F1": 1.0, "seconds": 2.0}]}
+    assert results.failed == {f"cNMF on {table}, {BY_CHOICE}": "too long."}
+    assert results.timed(AT_K, [table], "cNMF") == []
 
 
 def test_means_of_some_tables_say_so():

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Memory
 
 PYTHON = "NMFCLUSTER_PEER_PYTHON"
 VIEWS_PYTHON = "NMFCLUSTER_VIEWS_PYTHON"
@@ -26,7 +25,6 @@ HDBSCAN_PYTHON = "NMFCLUSTER_HDBSCAN_PYTHON"
 DASK_PYTHON = "NMFCLUSTER_DASK_PYTHON"
 CNMF_PYTHON = "NMFCLUSTER_CNMF_PYTHON"
 SIGPROFILER_PYTHON = "NMFCLUSTER_SIGPROFILER_PYTHON"
-KEPT = "NMFCLUSTER_KEPT"  # folder in which factorizations are kept, so that hours can be resumed
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -180,7 +178,7 @@ def factors(
     """Return W, H and seconds of a worker that saves them as one array, H transposed below W.
 
     It gets the numbers of programs to choose from, or one, as "candidates", and one thread for
-    each of its processes. What it once returned is not asked for again where `KEPT` is set.
+    each of its processes.
 
     Raises
     ------
@@ -189,29 +187,8 @@ def factors(
         If the worker fails.
     """
     arrays = {"X": X, "candidates": np.array(ks)}
-    kept = Memory(os.environ.get(KEPT), verbose=0).cache(_ask_once, ignore=["worker"])
-    told = kept(worker, worker.read_text(), arrays, n_runs, name, seed, python, longest)
-    if isinstance(told, str):
-        raise NoClusteringError(told)
-    both, seconds = told
+    both, seconds = ask(worker, arrays, n_runs, name, seed, python, longest, ONE_THREAD)
     return both[: len(X)], both[len(X) :].T, seconds
-
-
-def _ask_once(
-    worker: Path,
-    source: str,
-    arrays: dict[str, np.ndarray],
-    n_runs: int,
-    name: str,
-    seed: int,
-    python: str,
-    longest: float,
-) -> tuple[np.ndarray, float] | str:
-    """Return what `ask` does, or why there is no clustering; another `source` asks anew."""
-    try:
-        return ask(worker, arrays, n_runs, name, seed, python, longest, ONE_THREAD)
-    except NoClusteringError as why:
-        return str(why)
 
 
 def numbered(parts: Iterable[Any]) -> dict[str, np.ndarray]:

@@ -23,5 +23,6 @@ FINDERS = [
         partial(find, longest=AT_K),
         partial(find, longest=BY_CHOICE),
         partial(peer.reason, peer.CNMF_PYTHON),
+        package="cnmf",
     )
 ]

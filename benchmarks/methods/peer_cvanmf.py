@@ -25,5 +25,6 @@ FINDERS = [
         partial(find, longest=BY_CHOICE),
         partial(peer.reason, peer.CNMF_PYTHON),
         rows_by_choice=ROWS_BY_CHOICE,
+        package="cvanmf",
     )
 ]

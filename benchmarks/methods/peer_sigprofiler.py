@@ -29,5 +29,6 @@ FINDERS = [
         ROWS_AT_K,
         ROWS_BY_CHOICE,
         slow=True,
+        package="SigProfilerExtractor",
     )
 ]

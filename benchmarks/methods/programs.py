@@ -34,7 +34,8 @@ class Finder:
     ``at_k(X, [k], seed)`` and ``by_choice(X, ks, seed)`` return W, H and the seconds that they
     took; the latter is None where a method makes no choice of the number. `rows_at_k` and
     `rows_by_choice` are the most rows that a call still ends with in minutes. `slow` ones take
-    minutes whatever the size. ``reason()`` is empty where the method can run.
+    minutes whatever the size. ``reason()`` is empty where the method can run. `package` is that of
+    another project, see `peer.PACKAGES`.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Finder:
     rows_at_k: float = np.inf
     rows_by_choice: float = np.inf
     slow: bool = False
+    package: str = ""
 
 
 def _ours(

@@ -6,14 +6,14 @@ Methods are asked for these at their true number, and at the number that they ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks import report
+from benchmarks import kept, report
 from benchmarks.methods import peer_cnmf, peer_cvanmf, peer_sigprofiler
 from benchmarks.methods.programs import N_JOBS, OURS, OWN
 from benchmarks.questions._programs_data import (
@@ -28,11 +28,13 @@ from benchmarks.questions._programs_data import (
 from benchmarks.questions._programs_runs import (
     AT_K,
     BY_CHOICE,
+    COLUMNS,
     FINDERS,
     MODES,
     Results,
     available,
     measure,
+    packages,
     restricted,
 )
 
@@ -51,7 +53,14 @@ CNMF = peer_cnmf.NAME
 def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     settings = TOY if quick else SETTINGS if all_seeds else SETTINGS[::FEW]
     finders, skipped = available(quick)
-    results, first = measure(finders, settings, range(1))
+    others = kept.read(
+        out / "programs.json",
+        packages(skipped),
+        COLUMNS,
+        {"table": [setting.name for setting in settings]},
+        1,
+    )
+    results, first = measure(finders, settings, range(1), others)
     tables: dict[str, Any] = {"The tables": [about(s, first[s.name]) for s in settings]}
     for mode, figures in SHOWN.items():
         made = {"Ours beside others": beside(results, mode, settings)}
@@ -60,16 +69,26 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         }
         tables |= {f"{title}, {mode}": rows for title, rows in made.items() if rows}
     notes = [line for mode in MODES for line in verdicts(results, mode, settings)]
-    notes += restricted(finders)
-    details = {"runs": report.by_run(("k", "table", "method"), results.runs)}
+    notes += restricted(finders) + others.notes()
+    details = others.in_details(COLUMNS, results.runs)
     draw = partial(_draw, results, settings)
-    skipped |= results.failed
+    versions = others.versions(packages(finder.name for finder in finders))
+    skipped = others.missing(skipped) | results.failed
     return report.write(
-        out, "programs", _caption(), tables, draw, notes, skipped, details
+        out,
+        "programs",
+        _caption(versions.values()),
+        tables,
+        draw,
+        notes,
+        skipped,
+        details,
+        versions,
     )
 
 
-def _caption() -> str:
+def _caption(versions: Iterable[str]) -> str:
+    named = ", ".join(sorted(set(versions)))
     return (
         "Planted programs, with one matrix of each setting, from easy to hard. They come from "
         "`make_programs`, where 'common' is the share of the counts in genes that all programs "
@@ -90,6 +109,7 @@ def _caption() -> str:
         f"each. Seconds do not include imports. Own choices are among numbers within {NEAR} of "
         "the true one: cNMF's most stable number, cvanmf's elbow in bi-cross-validation with ten "
         "shuffles, and SigProfilerExtractor's suggested solution."
+        + (f" The other packages are {named}." if named else "")
     )
 
 
@@ -157,11 +177,11 @@ def beside(
                 f"{title}, its": f"{theirs.mean():.3f}",
             }
             row[f"{title}, ours at or above"] = int((ours >= theirs - ROUNDING).sum())
-        ratios = _ratios(results, mode, tables, name)
-        row |= {"its seconds over ours, median": float(np.median(ratios))}
-        rows.append(
-            row | {"smallest": float(ratios.min()), "largest": float(ratios.max())}
-        )
+        if timed := results.timed(mode, tables, OURS, name):
+            ratios = _ratios(results, mode, timed, name)
+            row |= {"its seconds over ours, median": float(np.median(ratios))}
+            row |= {"smallest": float(ratios.min()), "largest": float(ratios.max())}
+        rows.append(row)
     return rows
 
 
@@ -200,8 +220,7 @@ def verdicts(results: Results, mode: str, settings: Sequence[Setting]) -> list[s
         f"Mean F1, {mode}, over the tables that a method was done on: '{OURS}' is at or above "
         f"every other: {'missed' if behind else 'met'}. Above: {'; '.join(behind) or 'none'}."
     )
-    timed = [table for table in tables if results.both(mode, table, OURS, CNMF)]
-    if timed:
+    if timed := results.timed(mode, tables, OURS, CNMF):
         ratios = _ratios(results, mode, timed, CNMF)
         told.append(
             f"Seconds, {mode}: {CNMF} takes {np.median(ratios):.1f} times those of '{OURS}' in the "
