@@ -25,6 +25,7 @@ HDBSCAN_PYTHON = "NMFCLUSTER_HDBSCAN_PYTHON"
 DASK_PYTHON = "NMFCLUSTER_DASK_PYTHON"
 CNMF_PYTHON = "NMFCLUSTER_CNMF_PYTHON"
 SIGPROFILER_PYTHON = "NMFCLUSTER_SIGPROFILER_PYTHON"
+SC3S_PYTHON = "NMFCLUSTER_SC3S_PYTHON"
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -52,6 +53,7 @@ RECIPES = {
         "`python3.11 -m venv sigprofiler` and `sigprofiler/bin/pip install "
         "SigProfilerExtractor==1.4.1`"
     ),
+    SC3S_PYTHON: "`python3.11 -m venv sc3s` and `sc3s/bin/pip install sc3s==0.1.1`",
 }
 PACKAGES = {  # the interpreter that has each of them
     "active-semi-supervised-clustering": PYTHON,
@@ -64,6 +66,7 @@ PACKAGES = {  # the interpreter that has each of them
     "cnmf": CNMF_PYTHON,
     "cvanmf": CNMF_PYTHON,
     "SigProfilerExtractor": SIGPROFILER_PYTHON,
+    "sc3s": SC3S_PYTHON,
 }
 
 
