@@ -314,3 +314,23 @@ def test_costs_of_sparse_rows(monkeypatch):
     rows = counts_scale.whole_fits((40, 30), 3, 0.3, 2, Progress("toy", 3))
     assert [row["threads"] for row in rows] == [2, 1]
     assert all(row["s"] > 0 and row["MiB on top"] >= 0 for row in rows)
+
+
+def test_whole_analyses(monkeypatch):
+    monkeypatch.setattr(
+        counts_scale.fresh, "call", lambda f, *given: f(*map(str, given))
+    )
+    cells, none = data.TOY[0], Kept()
+    runs, failed = counts_scale.whole_analyses(cells, False, none, Progress("toy", 2))
+    assert failed == {}
+    rows = counts_scale.rows_of_analyses(runs)
+    assert [row["method"] for row in rows] == ["ours, 20 runs", "ours, 100 runs"]
+    assert all(row["s"] > 0 and row["F1"] == "1.000" for row in rows)
+    assert counts_scale.verdicts_of_analyses(runs, none) == []
+    [ours] = runs[cells.name, "ours, 20 runs"]
+    key = (cells.name, "cNMF")
+    runs[key] = [{"seconds": 3 * ours["seconds"], "mebibytes": 1.0, "F1": 1.0}]
+    told = counts_scale.verdicts_of_analyses(runs, none)
+    assert "cNMF takes 3.0 times the seconds" in told[0]
+    earlier = Kept(commits={key: "1"})
+    assert counts_scale.verdicts_of_analyses(runs, earlier) == []

@@ -113,7 +113,28 @@ def ask(
 ) -> tuple[np.ndarray, float]:
     """Return the labels that a worker saves, and the seconds of the clustering alone.
 
-    `environment` holds variables that the worker gets beside those of this process.
+    The arguments and errors are those of `ask_costs`.
+    """
+    labels, costs = ask_costs(
+        worker, arrays, n_clusters, name, seed, python, longest, environment
+    )
+    return labels, costs["seconds"]
+
+
+def ask_costs(
+    worker: Path,
+    arrays: dict[str, np.ndarray],
+    n_clusters: int,
+    name: str,
+    seed: int,
+    python: str = PYTHON,
+    longest: float = LONGEST,
+    environment: dict[str, str] | None = None,
+) -> tuple[np.ndarray, dict[str, float]]:
+    """Return the labels that a worker saves, and the costs that it prints.
+
+    `environment` holds variables that the worker gets beside those of this process. The costs are
+    "seconds" and "mebibytes" of the clustering alone, without imports.
 
     Raises
     ------
@@ -144,7 +165,7 @@ def ask(
             raise RuntimeError(f"{name} failed:\n{done.stderr[-2000:]}")
         if not labels.exists():
             raise NoClusteringError(f"{name} found no clustering.")
-        return np.load(labels), json.loads(done.stdout.splitlines()[-1])["seconds"]
+        return np.load(labels), json.loads(done.stdout.splitlines()[-1])
 
 
 def _run(
@@ -189,9 +210,26 @@ def factors(
     RuntimeError
         If the worker fails.
     """
+    W, H, costs = factors_and_costs(worker, n_runs, name, python, X, ks, seed, longest)
+    return W, H, costs["seconds"]
+
+
+def factors_and_costs(
+    worker: Path,
+    n_runs: int,
+    name: str,
+    python: str,
+    X: np.ndarray,
+    ks: Sequence[int],
+    seed: int,
+    longest: float,
+) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
+    """Return W and H as `factors` does, and the costs as `ask_costs` does."""
     arrays = {"X": X, "candidates": np.array(ks)}
-    both, seconds = ask(worker, arrays, n_runs, name, seed, python, longest, ONE_THREAD)
-    return both[: len(X)], both[len(X) :].T, seconds
+    both, costs = ask_costs(
+        worker, arrays, n_runs, name, seed, python, longest, ONE_THREAD
+    )
+    return both[: len(X)], both[len(X) :].T, costs
 
 
 def numbered(parts: Iterable[Any]) -> dict[str, np.ndarray]:

@@ -17,6 +17,9 @@ NAME = "cNMF"
 RUNS = 100  # its default
 AT_K, BY_CHOICE = 900, 600  # seconds until it is stopped
 find = partial(peer.factors, WORKER, RUNS, NAME, peer.CNMF_PYTHON)
+find_with_costs = partial(
+    peer.factors_and_costs, WORKER, RUNS, NAME, peer.CNMF_PYTHON, longest=AT_K
+)
 FINDERS = [
     Finder(
         NAME,

@@ -1,13 +1,14 @@
 """What do runs of NMF with the loss of counts cost, in time and memory?
 
-A fit of a single run is held beside scikit-learn's multiplicative updates, on one thread each, and
-fits to many sparse rows are measured in time and memory.
+A fit of a single run is held beside scikit-learn's multiplicative updates, on one thread each. Fits
+to many sparse rows, and a whole analysis beside that of cNMF, are measured in time and memory.
 """
 
 from __future__ import annotations
 
 import tempfile
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,10 +21,12 @@ from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from benchmarks import fresh, report
-from benchmarks.methods import metacluster
-from benchmarks.methods.programs import KL
-from benchmarks.questions._programs_data import kullback
+from benchmarks import fresh, kept, report
+from benchmarks.kept import Kept, Run
+from benchmarks.methods import metacluster, peer, peer_cnmf
+from benchmarks.methods.peer import NoClusteringError
+from benchmarks.methods.programs import KL, N_JOBS, PROGRAMS
+from benchmarks.questions._programs_data import TOY, Planted, Setting, kullback, scores
 from benchmarks.runner import Progress, interleaved
 
 N_UPDATES = 500  # of scikit-learn
@@ -34,6 +37,16 @@ OURS, DTYPES = "ours", (np.float64, np.float32)
 TARGETS = {("dense", "float64"): 15.0, ("dense", "float32"): 5.0}
 TARGETS |= {("sparse", dtype.__name__): 50.0 for dtype in DTYPES}  # times as fast
 THREADS = (2, 1)  # of the fits to the large table
+CELLS = Setting(
+    "3,000 cells, 2,000 genes, 10 programs",
+    PROGRAMS,
+    3_000,
+    10,
+    {"n_features": 2_000, "depth": 500, "housekeeping": 0.6, "dispersion": 0.1},
+)
+OUR_RUNS = 20  # the default of NMFMetaCluster
+COLUMNS = ("table", "method")
+WHOLE = "whole analyses"  # heading of the details
 # of the gamma distributions of factors, dense and sparse: most are small
 SHAPE = (0.3, 0.2)
 
@@ -55,27 +68,52 @@ class Case:
 def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     if quick:
         cases = [dense((20, 30), 3, 20), sparse((40, 30), 3, 0.3, 20)]
-        repeats, n_runs, large = 1, 2, ((60, 40), 3, 0.3)
+        repeats, n_runs, large, cells = 1, 2, ((60, 40), 3, 0.3), TOY[0]
     else:
         cases = [
             dense((200, 5_000), 10, N_UPDATES),
             sparse((5_000, 2_000), 20, 0.05, N_UPDATES),
         ]
         repeats, n_runs, large = 5 if all_seeds else 1, 20, LARGE
-    steps = len(cases) * repeats * (1 + len(DTYPES)) + 1 + len(THREADS)
+        cells = CELLS
+    steps = len(cases) * repeats * (1 + len(DTYPES)) + 1 + len(THREADS) + 2
     progress = Progress("counts_scale", steps)
     speed = [row for case in cases for row in measure(case, repeats, progress)]
     whole = whole_fits(*large, n_runs, progress)
+    reason = peer.reason(peer.CNMF_PYTHON)
+    package = {peer_cnmf.NAME: "cnmf"}
+    others = kept.read(
+        out / "counts_scale.json",
+        package if reason else {},
+        COLUMNS,
+        {"table": [cells.name]},
+        1,
+        WHOLE,
+    )
+    analyses, failed = whole_analyses(cells, not reason, others, progress)
     tables = {
         "A fit of one run beside scikit-learn, one thread each": speed,
         "Many sparse rows, each fit in a fresh process": whole,
+        "A whole analysis beside cNMF, two cores each": rows_of_analyses(analyses),
     }
-    notes = [*verdicts(speed), *verdicts_of_fits(whole)]
-    draw, caption = partial(_draw, speed), _caption(cases[0].n_updates, repeats)
-    return report.write(out, "counts_scale", caption, tables, draw, notes)
+    notes = [
+        *verdicts(speed),
+        *verdicts_of_fits(whole),
+        *verdicts_of_analyses(analyses, others),
+        *others.notes(),
+    ]
+    versions = others.versions({} if reason else package)
+    skipped = others.missing({peer_cnmf.NAME: reason} if reason else {}) | failed
+    draw = partial(_draw, speed)
+    caption = _caption(cases[0].n_updates, repeats, versions.values())
+    details = others.in_details(COLUMNS, analyses, WHOLE)
+    return report.write(
+        out, "counts_scale", caption, tables, draw, notes, skipped, details, versions
+    )
 
 
-def _caption(n_updates: int, repeats: int) -> str:
+def _caption(n_updates: int, repeats: int, versions: Iterable[str]) -> str:
+    named = "".join(f" ({version})" for version in versions)
     return (
         "Time and memory of NMFMetaCluster(loss='kullback-leibler'). Counts are Poisson numbers "
         "whose means are a product of gamma distributed factors. scikit-learn is "
@@ -84,7 +122,11 @@ def _caption(n_updates: int, repeats: int) -> str:
         f"float32, until it stops by itself. Both use {repeats} random starts, one in each "
         "repeat; values are medians of interleaved repeats. '% below' states how much smaller "
         "our loss is; both losses are computed in float64 from the factors. With many rows, the "
-        "matrix is drawn as a sparse one. MiB are on top of the data matrix."
+        "matrix is drawn as a sparse one. MiB are on top of the data matrix. A whole analysis is "
+        "that of one matrix of `make_programs` with the true number of programs. 'ours' is "
+        f"NMFMetaCluster(loss='{KL}', n_jobs={N_JOBS}) with its defaults, and once with as many "
+        f"runs as cNMF{named}, which has its defaults, all genes and two processes. Its MiB are "
+        "those of its largest process. F1 is that of `programs`."
     )
 
 
@@ -239,6 +281,72 @@ def verdicts_of_fits(whole: list[report.Row]) -> list[str]:
         f"A fit takes {times:.2f} times the memory of the table on top of it (target: {TIMES:g}): "
         f"{in_room}; in one thread {alone['over the table']:.2f} times.",
     ]
+
+
+def whole_analyses(
+    cells: Setting, cnmf: bool, others: Kept, progress: Progress
+) -> tuple[kept.Runs, dict[str, str]]:
+    """Return the costs of whole analyses by table and method, and why cNMF has none."""
+    runs, failed = dict(others.runs), dict(others.failed)
+    planted = cells.draw(0)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "cells.npz")
+        np.savez(file, X=planted.X, W=planted.W, H=planted.H)
+        for n_runs in (OUR_RUNS, peer_cnmf.RUNS):
+            found = fresh.call(whole_analysis, file, n_runs)
+            runs[cells.name, f"{OURS}, {n_runs} runs"] = [found]
+    progress.step("a whole analysis")
+    if cnmf:
+        try:
+            W, H, costs = peer_cnmf.find_with_costs(planted.X, [cells.k], 0)
+        except (NoClusteringError, RuntimeError) as why:
+            failed[peer_cnmf.NAME] = str(why).strip().splitlines()[-1]
+        else:
+            figures = costs | {"F1": scores(planted, W, H)["F1"]}
+            runs[cells.name, peer_cnmf.NAME] = [figures]
+    progress.step(f"a whole analysis by {peer_cnmf.NAME}")
+    return runs, failed
+
+
+def whole_analysis(file: str, n_runs: str) -> Run:
+    """Return the costs of a fit to counts with known programs. The process must be fresh."""
+    with np.load(file) as stored:
+        planted = Planted(stored["X"], stored["W"], stored["H"])
+    k = len(planted.H)
+    options = {"loss": KL, "n_estimators": int(n_runs), "n_jobs": N_JOBS}
+    model, costs = fresh.cost(lambda: metacluster.fit(planted.X, k, 0, **options))
+    found = scores(planted, model.factor_, model.components_)
+    return {**costs, "F1": found["F1"]}
+
+
+def rows_of_analyses(runs: kept.Runs) -> list[report.Row]:
+    return [
+        {
+            "table": table,
+            "method": method,
+            "s": run["seconds"],
+            "MiB": run["mebibytes"],
+            "F1": f"{run['F1']:.3f}",
+        }
+        for (table, method), [run] in runs.items()
+    ]
+
+
+def verdicts_of_analyses(runs: kept.Runs, others: Kept) -> list[str]:
+    """Compare our analyses with that of cNMF, if it was measured in this run."""
+    [theirs] = [key for key in runs if key[1] == peer_cnmf.NAME] or [None]
+    if theirs is None or theirs in others.commits:
+        return []
+    [its] = runs[theirs]
+    told = []
+    for (table, method), [run] in runs.items():
+        if method != peer_cnmf.NAME:
+            told.append(
+                f"{table}: {peer_cnmf.NAME} takes {its['seconds'] / run['seconds']:.1f} times the "
+                f"seconds and {its['mebibytes'] / run['mebibytes']:.1f} times the memory of "
+                f"'{method}'."
+            )
+    return told
 
 
 def _draw(speed: list[report.Row], figure: Any) -> None:
