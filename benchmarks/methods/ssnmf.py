@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.methods import CONSTRAINTS, Method, timed
+from benchmarks.methods import CONSTRAINTS, FEATURES, Method, timed
 from benchmarks.methods.ncut import similarity
 from benchmarks.methods.ss_ncut import edited
 from nmfcluster import SSNMFClusterer
@@ -21,6 +21,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "SSNMF, cosine": {"affinity": "cosine", "normalize": True},
     "SSNMF, replace": {"affinity": "precomputed", "normalize": False},  # X X', edited
 }
+
+WITHOUT = "SSNMF without pairs"
 
 
 def fit(
@@ -38,7 +40,7 @@ def fit(
 
 
 def cluster(
-    X: Any, pairs: PairwiseConstraints, k: int, seed: int, **options: Any
+    X: Any, pairs: PairwiseConstraints | None, k: int, seed: int, **options: Any
 ) -> np.ndarray:
     return fit(X, pairs, k, seed, **options).labels_
 
@@ -47,3 +49,4 @@ METHODS = [
     Method(name, timed(partial(cluster, **options)), wants=CONSTRAINTS)
     for name, options in VARIANTS.items()
 ]
+METHODS.append(Method(WITHOUT, timed(cluster), wants=FEATURES))

@@ -15,7 +15,7 @@ from benchmarks import datasets, report
 from benchmarks.datasets.tables import MADE
 from benchmarks.methods import fusion, kmeans, ssnmf
 from benchmarks.runner import Progress
-from nmfcluster import PairwiseConstraints
+from nmfcluster import NMFConsensus, PairwiseConstraints
 
 REAL = ("iris", "soybean", "zoo")  # raw: of one decimal, and whole numbers
 QUICK = ("rounded", "six rows", "records of 40 entities")
@@ -26,6 +26,7 @@ Run = Callable[[np.ndarray, np.ndarray, int, int], np.ndarray]
 METHODS: dict[str, Run] = {
     OURS: lambda X, y, k, seed: ssnmf.cluster(X, None, k, seed),
     "with pairs": lambda X, y, k, seed: ssnmf.cluster(X, _pairs(y, seed), k, seed),
+    "NMFConsensus": lambda X, y, k, seed: _consensus(X, k, seed),
     "rbf": lambda X, y, k, seed: ssnmf.cluster(X, None, k, seed, affinity="rbf"),
     "fusion": lambda X, y, k, seed: fusion.cluster(None, _halves(X), k, seed),
     "k-means": lambda X, y, k, seed: kmeans.cluster(X, None, k, seed, n_init=10),
@@ -62,9 +63,9 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         f"Mean adjusted Rand index over {n_seeds} random draw(s) of each data set, and over as "
         f"many seeds on {', '.join(REAL)} with raw features. {OURS} is SSNMFClusterer: with its "
         f"defaults, with {N_PAIRS} pairs (or half as many as rows, if that is fewer), and with "
-        "affinity='rbf'. 'fusion' is SimilarityFusionNMF of two halves of the columns. The "
-        "others are KMeans(n_init=10) and Ward's linkage. Numbers of distinct rows are those of "
-        "the last draw. Far outliers are not scored."
+        "affinity='rbf'. NMFConsensus has its defaults. 'fusion' is SimilarityFusionNMF of two "
+        "halves of the columns. The others are KMeans(n_init=10) and Ward's linkage. Numbers of "
+        "distinct rows are those of the last draw. Far outliers are not scored."
     )
     tables, notes, draw = {"Mean ARI": rows}, [_verdict(rows)], partial(_draw, rows)
     return report.write(out, "affinities", caption, tables, draw, notes, missing)
@@ -80,6 +81,10 @@ def _stored(
 def _pairs(y: np.ndarray, seed: int) -> PairwiseConstraints:
     n_pairs = min(N_PAIRS, len(y) // 2)
     return PairwiseConstraints.from_labels(y, n_pairs=n_pairs, random_state=seed)
+
+
+def _consensus(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+    return NMFConsensus(k, random_state=seed).fit_predict(X)
 
 
 def _halves(X: np.ndarray) -> Any:
@@ -106,7 +111,7 @@ def _draw(rows: list[report.Row], figure: Any) -> None:
         ax.plot(
             [float(row[method]) for row in rows],
             at,
-            "os^v*D"[i],
+            "osP^v*D"[i],
             alpha=0.6,
             label=method,
         )
