@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--all-seeds",
         action="store_true",
-        help="as many seeds, draws, repeats and tables as the kept results have, in many hours",
+        help="more seeds, draws, repeats, methods and tables, which take many hours",
     )
     parser.add_argument(
         "--out",

@@ -54,7 +54,7 @@ def on_all_cores(
     results = []
     for result in Parallel(n_jobs=-1, return_as="generator")(calls):
         results.append(result)
-        progress.step(f"of {task.__name__.strip('_').replace('_', ' ')}")
+        progress.step(task.__name__.strip("_").replace("_", " "))
     return results
 
 

@@ -33,7 +33,7 @@ NMF_SQUARES, NMF_COUNTS = "NMF, squares", "NMF, 500 updates of counts"
 
 def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     fits = _fits(200 if quick else None)
-    repeats = 5 if all_seeds else 1
+    repeats = 5 if all_seeds else 1 if quick else 3
     progress = Progress("everyday", len(fits) * repeats)
     tasks = {name: partial(_timed, fit) for name, (fit, _) in fits.items()}
     with threadpool_limits(1), warnings.catch_warnings():
