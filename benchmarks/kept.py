@@ -45,41 +45,38 @@ class Kept:
     commits: dict[Key, str] = field(default_factory=dict)
     packages: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    _methods: dict[str, set[str]] = field(default_factory=dict)  # by commit
+    _commits: dict[str, set[str]] = field(default_factory=dict)  # by method
 
     def add(self, key: Key, method: str, runs: list[Run], commit: str) -> None:
         self.runs[key] = runs
         self.commits[key] = commit
-        self._methods.setdefault(commit, set()).add(method)
+        self._commits.setdefault(method, set()).add(commit)
 
     def missing(self, skipped: Mapping[str, str]) -> dict[str, str]:
         """Return the methods that neither can run here nor have runs that are kept."""
-        kept = set().union(*self._methods.values())
-        return {name: why for name, why in skipped.items() if name not in kept}
+        return {name: why for name, why in skipped.items() if name not in self._commits}
 
     def notes(self) -> list[str]:
         """Return a note that names the methods whose runs are kept, nothing if there are none."""
-        parts = []
-        for commit, methods in sorted(self._methods.items()):
-            of_package: dict[str, list[str]] = {}
-            for method in sorted(methods):
-                of_package.setdefault(self.packages[method], []).append(method)
-            named = [
-                f"{_list(names)} ({package})"
-                for package, names in sorted(of_package.items())
-            ]
-            parts.append(f"{_list(named)} at commit {commit} of nmfcluster")
-        if not parts:
+        if not self._commits:
             return []
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for method, commits in sorted(self._commits.items()):
+            source = self.packages[method], *sorted(commits)
+            groups.setdefault(source, []).append(f"'{method}'")
+        parts = []
+        for (package, *commits), methods in sorted(groups.items()):
+            at = "commit" if len(commits) == 1 else "commits"
+            parts.append(f"{_list(methods)} ({package}, {at} {_list(commits)})")
         return [
-            "The results and the seconds of other packages that are not installed here were "
-            f"measured earlier, on the same data and with the same settings: {'; '.join(parts)}."
+            "Results of packages that are not installed here, and their seconds, were measured "
+            "earlier, on the same data and with the same settings, at these commits of "
+            f"nmfcluster: {'; '.join(parts)}."
         ]
 
     def versions(self, packages: Mapping[str, str]) -> dict[str, str]:
         """Return names and versions of the packages of kept runs, and of methods that ran here."""
-        kept = set().union(*self._methods.values())
-        of_kept = {name: told for name, told in self.packages.items() if name in kept}
+        of_kept = {name: self.packages[name] for name in sorted(self._commits)}
         return of_kept | {name: peer.version(own) for name, own in packages.items()}
 
     def in_details(

@@ -54,8 +54,7 @@ def test_what_cannot_run_here_is_kept_with_its_commit_and_version(file):
     assert found.missing({"SNF": "x", "NEMO": "y", "CoReg": "z"}) == {"CoReg": "z"}
     [note] = found.notes()
     assert note.endswith(
-        "NEMO (imml 0.6.0) at commit 0 of nmfcluster; "
-        "SNF (snfpy 0.1) at commit 1 of nmfcluster."
+        ": 'NEMO' (imml 0.6.0, commit 0); 'SNF' (snfpy 0.1, commit 1)."
     )
 
 
