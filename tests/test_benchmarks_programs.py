@@ -139,14 +139,15 @@ def test_finder(name, monkeypatch):
 
 
 def test_methods_are_asked_for_what_they_can_do():
-    sigprofiler, cnmf = (
-        program_runs.FINDERS[n] for n in ("SigProfilerExtractor", "cNMF")
+    sigprofiler, cnmf, cvanmf = (
+        program_runs.FINDERS[n] for n in ("SigProfilerExtractor", "cNMF", "cvanmf")
     )
     modes = [set(program_runs.tasks(sigprofiler, setting)) for setting in data.SETTINGS]
     assert modes[:8] == [set()] * 8
     assert modes[11] == {AT_K, BY_CHOICE}
     assert modes[9] == modes[10] == {AT_K}
     assert modes[15] == set()
+    assert program_runs.tasks(cvanmf, data.SETTINGS[3]) == {}
     told = program_runs.restricted([sigprofiler, cnmf])
     assert ["at most 200 rows" in told[0], "at most 50 rows" in told[1]] == [True, True]
     assert len(told) == 2

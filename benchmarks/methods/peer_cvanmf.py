@@ -16,6 +16,7 @@ WORKER = Path(__file__).with_name("peer_cvanmf_worker.py")
 NAME = "cvanmf"
 RUNS = 100  # its default
 AT_K, BY_CHOICE = 900, 1_800  # seconds until it is stopped
+ROWS_AT_K = 400  # its runs take many minutes on larger tables
 ROWS_BY_CHOICE = 50  # it validates every number of programs many times
 find = partial(peer.factors, WORKER, RUNS, NAME, peer.CNMF_PYTHON)
 FINDERS = [
@@ -24,6 +25,7 @@ FINDERS = [
         partial(find, longest=AT_K),
         partial(find, longest=BY_CHOICE),
         partial(peer.reason, peer.CNMF_PYTHON),
+        rows_at_k=ROWS_AT_K,
         rows_by_choice=ROWS_BY_CHOICE,
         package="cvanmf",
     )

@@ -25,8 +25,15 @@ from benchmarks import fresh, kept, report
 from benchmarks.kept import Kept, Run
 from benchmarks.methods import metacluster, peer, peer_cnmf
 from benchmarks.methods.peer import NoClusteringError
-from benchmarks.methods.programs import KL, N_JOBS, PROGRAMS
-from benchmarks.questions._programs_data import TOY, Planted, Setting, kullback, scores
+from benchmarks.methods.programs import KL, N_JOBS
+from benchmarks.questions._programs_data import (
+    SETTINGS,
+    TOY,
+    Planted,
+    Setting,
+    kullback,
+    scores,
+)
 from benchmarks.runner import Progress, interleaved
 
 N_UPDATES = 500  # of scikit-learn
@@ -37,13 +44,7 @@ OURS, DTYPES = "ours", (np.float64, np.float32)
 TARGETS = {("dense", "float64"): 15.0, ("dense", "float32"): 5.0}
 TARGETS |= {("sparse", dtype.__name__): 50.0 for dtype in DTYPES}  # times as fast
 THREADS = (2, 1)  # of the fits to the large table
-CELLS = Setting(
-    "3,000 cells, 2,000 genes, 10 programs",
-    PROGRAMS,
-    3_000,
-    10,
-    {"n_features": 2_000, "depth": 500, "housekeeping": 0.6, "dispersion": 0.1},
-)
+CELLS = SETTINGS[3]  # of 1,000 cells and 2,000 genes
 OUR_RUNS = 20  # the default of NMFMetaCluster
 COLUMNS = ("table", "method")
 WHOLE = "whole analyses"  # heading of the details
@@ -105,14 +106,16 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     versions = others.versions({} if reason else package)
     skipped = others.missing({peer_cnmf.NAME: reason} if reason else {}) | failed
     draw = partial(_draw, speed)
-    caption = _caption(cases[0].n_updates, repeats, versions.values())
+    caption = _caption(cases[0].n_updates, repeats, cells.n_samples, versions.values())
     details = others.in_details(COLUMNS, analyses, WHOLE)
     return report.write(
         out, "counts_scale", caption, tables, draw, notes, skipped, details, versions
     )
 
 
-def _caption(n_updates: int, repeats: int, versions: Iterable[str]) -> str:
+def _caption(
+    n_updates: int, repeats: int, n_cells: int, versions: Iterable[str]
+) -> str:
     named = "".join(f" ({version})" for version in versions)
     return (
         "Time and memory of NMFMetaCluster(loss='kullback-leibler'). Counts are Poisson numbers "
@@ -123,7 +126,8 @@ def _caption(n_updates: int, repeats: int, versions: Iterable[str]) -> str:
         "repeat; values are medians of interleaved repeats. '% below' states how much smaller "
         "our loss is; both losses are computed in float64 from the factors. With many rows, the "
         "matrix is drawn as a sparse one. MiB are on top of the data matrix. A whole analysis is "
-        "that of one matrix of `make_programs` with the true number of programs. 'ours' is "
+        f"that of one matrix of {n_cells:,} cells, drawn as in `programs`, with the true number of "
+        "programs. 'ours' is "
         f"NMFMetaCluster(loss='{KL}', n_jobs={N_JOBS}) with its defaults, and once with as many "
         f"runs as cNMF{named}, which has its defaults, all genes and two processes. Its MiB are "
         "those of its largest process. F1 is that of `programs`."

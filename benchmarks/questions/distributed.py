@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import fresh, report
+from benchmarks import fresh, kept, report
 from benchmarks.datasets.many_labels import N_CLUSTERS, write_features, write_labels
 from benchmarks.methods import peer
 from benchmarks.questions import _distributed_runs as runs
@@ -34,13 +34,15 @@ SAME = (  # kind of table, and distinct rows that are held
     ("redrawn", 200_000),
     ("missing", 200_000),
 )
-DASK_ML = "dask-ml"
+DASK_ML = "dask-ml KMeans"
+COLUMNS = ("rows", "method")
+FEATURES = "features"  # heading of the details
 WORKER = Path(peer.__file__).with_name("peer_dask_ml_worker.py")
 
 
 def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     small = 4_000 if quick else 1_000_000
-    kept = 1_000 if quick else None  # distinct rows, instead of those in SAME
+    most = 1_000 if quick else None  # distinct rows, instead of those in SAME
     sizes = (
         [("separated", 4_000, 20)]
         if quick
@@ -53,15 +55,27 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
             ("separated", 10**8, 20),
         ]
     )
+    # rows of the table of features
+    n_rows = 4_000 if quick else 10**7 if all_seeds else 3 * 10**6
+    reason = peer.reason(peer.DASK_PYTHON)
+    package = {DASK_ML: "dask-ml"}
+    others = kept.read(
+        out / "distributed.json",
+        package if reason else {},
+        COLUMNS,
+        {"rows": [n_rows]},
+        1,
+        FEATURES,
+    )
     cases = SAME[:1] if quick else SAME
     repeats, memory = 3 if all_seeds else 1, "1GB" if quick else MEMORY
     progress = Progress("distributed", len(cases) + 2 * len(sizes) + 2 + 2 * repeats)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        same = [_same(folder, small, *case, kept, progress) for case in cases]
+        same = [_same(folder, small, *case, most, progress) for case in cases]
         fits = [_fit(folder, *case, memory, progress) for case in sizes]
-        features, skipped = _features(
-            folder, *(4_000, "1GB") if quick else (10**7, OF_FEATURES), progress
+        features, failed = _features(
+            folder, n_rows, "1GB" if quick else OF_FEATURES, not reason, progress
         )
     found = interleaved(
         {
@@ -83,15 +97,25 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         "are missing. 'exact' means that all distinct rows are held, so the fit is the same as "
         "in memory."
     )
+    features |= others.runs
     tables = {
         "Beside the fit in memory": same,
         f"Tables in files, {memory} a worker": fits,
-        "From features to labels": features,
+        "From features to labels": [
+            dict(zip(COLUMNS, key, strict=True)) | run
+            for key, [run] in features.items()
+        ],
         "joblib's backends: two workers beside two threads": backends,
     }
-    notes = _verdicts(same, fits, backends)
+    notes = _verdicts(same, fits, backends) + others.notes()
+    details = others.in_details(COLUMNS, features, FEATURES)
+    versions = others.versions({} if reason else package)
+    if versions:
+        caption += f" {DASK_ML} is that of {', '.join(versions.values())}."
+    skipped = others.missing({DASK_ML: reason} if reason else {}) | failed
+    draw = partial(_draw, fits)
     return report.write(
-        out, "distributed", caption, tables, partial(_draw, fits), notes, skipped
+        out, "distributed", caption, tables, draw, notes, skipped, details, versions
     )
 
 
@@ -146,27 +170,23 @@ def _fit(
 
 
 def _features(
-    folder: Path, n: int, memory: str, progress: Progress
-) -> tuple[list[report.Row], dict[str, str]]:
-    """Return a row of each method, and why dask-ml has none, if it has none."""
+    folder: Path, n: int, memory: str, dask_ml: bool, progress: Progress
+) -> tuple[kept.Runs, dict[str, str]]:
+    """Return the figures of each method by rows and method, and why dask-ml has none."""
     files = write_features(folder, n, 10)
     ours = fresh.call(runs.features, *files, folder / "labels", memory)
     progress.step(f"{n:,} rows from features to labels")
-    rows = [_of_features("base_partitions and NMFConsensus", n, ours)]
-    skipped = (
-        {}
-        if os.environ.get(peer.DASK_PYTHON)
-        else {DASK_ML: peer.reason(peer.DASK_PYTHON)}
-    )
-    if not skipped:
+    found = {(n, "base_partitions and NMFConsensus"): [_of_features(ours)]}
+    failed = {}
+    if dask_ml:
         try:
-            rows.append(_of_features(f"{DASK_ML} KMeans", n, _dask_ml(files, folder)))
+            found[n, DASK_ML] = [_of_features(_dask_ml(files, folder))]
         except subprocess.TimeoutExpired:
-            skipped[DASK_ML] = (
+            failed[DASK_ML] = (
                 f"not done after {peer.LONGEST} s with {OF_DASK_ML} a worker"
             )
     progress.step(f"{n:,} rows, {DASK_ML}")
-    return rows, skipped
+    return found, failed
 
 
 def _dask_ml(files: Any, folder: Path) -> dict[str, Any]:
@@ -186,10 +206,8 @@ def _dask_ml(files: Any, folder: Path) -> dict[str, Any]:
     return found
 
 
-def _of_features(method: str, n: int, found: dict[str, Any]) -> report.Row:
+def _of_features(found: dict[str, Any]) -> kept.Run:
     return {
-        "method": method,
-        "rows": n,
         "s": found["seconds"],
         "s of base partitions": found.get("base partitions"),
         "CPU s of workers": found["cpu"],
