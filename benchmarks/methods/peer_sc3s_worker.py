@@ -3,19 +3,19 @@
 import anndata
 import numpy as np
 import sc3s
-import scanpy
 from peer_worker import serve
+from sklearn.decomposition import PCA
 
-COMPONENTS = 50  # Scanpy's default
+COMPONENTS = 50  # as Scanpy computes by default
 
 
 def cluster(arrays, n_clusters, name, seed):
     """Cluster principal components, with the defaults."""
-    cells = anndata.AnnData(arrays["X"].astype(float))
-    n_samples, n_features = cells.shape
-    # Scanpy's default leaves out the last component, and sc3s needs two
-    n_components = min(COMPONENTS, n_samples - 1, n_features)
-    scanpy.pp.pca(cells, n_components, svd_solver="full", random_state=seed)
+    X = arrays["X"].astype(float)
+    # all components of narrow data: sc3s needs two, and Scanpy leaves out the last one
+    n_components = min(COMPONENTS, X.shape[0] - 1, X.shape[1])
+    cells = anndata.AnnData(X)
+    cells.obsm["X_pca"] = PCA(n_components, svd_solver="full").fit_transform(X)
     sc3s.tl.consensus(cells, n_clusters=n_clusters, random_state=seed)
     return np.asarray(cells.obs[f"sc3s_{n_clusters}"]).astype(int)
 
