@@ -38,7 +38,7 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
     sets, missing = datasets.available(() if quick else REAL)
     drawn = {name: make for name, make in MADE.items() if name in QUICK or not quick}
     drawn |= {name: partial(_stored, data) for name, data in sets.items()}
-    n_seeds = N_SEEDS if all_seeds else 1
+    n_seeds = 1 if quick else N_SEEDS
     progress = Progress("affinities", len(drawn) * n_seeds)
     rows = []
     for name, make in drawn.items():

@@ -57,7 +57,7 @@ class Effort:
 
 
 def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
-    effort = Effort(6, 1, 100) if quick else Effort(seeds=5 if all_seeds else 1)
+    effort = Effort(6, 1, 100) if quick else Effort(seeds=5 if all_seeds else 3)
     sets, missing = datasets.available(every.BUNDLED if quick else every.ALL)
     takers = {name: methods.load(name) for name in METHODS}
     made = _made(effort)
