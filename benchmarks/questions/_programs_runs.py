@@ -85,8 +85,8 @@ def restricted(finders: Sequence[Finder]) -> list[str]:
             zip(MODES, (finder.rows_at_k, finder.rows_by_choice), strict=True)
         )
         told += [
-            f"{finder.name} is run on tables of at most {limit:,.0f} rows {mode}: larger ones "
-            "were not waited for."
+            f"{finder.name} is run {mode} only on matrices of at most {limit:,.0f} rows, because "
+            "larger ones take too long."
             for mode, limit in limits.items()
             if limit < float("inf")
         ]
