@@ -11,12 +11,18 @@ from sklearn.datasets import load_digits
 from benchmarks import datasets, methods, report
 from benchmarks.datasets import Dataset, expression
 from benchmarks.datasets.expression import PREPARATIONS
-from benchmarks.methods import metacluster, nmf_runs
+from benchmarks.methods import metacluster, nmf_runs, ssnmf
 from benchmarks.questions._fusion_runs import Run, scores
 from benchmarks.runner import Progress
 from nmfcluster.metrics import clustering_accuracy, cophenetic_correlation
 
-TAKERS = (*metacluster.VARIANTS, "cNMF-style", "KMeans(n_init=10)", "NMFC, of features")
+TAKERS = (
+    *metacluster.VARIANTS,
+    "cNMF-style",
+    "KMeans(n_init=10)",
+    "NMFC, of features",
+    ssnmf.WITHOUT,
+)
 BEST, SINGLE = f"NMF, best of {nmf_runs.N_RUNS}", "NMF, a single run"
 
 # by data and preparation, then by method

@@ -13,7 +13,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from benchmarks import report
-from benchmarks.methods import nmf_runs
+from benchmarks.methods import nmf_runs, ssnmf
 from benchmarks.questions import _meta_planted as planted
 from benchmarks.questions import _meta_tumours as tumours
 from benchmarks.runner import Progress
@@ -98,7 +98,8 @@ def _caption(n_data: int, n_runs: int, n_starts: int, n_seeds: int) -> str:
         "except that runs use all data, as in the paper. NMF is scikit-learn's, the run with the "
         f"smallest loss of {nmf_runs.N_RUNS} runs of up to {nmf_runs.PATIENT['max_iter']:,} "
         "updates. 'cNMF-style' clusters the components of such runs by k-means without outliers, "
-        "as cNMF (Kotliar et al., 2019) does. NMFC is NMFConsensus on the features. 'log2' are "
+        "as cNMF (Kotliar et al., 2019) does. NMFC is NMFConsensus on the features, and "
+        f"'{ssnmf.WITHOUT}' is SSNMFClusterer with its defaults. 'log2' are "
         "logarithms relative to the smallest intensity. 'scaled' are intensities divided by the "
         "mean of their gene, with samples then scaled to length 1. The cophenetic correlation is "
         "that of the consensus of the 20 runs, as in Brunet et al. (2004)."
