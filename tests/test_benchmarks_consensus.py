@@ -152,6 +152,24 @@ def test_mean_ranks_and_verdicts():
     assert "on 0 of 1 sets (target: none): met" in regimes.printed_verdict(rows[1:])
 
 
+def test_factorization_of_features_beside_the_consensus():
+    rows = [
+        {"data": name, regimes.OURS: 0.5, regimes.PLAIN: ari}
+        for name, ari in zip("abc", (0.9, 0.49, 0.4), strict=True)
+    ]
+    told = regimes.plain_verdict(rows)
+    assert "features, is 0.597, and that of the default over the regimes 0.500" in told
+    assert "above the default on 1 of 3 sets" in told
+    assert told.endswith("below it on 1.")
+    rows = [
+        {"NMFC": "0.500 ± 0.1", papers.PLAIN: accuracy}
+        for accuracy in ("0.600", "0.500", "0.300")
+    ]
+    told = papers._beside_plain(rows)
+    assert "is 0.500 for NMFC and 0.467 for" in told
+    assert told.endswith("than NMFC on 1 sets and less accurate on 1.")
+
+
 def test_made_sets_with_missing_labels():
     with parallel_config("sequential"):
         made = regimes._made(regimes.Effort(4, 1, 100))

@@ -13,7 +13,7 @@ pytest.importorskip("benchmarks.datasets", reason="benchmarks are not installed"
 
 from benchmarks import kept, methods, report
 from benchmarks.methods import peer
-from benchmarks.questions import _pairs_runs
+from benchmarks.questions import _pairs_runs, features
 
 COLUMNS = ("data", "pairs", "method")
 PACKAGES = {"SNF": "snfpy", "NEMO": "imml"}
@@ -107,3 +107,25 @@ def test_sets_that_a_peer_gave_up_are_known_from_kept_runs():
     }
     failed = _pairs_runs.kept_failures(runs, (0, 20))
     assert list(failed) == [("SNF", "a", "failed or took too long")]
+
+
+def test_seconds_of_kept_clusterers_are_not_compared(file):
+    runs = {
+        (data, method): [{"ARI": ari, "seconds": 2.0}]
+        for data in "ab"
+        for method, ari in ((features.K_MEANS, 0.5), (features.SC3S, 0.7))
+    }
+    runs["b", features.SC3S] = [{"ARI": np.nan, "seconds": np.nan}]
+    X, y = np.zeros((4, 2)), np.array([0, 0, 1, 1])
+    names = [features.K_MEANS, features.SC3S]
+    rows = [features._row(data, X, y, names, runs) for data in "ab"]
+    assert [row[features.SC3S] for row in rows] == ["0.700", "0.000"]
+    others = kept.Kept()
+    others.add(("a", features.SC3S), features.SC3S, [], "0")
+    ours, its = features._summary(rows[:1], rows[1:], runs, others)
+    assert ours["median time / k-means"] == "1"
+    assert "seconds" in ours
+    assert "seconds" not in its
+    assert features._failures(runs, names) == [
+        "sc3s failed on b; a failure has an ARI of 0."
+    ]
