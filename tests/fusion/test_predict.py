@@ -281,3 +281,12 @@ def test_other_sources_tell_what_one_has_not_seen(storage, symmetric):
         > 0.9
     )
     assert_allclose(dense(fitted.fused_similarity()).sum(), 130, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_new", [1, 2])
+def test_new_objects_without_links_in_a_sparse_network_are_in_no_cluster(n_new):
+    links = sp.csr_array(np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8))
+    fitted = SimilarityFusionNMF(2, random_state=0).fit([links, links])
+    new = [sp.csr_array((n_new, 8))] * 2
+    assert_array_equal(fitted.predict(new), np.full(n_new, -1))
+    assert_array_equal(fitted.transform(new), np.full((n_new, 2), 0.5))
