@@ -184,7 +184,7 @@ def _descend(objective, now, base, inverse_step):
     fell_back : ndarray of shape (n_starts,), bool
         Whether the step was taken from `now`.
     """
-    slack = 8 * np.finfo(now.H.dtype).eps * objective.constant
+    slack = 8 * float(np.finfo(now.H.dtype).eps) * objective.constant
     inverse_step = inverse_step.copy()
     fell_back = np.full(len(now.H), base is now)
     Y = base.H

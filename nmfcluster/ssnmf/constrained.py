@@ -191,7 +191,7 @@ class ConstrainedProblem(Problem):
             )
         if penalty is not None:
             constant += 2 * inner(init_similarity, penalty) + inner(penalty, penalty)
-        if not np.isfinite(constant):
+        if not constant <= float(np.finfo(W.dtype).max):  # NaN is refused, too
             raise ValueError(
                 "the similarities, or the weights of the constraints times alpha or beta, must be "
                 f"small enough to be squared in {W.dtype}: scale down X or the weights."
@@ -240,8 +240,9 @@ def _scale_links(links, amount, groups):
     Pairs inside a group are left out, as they change nothing.
     """
     rows, columns, weights = stored_entries(links)
-    amounts = np.where(groups[rows] == groups[columns], 0, amount * weights)
-    added = with_nonzero_data(links, amounts.astype(links.dtype))
+    with np.errstate(over="ignore"):  # entries that are not finite are refused later
+        amounts = np.where(groups[rows] == groups[columns], 0, amount * weights)
+        added = with_nonzero_data(links, amounts.astype(links.dtype))
     return Explicit(added) if added.nnz else None
 
 

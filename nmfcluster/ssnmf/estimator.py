@@ -578,7 +578,7 @@ class SSNMFClusterer(NMFClusterer):
         """
         H = self._extend_rows(X)[row]
         is_placed = H.any(axis=1)
-        P = np.where(is_placed[:, None], membership(H), P)
+        P = np.where(is_placed[:, None], membership(H).astype(P.dtype), P)
         return number_by_size(P, P.argmax(axis=1))
 
     def _extend(self, X):

@@ -317,6 +317,9 @@ def test_what_overflows_is_said(affinity):
         model.predict(X * 1e200)
     with raises_naming(ValueError, "constraints"):
         clusterer(beta=1e200).fit(X, cannot_link=[(0, 1)])
+    for beta in (1e30, 1e300):
+        with raises_naming(ValueError, "constraints"):
+            clusterer(beta=beta).fit(X.astype(np.float32), cannot_link=[(0, 1)])
 
 
 @pytest.mark.sampled(2)
