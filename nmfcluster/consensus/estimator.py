@@ -213,8 +213,8 @@ class NMFConsensus(NMFClusterer):
     `transform` and `predict` use the mean similarity of a sample to every cluster. This is the
     extension of Lange and Buhmann (2005), eq. 8, divided by the mass of the cluster. Without the
     division, a large cluster attracts every uncertain sample. `labels_` are derived in the same
-    way. The vote of a base cluster for a sample is divided by its size, by the square root of its
-    size, or not at all, whichever gives the smallest hard loss.
+    way. For partitions with ``normalize=True``, the mean similarity is also divided by the mean
+    similarity within the cluster, if the hard loss is then smaller.
 
     `confidence_` compares clusters of any size. Let :math:`v_{tc}` be the share of cluster c that
     is in the sample's base cluster of partition t. The votes for c are a geometric mean minus 1,
@@ -229,9 +229,11 @@ class NMFConsensus(NMFClusterer):
     0.03 makes small votes count, so that few partitions do not decide. Misplaced samples are found
     equally well with 0.01 to 0.1.
 
-    With ``normalize=True``, up to 10,000 distinct label rows are also clustered by k-means on the
-    leading eigenvectors of the mean projector, because a factor can split a large cluster where it
-    should find a small one. This partition is kept if it is clearly nearer to the mean projector.
+    A factor can split a large cluster where it should find a small one. With ``normalize=True``,
+    distinct label rows are therefore also clustered by average linkage and, up to 10,000 rows, by
+    k-means on the leading eigenvectors of the mean projector. Linkage uses at most 2,000 rows,
+    drawn at random, and others are assigned to the cluster with the largest mean similarity. One of
+    these partitions is kept if its projector is much nearer to the mean projector.
 
     Above 10,000 distinct label rows, the starts are run on 10,000 samples drawn at random. The best
     factor is extended to all samples, and updated further on these. An update costs

@@ -34,8 +34,8 @@ from nmfcluster._utils.progress import stage
 from nmfcluster._utils.storage import as_float64, row_blocks, safe_ratio
 from nmfcluster._utils.validation import format_value, normalize_weights
 from nmfcluster.partitions.ensemble import (
-    POWERS,
     Ensemble,
+    assignment_profiles,
     normalised_loss,
     projector_weights,
 )
@@ -50,7 +50,6 @@ _SCALE_BITS = 16
 # sweeps of coordinate descent, the same for every row; 60 lower no loss by more than 1e-6
 _SWEEPS = 8
 # bits of numbers that are rounded to whole ones; entries of the factor have `_SCALE_BITS`
-_SHARE_BITS = 20  # bits of a membership
 _REST_BITS = 32  # bits of the remainder of a number that was rounded to a whole one
 
 
@@ -482,7 +481,8 @@ def sums_of_block(block, problem, target, grid):
 
         - links, gram: those of `Target`, in units of the grid; links also in
           `BlockedTable.scale_unit`
-        - contingency (C, k), mass (k,): sums of memberships, in units of 2^-20
+        - contingency (C, k), members (k,): numbers of samples, whose cluster is that of their
+          largest entry
         - sizes (C,): numbers of samples
         - inverse (C,), rest (C,): sums of squared scales, in squares of
           `BlockedTable.scale_unit`, and of their remainders, in 2^-32 of these
@@ -491,18 +491,18 @@ def sums_of_block(block, problem, target, grid):
     for codes, counts, _ in problem.distinct(block):
         rows = problem.ensemble(codes, counts)
         H = target.rows(rows, problem)
-        # round entries, scales and memberships to whole numbers of their units
+        # round entries and scales to whole numbers of their units
         steps = np.minimum(np.rint(H / grid), 2.0**_SCALE_BITS)
         scale = problem.scale(rows) / problem.scale_unit
-        shares = np.rint(membership(H) * 2.0**_SHARE_BITS)
+        E = one_hot(H.argmax(axis=1), H.shape[1])
         inverse = scale**2
         rest = (inverse - np.rint(inverse)) * 2.0**_REST_BITS
         # sum each over all samples, or over those of every base cluster
         sums = {
             "links": rows.contingency(np.rint(steps * scale[:, None])),
             "gram": steps.T @ (steps * counts[:, None]),
-            "contingency": rows.contingency(shares),
-            "mass": (counts * (rows.coverage > 0)) @ shares,
+            "contingency": rows.contingency(E),
+            "members": (counts * (rows.coverage > 0)) @ E,
             "sizes": rows.sizes,
             "inverse": rows.cluster_sums(counts * np.rint(inverse)),
             "rest": rows.cluster_sums(counts * np.rint(rest)),
@@ -577,7 +577,7 @@ class BlockedConsensus:
     contingency : ndarray of shape (C, k)
         Number of samples that every base cluster shares with each cluster.
     profile : ndarray of shape (C, k)
-        Gives labels and memberships of samples, see `Ensemble.cluster_profile`.
+        Gives labels and memberships of samples, see `assignment_profiles`.
     """
 
     table: BlockedTable
@@ -626,12 +626,10 @@ def improve(
             progress.outcome = f"loss {losses[number]:.6g}"
     # keep the best pass; losses were never seen to rise
     best = passes[int(np.argmin(losses))]
-    # mean co-association of the members of every base cluster with every cluster
-    mass = np.maximum(best["mass"], 1)
-    profile = problem.cluster_weights[:, None] * best["contingency"] / mass
-    # divide votes by the power of the sizes that has the smallest hard loss
-    sizes = np.maximum(problem.sizes, 1)[:, None]
-    profiles = np.stack([profile / sizes**power for power in POWERS])
+    # of two profiles, take the one with the smaller hard loss
+    profiles = assignment_profiles(
+        problem.cluster_weights, best["contingency"], best["members"]
+    )
     sums = sum_blocks(partial(counts_of_block, problem=problem, profiles=profiles))
     contingencies = sums["labels"].astype(np.float64)
     constant = zero_loss(problem, best)

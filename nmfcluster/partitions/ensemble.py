@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.cluster import AgglomerativeClustering
 
 from nmfcluster._base import hard_labels, membership
 from nmfcluster._optim.initialization import (
@@ -296,24 +297,25 @@ class Ensemble:
         return confidence_of_votes(self.row_sums(votes), self.coverage, noise, labels)
 
 
-#: powers of the size of a base cluster; its votes are divided by one of them
-POWERS = (0.0, 0.5, 1.0)
 # largest number of distinct label rows whose eigenvectors are clustered, too: more are slow
 _MAX_CLUSTERED = 10_000
-# clusters of eigenvectors are kept if their distance is below this share of that of the factor's
-# clusters; the share is below 1, so that rounding does not decide ties
-_CLEARLY_NEARER = 0.95
+# number of distinct label rows that are linked if there are more: linkage needs all pairs
+_MAX_LINKED = 2_000
+# other clusters are kept instead of those of the factor if their distance is below this share of
+# the distance of those. Over 70 tables with unequal sizes, the mean ARI is 0.94 for 0.8 to 0.95
+# (0.89 without other clusters); over 31 real data sets it is higher the smaller the share
+_MUCH_NEARER = 0.85
 
 
 class Candidate(NamedTuple):
-    """Clusters that are derived from a factor.
+    """Clusters that may be the result.
 
     Attributes
     ----------
     loss : float
         Their hard loss.
     profile : ndarray of shape (sum of n_clusters, k)
-        See `Ensemble.cluster_profile`.
+        See `assignment_profiles`.
     distance : float
         Half the squared distance of their projector to the mean projector, up to a constant. It is
         0 if all partitions hold these clusters.
@@ -373,22 +375,37 @@ class EnsembleProblem(Problem):
     def rank(self, solution):
         """Return the hard loss of the clusters of a factor."""
         H = symmetric_factor(solution)
+        E = one_hot(H.argmax(axis=1), H.shape[1])
         if self.normalize:
-            return self._best_profile(membership(H)).loss
-        return self.ensemble.hard_loss(one_hot(H.argmax(axis=1), H.shape[1]))
+            return self._nearest_clusters(E).loss
+        return self.ensemble.hard_loss(E)
 
-    def _best_profile(self, shares):
-        """Return the clusters with the smallest hard loss over the powers of sizes."""
-        undivided = self.ensemble.cluster_profile(shares)
+    def _nearest_clusters(self, E):
+        """Return the clusters of rows that are nearest to the clusters with the indicator E.
+
+        The profile is the one of `assignment_profiles` with the smaller hard loss.
+
+        Parameters
+        ----------
+        E : ndarray of shape (m, k)
+            Rows may be zero.
+
+        Returns
+        -------
+        Candidate
+        """
+        profiles = assignment_profiles(
+            self.ensemble.cluster_weights, self.ensemble.contingency(E), self.counts @ E
+        )
         candidates = []
-        for power in POWERS:
-            profile = undivided / self._sizes[:, None] ** power
+        for profile in profiles:
             labels = self.ensemble.row_sums(profile).argmax(axis=1)
-            E = one_hot(labels, shares.shape[1])
-            N = self.ensemble.contingency(E)
-            weights = projector_weights(self._votes, N, self.mass @ E)
+            nearest = one_hot(labels, E.shape[1])
+            N = self.ensemble.contingency(nearest)
+            weights = projector_weights(self._votes, N, self.mass @ nearest)
             loss = normalised_loss(self.objective.constant, weights)
-            candidates.append(Candidate(loss, profile, len(weights) - weights.sum()))
+            distance = max(len(weights) - weights.sum(), 0.0)  # rounding makes it negative
+            candidates.append(Candidate(loss, profile, distance))
         return min(candidates, key=attrgetter("loss"))
 
     def part(self, size, rng):
@@ -409,10 +426,9 @@ class EnsembleProblem(Problem):
     def memberships(self, shares):
         """Return memberships of the distinct rows, and a profile for those of new samples.
 
-        With `normalize`, memberships are mean co-associations with every cluster; otherwise they
-        are the shares. For the profile see `Ensemble.cluster_profile`. The clusters are those of
-        the factor, or those of k-means on the leading eigenvectors if these are clearly nearer to
-        the mean projector.
+        With `normalize`, memberships are those of `assignment_profiles`, and the clusters are those
+        of the factor, or other clusters if they are much nearer to the mean projector. Otherwise,
+        memberships are the shares, and the profile is `Ensemble.cluster_profile`.
 
         Parameters
         ----------
@@ -421,17 +437,44 @@ class EnsembleProblem(Problem):
         """
         if not self.normalize:
             return shares, self.ensemble.cluster_profile(shares)
-        best = self._best_profile(shares)
-        if len(self.ensemble) <= _MAX_CLUSTERED:
-            n_clusters = shares.shape[1]
-            A = self.init_similarity
-            _, vectors = leading_eigenpairs(A, min(n_clusters, A.shape[0]))
-            labels = cluster_eigenvectors(vectors, self.mass)
-            other = self._best_profile(one_hot(labels, n_clusters))
-            if other.distance < _CLEARLY_NEARER * best.distance:
+        n_clusters = shares.shape[1]
+        best = self._nearest_clusters(one_hot(shares.argmax(axis=1), n_clusters))
+        to_beat = _MUCH_NEARER * best.distance
+        for E in self._other_clusters(n_clusters):
+            other = self._nearest_clusters(E)
+            if other.distance < to_beat:
                 best = other
+                to_beat = other.distance
         means = self.ensemble.row_sums(best.profile).astype(self.dtype, copy=False)
         return membership(means), best.profile
+
+    def _other_clusters(self, n_clusters):
+        """Return indicators of clusters by two other methods, (m, k).
+
+        A factor can split a large cluster where it should find a small one; k-means on leading
+        eigenvectors, and average linkage, do so for other data. Rows that a method did not use are
+        zero.
+        """
+        A = self.init_similarity
+        found = []
+        if len(self) <= _MAX_CLUSTERED:
+            _, vectors = leading_eigenpairs(A, min(n_clusters, len(self)))
+            labels = cluster_eigenvectors(vectors, self.mass)
+            found.append(one_hot(labels, n_clusters))
+        rows = np.arange(len(self))
+        if len(self) > _MAX_LINKED:
+            rows = np.sort(make_rng(0).permutation(len(self))[:_MAX_LINKED])
+        if len(rows) >= n_clusters > 1:
+            S = A.take(rows).toarray()
+            lengths = np.sqrt(S.diagonal())
+            linkage = AgglomerativeClustering(
+                n_clusters, metric="precomputed", linkage="average"
+            )
+            labels = linkage.fit_predict(1 - S / np.outer(lengths, lengths))
+            linked = np.zeros((len(self), n_clusters))
+            linked[rows] = one_hot(labels, n_clusters)
+            found.append(linked)
+        return found
 
     def evaluate(self, labels, n_clusters):
         """Return the confidence of every distinct row, and the agreement of every partition."""
@@ -456,6 +499,29 @@ class EnsembleProblem(Problem):
         contingency = self.ensemble.contingency(one_hot(labels, profile.shape[1]))
         confidence = others.confidence(contingency, new_labels)
         return membership(means), new_labels, confidence
+
+
+def assignment_profiles(cluster_weights, contingency, sizes):
+    """Return two profiles by which samples are assigned to clusters, (2, C, k).
+
+    ``indicator(labels of a sample) @ profile`` is, by the first, the mean co-association of the
+    sample with the members of each cluster. By the second, it is divided by the mean co-association
+    of these members with each other. Without this division, small clusters take samples from large
+    ones, whose members are less often together. With it, large clusters take samples from small
+    ones whose members many partitions missed or labelled wrongly.
+
+    Parameters
+    ----------
+    cluster_weights : ndarray of shape (C,)
+        For every base cluster, the weight of its partition.
+    contingency : ndarray of shape (C, k)
+        Number of samples that each base cluster shares with every cluster.
+    sizes : ndarray of shape (k,)
+        Number of samples of every cluster.
+    """
+    profile = storage.safe_ratio(cluster_weights[:, None] * contingency, sizes)
+    within = storage.safe_ratio((profile * contingency).sum(axis=0), sizes)
+    return np.stack([profile, storage.safe_ratio(profile, within)])
 
 
 def projector_weights(votes, contingency, volumes):

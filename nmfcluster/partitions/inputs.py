@@ -133,8 +133,11 @@ class PrecomputedProblem(Problem):
 
     def memberships(self, shares):
         """Return memberships, which are the shares unless A is normalized, and a profile."""
-        P, profile = self._source.mean_memberships(shares)
-        if not self.normalize:
+        if self.normalize:
+            clusters = one_hot(shares.argmax(axis=1), shares.shape[1], shares.dtype)
+            P, profile = self._source.mean_memberships(clusters)
+        else:
+            _, profile = self._source.mean_memberships(shares)
             P = shares
         return P[self._source.order.first], profile
 

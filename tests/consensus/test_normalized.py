@@ -120,18 +120,18 @@ def test_loss_of_partitions_that_saw_a_part_of_the_samples(kept):
 @tables
 @pytest.mark.parametrize("weights", [None, np.arange(1, 13)], ids=["equal", "unequal"])
 def test_memberships_are_mean_coassociations_with_the_clusters(table, weights, kept):
-    """The clusters hold a sample by the shares of its row of H; the best of three readings."""
+    """As they are, or relative to those within the clusters; the hard loss decides."""
     model = of_partitions(3, table, weights=weights)
     H = factor_of(model, kept)
-    shares = H / H.sum(axis=1, keepdims=True)
+    E = np.eye(3)[H.argmax(axis=1)]
     degrees = degrees_of(table, model.weights_)
     N = normalized(weighted(projectors(table), model.weights_), degrees)
-    readings, matrices = [], partition_matrices(table)
-    sizes = np.maximum(matrices.sum(axis=1, keepdims=True), 1)
-    for power in (0, 0.5, 1):
-        votes = weighted(matrices / sizes**power, model.weights_)
-        means = votes @ shares / shares.sum(axis=0)
-        readings.append(means / means.sum(axis=1, keepdims=True))
+    votes = weighted(partition_matrices(table), model.weights_)
+    means = votes @ E / E.sum(axis=0)
+    within = (means * E).sum(axis=0) / E.sum(axis=0)
+    readings = [
+        values / values.sum(axis=1, keepdims=True) for values in (means, means / within)
+    ]
     losses = hard_losses(N, degrees, np.argmax(readings, axis=2))
     expected = readings[np.argmin(np.round(losses, 9))]
     order = (

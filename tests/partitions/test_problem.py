@@ -58,13 +58,15 @@ def normalized_hard_loss(codes, weights, labels):
     return normalized_loss_of_samples(codes, weights, np.array(H).T)
 
 
-def voted(codes, weights):
-    """Return the co-association, each cluster's votes over powers 0, 1/2, 1 of its size."""
-    P = projectors(codes)
-    sizes = 1 / np.maximum(P.max(axis=1, keepdims=True), 1 / len(codes))
-    return [
-        np.tensordot(weights, P * sizes ** (1 - power), axes=1) for power in (0, 0.5, 1)
+def readings(codes, weights, E):
+    """Return mean co-associations with clusters, as they are and relative to those within."""
+    together = [
+        (column[:, None] == column) & (column[:, None] >= 0) for column in codes.T
     ]
+    votes = np.tensordot(weights, np.array(together, dtype=float), axes=1)
+    means = votes @ E / np.maximum(E.sum(axis=0), 1)
+    within = (means * E).sum(axis=0) / np.maximum(E.sum(axis=0), 1)
+    return [means, means / np.where(within > 0, within, 1)]
 
 
 # --- starts ---------------------------------------------------------------------------------------
@@ -167,11 +169,8 @@ def test_the_start_whose_best_reading_has_the_smallest_hard_loss_is_kept():
     found = factorize_ensemble(ensemble, made, np.random.RandomState(0), normalize=True)
     hard = []
     for H in recorder.starts:
-        shares = (H / H.sum(axis=1, keepdims=True))[groups]
-        readings = [
-            votes @ shares / shares.sum(axis=0) for votes in voted(codes, weights)
-        ]
-        labels = [reading.argmax(axis=1) for reading in readings]
+        E = np.eye(3)[H.argmax(axis=1)][groups]
+        labels = [means.argmax(axis=1) for means in readings(codes, weights, E)]
         hard.append(min(normalized_hard_loss(codes, weights, own) for own in labels))
     assert_array_equal(found.H, recorder.starts[int(np.argmin(np.round(hard, 9)))])
     assert found.curves[0][0] == np.argmin(np.round(hard, 9))
@@ -215,17 +214,15 @@ def test_memberships_are_mean_coassociations_with_every_cluster(seed, missing):
     codes, weights, _ = table(seed, missing=missing, sizes=(8, 6), n_partitions=4)
     ensemble, groups = Ensemble.from_table(codes, weights)
     shares = np.random.default_rng(seed).dirichlet([1, 1, 1], size=len(ensemble))
-    readings, losses = [], []
-    for votes in voted(codes, weights):
-        expected = votes @ shares[groups] / shares[groups].sum(axis=0)
-        readings.append(expected / expected.sum(axis=1, keepdims=True))
-        losses.append(normalized_hard_loss(codes, weights, expected.argmax(axis=1)))
-    best = np.argmin(np.round(losses, 9))
+    E = np.eye(3)[shares.argmax(axis=1)][groups]
+    found, losses = [], []
+    for means in readings(codes, weights, E):
+        found.append(means / means.sum(axis=1, keepdims=True))
+        losses.append(normalized_hard_loss(codes, weights, means.argmax(axis=1)))
+    expected = found[np.argmin(np.round(losses, 9))]
     problem = EnsembleProblem(ensemble, float64, True)
-    with patch(
-        "nmfcluster.partitions.ensemble._MAX_CLUSTERED", 0
-    ):  # the factor's alone
+    with patch.object(problem, "_other_clusters", return_value=[]):
         found = problem.memberships(shares)[0][groups]
-    assert_allclose(found, readings[best], rtol=1e-9)
+    assert_allclose(found, expected, rtol=1e-9)
     plain = EnsembleProblem(ensemble, float64, False)
     assert_array_equal(plain.memberships(shares)[0], shares)
