@@ -404,7 +404,8 @@ class EnsembleProblem(Problem):
             N = self.ensemble.contingency(nearest)
             weights = projector_weights(self._votes, N, self.mass @ nearest)
             loss = normalised_loss(self.objective.constant, weights)
-            distance = max(len(weights) - weights.sum(), 0.0)  # rounding makes it negative
+            # rounding can make the distance negative
+            distance = max(len(weights) - weights.sum(), 0.0)
             candidates.append(Candidate(loss, profile, distance))
         return min(candidates, key=attrgetter("loss"))
 
