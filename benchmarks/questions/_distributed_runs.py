@@ -26,10 +26,14 @@ from nmfcluster.dask import NMFConsensus, base_partitions
 from nmfcluster.metrics import clustering_accuracy
 from nmfcluster.partitions import base_partitions as partitions_in_memory
 
-ROWS = 250_000  # of a block that is read
-KEPT = {
+ROWS = 100_000  # of a block that is read
+# A worker is stopped when it exceeds its limit. By default it pauses at 80 % of the limit, and a
+# worker of 300 MB that its libraries alone bring near that never continues.
+WORKERS = {
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.target": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": 1.0,
 }
 RUNS = 16  # of NMF, of a second each
 
@@ -39,7 +43,7 @@ def cluster(memory: str | None = None) -> Iterator[Client]:
     """Start two workers of one thread each, which write nothing to disk."""
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with (
-        dask.config.set(KEPT),
+        dask.config.set(WORKERS),
         LocalCluster(memory_limit=memory, **options) as workers,
         Client(workers) as client,
     ):
