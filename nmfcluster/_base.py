@@ -340,7 +340,7 @@ class NMFClusterer(
         ImportError
             If matplotlib is not installed.
         """
-        # imported by name, as displays are on a floor above the estimators
+        # imported by name, as displays are in a layer above the estimators
         display = getattr(import_module("nmfcluster.display"), self._display)
         return display.from_estimator(self, ax=ax)
 

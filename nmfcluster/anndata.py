@@ -324,8 +324,8 @@ def _choose_loss(adata, X, layer, loss):
     if 2 * n_fractions <= n_positive:
         if n_fractions and loss is None:
             warn(
-                f"{found}, but the loss of counts is used. Round them, or pass "
-                "loss='frobenius' for squares."
+                f"{found}, but the loss is 'kullback-leibler', which is for counts. Round them, "
+                "or pass loss='frobenius'."
             )
         return loss or "kullback-leibler"
     if layer is None and cures and loss != "frobenius":

@@ -16,7 +16,7 @@ PATHS = {
     path.relative_to(PACKAGE).with_suffix("").as_posix(): path
     for path in PACKAGE.rglob("*.py")
 }
-PAPERS = {path.parent.name for path in PACKAGE.glob("*/estimator.py")}
+ESTIMATOR_FOLDERS = {path.parent.name for path in PACKAGE.glob("*/estimator.py")}
 
 pytestmark = pytest.mark.skipif(
     not PYPROJECT.exists(), reason="the sources are not here: an installed package"
@@ -43,12 +43,12 @@ def contracts():
     ]
 
 
-def floors():
-    """Return the floor of every folder and module at the top; papers stand below their users."""
+def layers_of_names():
+    """Return the layer of every name at the top, with estimator folders below their users."""
     layers = contracts()[0]["layers"]
     names = [[name.strip() for name in layer.split("|")] for layer in layers]
     height = {name: len(names) - n for n, layer in enumerate(names) for name in layer}
-    return height | dict.fromkeys(PAPERS, height["model_selection"] - 0.5)
+    return height | dict.fromkeys(ESTIMATOR_FOLDERS, height["model_selection"] - 0.5)
 
 
 def imported(tree):
@@ -85,26 +85,28 @@ def top(module):
 
 def test_a_listing_explains_the_package():
     listed = {path.name for path in PACKAGE.iterdir()} - {"__pycache__", "py.typed"}
-    known = floors()
+    known = layers_of_names()
     for name in listed - {"__init__.py", "__main__.py"}:
         assert name.removesuffix(".py") in known, (
-            f"{name} is on no floor of the contract"
+            f"{name} is in no layer of the contract"
         )
     assert len(contracts()[0]["layers"]) <= 9
 
 
-def test_every_floor_is_kept_from_the_papers():
+def test_no_layer_may_import_an_estimator_folder():
     below = {
         name.removeprefix("nmfcluster.") for name in contracts()[2]["source_modules"]
     }
-    height = floors()
+    height = layers_of_names()
     assert below == {
-        name for name in height if height[name] < min(height[own] for own in PAPERS)
+        name
+        for name in height
+        if height[name] < min(height[own] for own in ESTIMATOR_FOLDERS)
     }
 
 
-def test_imports_go_down_the_floors():
-    height = floors()
+def test_imports_go_down_the_layers():
+    height = layers_of_names()
     for module, tree in trees().items():
         if top(module) in {"__init__", "__main__"}:
             continue  # on top of everything
@@ -281,12 +283,12 @@ def test_files_and_functions_are_short():
             assert n_tokens(module, function) <= 450, f"{module}: {function.name}"
 
 
-def test_papers_are_found_by_their_folders():
+def test_estimator_folders_are_found_by_their_names():
     exported = set(nmfcluster.__all__)
-    for paper in PAPERS:
+    for folder in ESTIMATOR_FOLDERS:
         classes = [
             n.name
-            for n in trees()[f"{paper}/estimator"].body
+            for n in trees()[f"{folder}/estimator"].body
             if isinstance(n, ast.ClassDef)
         ]
         assert exported & set(classes), (

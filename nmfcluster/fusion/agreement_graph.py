@@ -176,9 +176,9 @@ class AgreementGraph(FittedSources):
         largest = np.unique(groups[sizes == sizes.max()], axis=0)
         if len(options) == 1 or (len(largest) == 1 and sizes.max() > 1):
             return largest[0] * votes
-        # Choose the group of sources whose clusters stand out most. Clusters of a few objects are
-        # outliers, which stand out, too: groups that have some are skipped, and if all have some,
-        # all sources are taken.
+        # Choose the group of sources whose clusters are the most distinct. Clusters of a few
+        # objects are outliers, which are distinct, too: groups that have some are skipped, and if
+        # all have some, all sources are taken.
         k = self._n_clusters
         chosen = options[-1]
         widest = 0.0
@@ -207,11 +207,11 @@ class AgreementGraph(FittedSources):
                 "No two sources agree by more than chance: the largest of agreement_.scores is "
                 f"{most:.2f}, and must exceed {AGREE:.0f}"
             )
-        reason = "which stand out most"
+        reason = "whose clusters are the most distinct"
         if widest == 0:
-            reason = "as no source has only clusters of more than a few objects"
+            reason = "because every single source has a cluster of a few objects"
         warn(
-            f"{why}. The clusters are those of {kept}, {reason}. They may be noise, because so few "
+            f"{why}. The result uses {kept}, {reason}. It may be noise, because so few "
             "sources cannot outvote each other. Pass weights= for the sources that you trust."
             f"{self._outliers()}"
         )

@@ -82,7 +82,7 @@ class SimilarityFusionNMF(NMFClusterer):
 
     A source counts if it agrees with another one, or with the clusters of the others. Two sources
     agree if their residuals, over all pairs of objects that both cover, correlate more than those
-    of independent sources. The residuals of the sources that count are added,
+    of independent sources. The residuals of the sources that are used are added,
 
     .. math:: R_{ij} = \sum_l \alpha_l R^l_{ij} / s_l , \quad
               s_l \text{ the root mean square of } R_l ,
@@ -116,7 +116,7 @@ class SimilarityFusionNMF(NMFClusterer):
         source is its Kullback-Leibler divergence from the model with "kl". With "cross_entropy" it
         is larger by the entropy of the source. Neither protects against noisy sources.
     eta : float, default=numpy.inf
-        Larger values make the weights more even. With infinity all sources that count have equal
+        Larger values make the weights more even. With infinity all sources that are used have equal
         weights, with 0 the best one has all the weight. Sensible values are 0.03 to 1 with
         "agreement", where losses are shares; with the other criteria losses are in nats. Two
         sources whose losses differ by `eta` have weights that differ by the factor e. To choose a
@@ -148,7 +148,7 @@ class SimilarityFusionNMF(NMFClusterer):
     n_init : int or "auto", default="auto"
         Largest number of starts; the solution with the smallest loss is kept. The first start is
         computed from leading eigenvectors of the fused graph, or of the mean source. The second
-        comes from the clusters of k-means on these. If all sources that count are graphs, of at
+        comes from the clusters of k-means on these. If all sources that are used are graphs, of at
         most 50,000 objects, each source gives one more. "auto" runs all of these; larger numbers
         add none. All but the first are abandoned after 3 updates, or 20 with another `criterion`,
         unless their loss is then below that of the first by the tolerance `tol`.
@@ -168,7 +168,7 @@ class SimilarityFusionNMF(NMFClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int
-        Cluster of every object, numbered by decreasing size. -1 if the sources that count do not
+        Cluster of every object, numbered by decreasing size. -1 if the sources that are used do not
         cover the object, or if it is similar to no other in them.
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Probability of the clusters given the object, :math:`h_{i\nu} q_\nu` scaled to sum to 1.
@@ -220,7 +220,7 @@ class SimilarityFusionNMF(NMFClusterer):
     Notes
     -----
     *The graph.* Every row of R keeps its largest entries: as many as the root of the number of
-    objects, or as three quarters of a mean cluster if these are fewer. If all sources that count
+    objects, or as three quarters of a mean cluster if these are fewer. If all sources that are used
     are graphs, the pairs of all of them are kept. A source, dense or sparse, is a graph if it has
     at most :math:`2 \sqrt n` entries a row on average, or if at most half of its entries are above
     0 and have few distinct values. A pair is in P if one of its objects keeps the other. Its entry
@@ -236,11 +236,11 @@ class SimilarityFusionNMF(NMFClusterer):
 
     1. If sources agree, the largest group that does counts, with the sources that agree with the
        clusters of its leading eigenvectors.
-    2. If no two sources agree, those count that agree with the clusters of all others.
+    2. If no two sources agree, those are used that agree with the clusters of all others.
     3. If there are none, or two groups are equally large, each of them alone and all together are
        candidates. The graph with the widest gap after its k-th eigenvalue is chosen, because its
-       clusters stand out most, among graphs whose clusters all have more than five objects. If
-       there are no such graphs, all sources count. A warning reports the choice, because two
+       clusters are the most distinct, among graphs whose clusters all have more than five objects.
+       If there are no such graphs, all sources are used. A warning reports the choice, because two
        sources cannot outvote each other.
 
     *Values.* Negative similarities count as 0 with "agreement", with a warning if the source is a

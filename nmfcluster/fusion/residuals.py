@@ -425,7 +425,7 @@ def n_neighbors_to_keep(
 ):
     """Return how many neighbours an object keeps in the sum of sources; None for all.
 
-    It is None if all sources that count are graphs. Otherwise it is the root of the number of
+    It is None if all sources that are used are graphs. Otherwise it is the root of the number of
     objects, or three quarters of a mean cluster if that is less.
 
     Parameters
@@ -510,7 +510,7 @@ def fused_rows(
     weights : ndarray of shape (L,)
         At least 0. A source of size 0 is left out, whatever its weight.
     n_neighbors : int or None
-        K. None keeps all pairs that a source stores; all sources that count must then be sparse.
+        K. None keeps all pairs that a source stores; all sources that are used must then be sparse.
     distinct : ndarray of int or slice, default=slice(None)
         See `n_neighbors_to_keep`.
 
@@ -544,7 +544,7 @@ def fused_rows(
 
 
 def counted_sources(residuals, weights):
-    """Return the numbers of the sources that count, sorted by properties of the sources.
+    """Return the numbers of the sources that are used, sorted by properties of the sources.
 
     Rounding therefore does not depend on the order in which users pass them.
     """
@@ -556,7 +556,7 @@ def counted_sources(residuals, weights):
 
 
 def _counting(residuals, weights):
-    """Return the sources that count, and their weights."""
+    """Return the sources that are used, and their weights."""
     numbers = counted_sources(residuals, weights)
     return [(residuals[i], float(weights[i])) for i in numbers]
 

@@ -1,4 +1,4 @@
-"""The Kullback-Leibler loss of counts.
+"""The Kullback-Leibler loss, for counts.
 
 It has its products and two solvers: accelerated joint EM for both factors, and Newton's method for
 exact rows of W with fixed components.

@@ -147,8 +147,9 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         changes only `shared_`, and need not be set unless you use this.
     n_init : int, default=5
         A larger value takes longer, and can lead to a smaller loss. It is the number of starts of
-        the metaclustering, which are single runs, the best run first. The last factorization starts
-        from each of their optima, and the one with the smallest loss is kept.
+        the metaclustering. Each start uses the clusters of one run, and runs with the smallest
+        losses come first. The last factorization starts from the result of each of them, and the
+        one with the smallest loss is kept.
     max_iter : int, default=1000
         Largest number of updates of a run, of the metaclustering, and of the last factorization.
     tol : float, default=1e-4
@@ -174,14 +175,15 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Strongest cluster of every sample, or -1 if it has none. Fixed components come first, and
         other clusters are numbered by decreasing size.
     membership_ : ndarray of shape (n_samples, n_clusters), float
-        Rows of `factor_`, scaled to sum to 1; a row of zeros becomes uniform. With the loss of
-        counts they are the shares that clusters add to the rows of X, such as compositions. With
-        squares, these are the shares of ``factor_ * components_.sum(axis=1)``.
+        Rows of `factor_`, scaled to sum to 1; a row of zeros becomes uniform. With the
+        Kullback-Leibler loss, they are the shares that clusters add to the rows of X, such as
+        compositions. With the squared error, these are the shares of
+        ``factor_ * components_.sum(axis=1)``.
     factor_ : ndarray of shape (n_samples, n_clusters), float
         W, the best fit to X with `components_` fixed, as `transform` returns it.
     components_ : ndarray of shape (n_clusters, n_features), float
-        H. With squares, rows have length 1, so that entries of W can be compared. With the loss of
-        counts, rows sum to 1, and entries of W are counts.
+        H. With the squared error, rows have length 1, so that entries of W can be compared. With
+        the Kullback-Leibler loss, rows sum to 1, and entries of W are counts.
     rows_ : ndarray of shape (n_clusters, n_samples), bool
         Samples of every bicluster: ``W[s, c] >= threshold * W[:, c].max()``.
     columns_ : ndarray of shape (n_clusters, n_features), bool
@@ -218,8 +220,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Strongest cluster of every sample in every run; -1 if it is in no cluster or has a weight of
         0, and -2 if it is in another group than the run.
     confidence_ : ndarray of shape (n_samples,), float
-        How clearly the runs vote for the cluster of a sample, computed from `partitions_`: 1 is
-        certain, about 1 / n_clusters is chance, and 0 is a sample in no cluster. `NMFConsensus` has
+        Agreement of the runs on the cluster of a sample, computed from `partitions_`: 1 if all
+        agree, about 1 / n_clusters by chance, and 0 for a sample in no cluster. `NMFConsensus` has
         the definition.
     reconstruction_err_ : float
         Root of twice the loss of `factor_` and `components_`, :math:`\|X - WH\|` by default.

@@ -164,8 +164,9 @@ def decide(votes, certain, candidates):
        It also wins over 1, as a criterion that votes for 1 may have missed clusters. If
        several numbers have equally many votes, a candidate wins over other numbers, and
        then the number of the first criterion wins.
-    2. If no two criteria agree, the number is 1 if there is at most one certain mode and
-       one cluster by density. These two find the fewest clusters in data without any.
+    2. If no two criteria agree, the number is 1 if there is at most one mode that
+       stays above twice the threshold, and one cluster by density. These two find the
+       fewest clusters in data without any.
     3. Otherwise the number is the median of all votes above 1.
 
     The criteria agree on 1, too, if at least two of them vote for it. If there are too few

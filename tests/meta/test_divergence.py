@@ -1,4 +1,4 @@
-"""The loss of counts, and its solver: against its formula, scikit-learn and the conditions."""
+"""The Kullback-Leibler loss and its solver, against formula, scikit-learn and conditions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Rows for fixed components under the loss of counts: the conditions of a minimum, brute force."""
+"""Rows for fixed components by Kullback-Leibler loss: conditions of a minimum, brute force."""
 
 import numpy as np
 import pytest
