@@ -90,12 +90,12 @@ def run(quick: bool, out: Path, all_seeds: bool = False) -> list[Path]:
         "nmfcluster.dask on two workers of one thread each. They read label matrices from a file "
         f"in blocks of {runs.ROWS:,} rows, and write nothing to disk. 'Peak' is the largest "
         "resident memory of a process, its libraries included. Workers do not pause near "
-        "their limit. The scheduler runs in the client. Label matrices are base partitions with 10 to 30 clusters of 10 "
-        "true ones. In 'separated', one entry in 100,000 is wrong. In 'overlapping', a tenth of "
-        "the samples have three in ten entries from another cluster. In 'redrawn', a fifth of "
-        "all entries are redrawn at random. In 'missing', a tenth are redrawn, and three in ten "
-        "are missing. 'exact' means that all distinct rows are held, so the fit is the same as "
-        "in memory."
+        "their limit. The scheduler runs in the client. Label matrices are base partitions with "
+        "10 to 30 clusters of 10 true ones. In 'separated', one entry in 100,000 is wrong. In "
+        "'overlapping', a tenth of the samples have three in ten entries from another cluster. "
+        "In 'redrawn', a fifth of all entries are redrawn at random. In 'missing', a tenth are "
+        "redrawn, and three in ten are missing. 'exact' means that all distinct rows are held, "
+        "so the fit is the same as in memory."
     )
     features |= others.runs
     tables = {
