@@ -392,10 +392,11 @@ def asymmetry(array):
     >>> asymmetry(np.array([[1.0, 2.0], [2.5, 1.0]]))
     0.5
     """
-    if is_sparse(array):
-        return float(abs(array - array.T).max())
-    blocks = row_blocks(len(array))
-    return max(float(abs(array[rows] - array[:, rows].T).max()) for rows in blocks)
+    with np.errstate(invalid="ignore"):  # the difference of infinite entries is NaN
+        if is_sparse(array):
+            return float(abs(array - array.T).max())
+        blocks = row_blocks(len(array))
+        return max(float(abs(array[rows] - array[:, rows].T).max()) for rows in blocks)
 
 
 def as_matrix(value):

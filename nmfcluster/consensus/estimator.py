@@ -233,7 +233,8 @@ class NMFConsensus(NMFClusterer):
     distinct label rows are therefore also clustered by average linkage and, up to 10,000 rows, by
     k-means on the leading eigenvectors of the mean projector. Linkage uses at most 2,000 rows,
     drawn at random, and others are assigned to the cluster with the largest mean similarity. One of
-    these partitions is kept if its projector is much nearer to the mean projector.
+    these partitions is kept if its projector is much nearer to the mean projector. Memberships and
+    similarities are compared with k-means alone, by the normalised cut.
 
     Above 10,000 distinct label rows, the starts are run on 10,000 samples drawn at random. The best
     factor is extended to all samples, and updated further on these. An update costs

@@ -297,14 +297,14 @@ class Ensemble:
         return confidence_of_votes(self.row_sums(votes), self.coverage, noise, labels)
 
 
-# largest number of distinct label rows whose eigenvectors are clustered, too: more are slow
-_MAX_CLUSTERED = 10_000
+#: largest number of rows whose eigenvectors are clustered, too: more are slow
+MAX_CLUSTERED = 10_000
 # number of distinct label rows that are linked if there are more: linkage needs all pairs
 _MAX_LINKED = 2_000
-# other clusters are kept instead of those of the factor if their distance is below this share of
-# the distance of those. Over 70 tables with unequal sizes, the mean ARI is 0.94 for 0.8 to 0.95
-# (0.89 without other clusters); over 31 real data sets it is higher the smaller the share
-_MUCH_NEARER = 0.85
+#: other clusters are kept instead of those of the factor if their distance is below this share of
+#: the distance of those. Over 70 tables with unequal sizes, the mean ARI is 0.94 for 0.8 to 0.95
+#: (0.89 without other clusters); over 31 real data sets it is higher the smaller the share
+MUCH_NEARER = 0.85
 
 
 class Candidate(NamedTuple):
@@ -440,7 +440,7 @@ class EnsembleProblem(Problem):
             return shares, self.ensemble.cluster_profile(shares)
         n_clusters = shares.shape[1]
         best = self._nearest_clusters(one_hot(shares.argmax(axis=1), n_clusters))
-        to_beat = _MUCH_NEARER * best.distance
+        to_beat = MUCH_NEARER * best.distance
         for E in self._other_clusters(n_clusters):
             other = self._nearest_clusters(E)
             if other.distance < to_beat:
@@ -458,7 +458,7 @@ class EnsembleProblem(Problem):
         """
         A = self.init_similarity
         found = []
-        if len(self) <= _MAX_CLUSTERED:
+        if len(self) <= MAX_CLUSTERED:
             _, vectors = leading_eigenpairs(A, min(n_clusters, len(self)))
             labels = cluster_eigenvectors(vectors, self.mass)
             found.append(one_hot(labels, n_clusters))

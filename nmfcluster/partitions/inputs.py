@@ -8,6 +8,7 @@ import numpy as np
 
 from nmfcluster._base import membership, read_features, require_nonnegative
 from nmfcluster._compat import take_samples
+from nmfcluster._optim.initialization import cluster_eigenvectors, leading_eigenpairs
 from nmfcluster._optim.symmetric import Problem
 from nmfcluster._utils.labels import (
     NOT_SEEN,
@@ -34,6 +35,8 @@ from nmfcluster._utils.validation import (
 from nmfcluster.metrics import consensus_matrix
 from nmfcluster.partitions import base_runs
 from nmfcluster.partitions.ensemble import (
+    MAX_CLUSTERED,
+    MUCH_NEARER,
     Ensemble,
     EnsembleProblem,
     list_samples,
@@ -132,14 +135,31 @@ class PrecomputedProblem(Problem):
         return None if self.weights is None else super().part(size, rng)
 
     def memberships(self, shares):
-        """Return memberships, which are the shares unless A is normalized, and a profile."""
-        if self.normalize:
-            clusters = one_hot(shares.argmax(axis=1), shares.shape[1], shares.dtype)
-            P, profile = self._source.mean_memberships(clusters)
-        else:
+        """Return memberships, which are the shares unless A is normalized, and a profile.
+
+        If A is normalized, the clusters are those of the factor, or those of k-means on leading
+        eigenvectors if their normalised cut is much smaller.
+        """
+        if not self.normalize:
             _, profile = self._source.mean_memberships(shares)
-            P = shares
+            return shares[self._source.order.first], profile
+        n_clusters = shares.shape[1]
+        clusters = one_hot(shares.argmax(axis=1), n_clusters, shares.dtype)
+        if len(self) <= MAX_CLUSTERED:
+            A = self.init_similarity
+            _, vectors = leading_eigenpairs(A, min(n_clusters, len(self)))
+            labels = cluster_eigenvectors(vectors, self.mass)
+            other = one_hot(labels, n_clusters, shares.dtype)
+            if self._cut(other) < MUCH_NEARER * self._cut(clusters):
+                clusters = other
+        P, profile = self._source.mean_memberships(clusters)
         return P[self._source.order.first], profile
+
+    def _cut(self, E):
+        """Return the normalised cut of the clusters with the indicator E."""
+        scaled = E * np.sqrt(self.mass)[:, None]
+        within = (scaled * (self.objective.A @ scaled)).sum(axis=0)
+        return E.shape[1] - safe_ratio(within, self.mass @ E).sum()
 
     def evaluate(self, labels, n_clusters):
         """Return the confidence of every row, and None: there is no agreement."""

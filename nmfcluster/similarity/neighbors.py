@@ -264,7 +264,10 @@ class NeighborGraph:
 
     def _weigh(self, distances, nearest, scales):
         """Return the sparse weights of the neighbours of rows with these scales."""
-        exponents = distances**2 / (scales[:, None] * self._scales[nearest])
+        with np.errstate(
+            over="ignore"
+        ):  # samples far from all others have bounded exponents
+            exponents = distances**2 / (scales[:, None] * self._scales[nearest])
         weights = np.exp(-np.minimum(exponents, _MAX_EXPONENT))
         return storage.csr_of_equal_rows(weights, nearest, len(self._scales))
 

@@ -1,17 +1,21 @@
 """Laws of `NMFConsensus`: what it must return, whatever makes it fast."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from comparing import same_partition
 from consensus.cases import of_partitions
+from numpy.testing import assert_array_equal
 from partitions.cases import in_both_forms
 from refusals import warns_naming
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import kneighbors_graph
 
 from nmfcluster import NMFConsensus
 from nmfcluster.consensus import estimator
@@ -350,3 +354,33 @@ def test_a_table_of_few_distinct_rows_is_never_sampled(monkeypatch):
     y = np.repeat([0, 1, 2], [400, 200, 100])
     model = of_partitions(3, np.column_stack([y, y]))
     assert len(model.loss_curves_) == 3
+
+
+@pytest.mark.parametrize("draw", [1, 4])
+def test_small_clusters_are_found_beside_a_large_one(draw):
+    """Base partitions split the large cluster, whose samples are then less often together."""
+    X, y = make_blobs(
+        [340, 40, 20], centers=[(0, 0), (4, 3), (5, -2)], random_state=draw
+    )
+    model = NMFConsensus(3, random_state=0).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+    assert_array_equal(model.predict(X), model.labels_)
+
+
+@pytest.mark.parametrize("draw", [4, 7])
+def test_small_clusters_of_a_similarity_are_found_beside_a_large_one(draw):
+    X, y = make_blobs(
+        [340, 40, 20], centers=[(0, 0), (4, 3), (5, -2)], random_state=draw
+    )
+    links = kneighbors_graph(X, 10)
+    links = (links + links.T > 0).astype(float)
+    model = NMFConsensus(3, affinity="precomputed", random_state=0).fit(links)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+
+
+def test_samples_very_far_from_those_of_the_fit_are_predicted():
+    X = np.random.default_rng(0).normal(size=(16, 4))
+    model = NMFConsensus(2, n_estimators=2, random_state=0).fit(X * 1e-188)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert set(model.predict(X)) <= {0, 1}
