@@ -25,6 +25,7 @@ from nmfcluster._utils.linalg import (
     sum_rows,
 )
 from nmfcluster._utils.sampling import draw_preferring
+from nmfcluster._utils.storage import safe_inverse, safe_ratio
 from nmfcluster.similarity import Similarity
 
 # The constant a of <D, C'(H) D> <= a ||H||^2 ||D||^2, with C(H) = HH'H. A single row attains it.
@@ -229,14 +230,14 @@ def _descend(objective, now, base, inverse_step):
 
 
 def _proximal_step(H, gradient, square_norm, inverse_step):
-    """Return r V, where V = [a ||H||^2 H - gradient / inverse_step]_+ and a r^3 ||V||^2 = 1."""
-    a = QUARTIC_BOUND
-    step = per_start(-1 / inverse_step, H)
-    pull = per_start(a * square_norm, H)
-    V = map_rows(lambda H, G: np.maximum(G * step + pull * H, 0), H, gradient)
-    square = inner_products(V, V)
-    r = np.cbrt(1 / (a * np.where(square > 0, square, 1)))  # the result is 0 if V is 0
-    V *= per_start(r, H)
+    """Return r V, where V = [a ||H||^2 H - gradient / inverse_step]_+ and a r^3 ||V||^2 = 1.
+
+    V is computed divided by a ||H||^2, as cubes of small entries would underflow.
+    """
+    step = -safe_inverse(QUARTIC_BOUND * inverse_step * square_norm)
+    step = per_start(step, H)  # 0 if H is 0, where the gradient is 0, too
+    V = map_rows(lambda H, G: np.maximum(G * step + H, 0), H, gradient)
+    V *= per_start(np.cbrt(safe_ratio(square_norm, inner_products(V, V))), H)
     return V
 
 

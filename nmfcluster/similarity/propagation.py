@@ -24,6 +24,8 @@ _N_ROUNDS = 3
 _ENTRIES_PER_ROW = 25
 # relative tolerance of walks: 0.01 is not more accurate, and takes longer
 _WALK_TOL = 0.05
+# largest width: walks of 100,000 steps on average reach all samples, and longer ones take long
+_MAX_WIDTH = 1 - 1e-5
 
 
 def propagate_constraints(
@@ -85,6 +87,7 @@ def propagate_constraints(
        constraint propagation. ECCV 2010.
     """
     n = W.shape[0]
+    width = min(width, _MAX_WIDTH)
     # spread links between the landmarks if there are many samples; below, an array is as fast
     landmarks: Any = None
     if by_landmarks and n > MAX_DENSE_SAMPLES:

@@ -136,8 +136,8 @@ class SSNMFClusterer(NMFClusterer):
     contradictions : {"raise", "warn", "ignore"}, default="raise"
         What to do if no clustering satisfies all constraints, because must-links join the samples
         of a cannot-link, or cannot-links need more clusters. "warn" and "ignore" allow for wrong
-        pairs (see `hard_must_link`). With ``hard_must_link=True``, all
-        must-links are satisfied, and cannot-links that contradict them are violated.
+        pairs (see `hard_must_link`). With ``hard_must_link=True``, all must-links are satisfied,
+        and cannot-links that contradict them are violated.
     affinity : str or callable, default="auto"
         How W is computed from `X`. "nearest_neighbors" is a sparse graph. "landmarks" relates
         samples by up to 2,000 points, in O(n), and never forms W. "auto" chooses the former for up

@@ -337,3 +337,13 @@ def test_counts_are_integers_of_any_kind(kind):
     pairs = PairwiseConstraints.from_labels(labels, n_pairs=kind(100), random_state=0)
     assert pairs.n_pairs == 100
     assert PairwiseConstraints.from_labels(np.empty(0, dtype=object)).n_samples == 0
+
+
+def test_a_factorization_does_not_depend_on_the_scale_of_a_similarity():
+    X, y = make_blobs(60, centers=[[9, 1, 1], [1, 9, 1], [1, 1, 9]], random_state=0)
+    X = abs(X)
+    model = clusterer(3, affinity="linear", normalize=False, random_state=0)
+    curve = model.fit(X).loss_curve_
+    tiny = model.fit(X * 2.0**-190)  # cubes of the entries of the factor underflow
+    assert adjusted_rand_score(y, tiny.labels_) == 1
+    assert_allclose(tiny.loss_curve_ * 2.0**760, curve, rtol=1e-6)

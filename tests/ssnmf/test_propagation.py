@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import raises_naming
-from sklearn.datasets import load_digits, load_iris, make_moons
+from sklearn.datasets import load_digits, load_iris, make_blobs, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
@@ -358,3 +358,11 @@ def test_large_similarities_that_no_graph_is_are_refused(monkeypatch):
     monkeypatch.setattr(module, "MAX_DENSE_SAMPLES", 100)
     with raises_naming(ValueError, "propagation", "landmarks"):
         SSNMFClusterer(3, affinity="cosine", propagation=0.5).fit(X, constraints=PAIRS)
+
+
+def test_a_width_next_to_1_ends():
+    X, _ = make_blobs(30, centers=2, random_state=0)
+    model = SSNMFClusterer(2, propagation=1 - 1e-16, random_state=0)
+    longest = model.fit(X, must_link=[(0, 1)]).labels_
+    model.set_params(propagation=1 - 1e-5)
+    assert_array_equal(model.fit(X, must_link=[(0, 1)]).labels_, longest)
