@@ -163,6 +163,7 @@ def test_fitted_attributes_are_documented(public_estimator, make_input):
     assert fitted_attributes(model) <= documented_attributes(model)
 
 
+@pytest.mark.sampled(2)
 def test_documented_attributes_are_set_by_default(default_clusterer, make_input):
     X, _ = make_input(default_clusterer)
     model = default_clusterer.set_params(random_state=0).fit(X)

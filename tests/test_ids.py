@@ -35,6 +35,7 @@ def warned(fit, X):
     return [column for column in X.columns if any(repr(column) in t for t in texts)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FITS)
 def test_a_fit_warns_of_ids(name):
     numbered = FRAME.assign(id=np.arange(1000, 1040))
@@ -49,6 +50,7 @@ def test_views_warn_of_ids():
         SimilarityFusionNMF(2, affinity="rbf").fit(views)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("column", "values", "is_id"),
     [

@@ -23,6 +23,7 @@ SLOW = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in TASKS],

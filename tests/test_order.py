@@ -187,7 +187,7 @@ CASES |= {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("seed", "name"), [(i % 5, name) for i, name in enumerate(CASES)]
 )

@@ -31,6 +31,7 @@ def mean_accuracies(X, y, n_trials=5):
     return round(np.mean(single), 2), round(np.mean(consensus), 2)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("load", "published"), [(load_iris, 0.89), (load_wine, 0.70)], ids=["iris", "wine"]
 )

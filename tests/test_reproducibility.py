@@ -197,7 +197,7 @@ def digest(result):
     return hashlib.sha256(repr(sorted(result.items())).encode()).hexdigest()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_same_seed_same_result_with_other_threads(problem, expected):
     """A generator from the seed is as good as the seed."""
@@ -208,7 +208,7 @@ def test_same_seed_same_result_with_other_threads(problem, expected):
         )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_every_fit_draws_its_seed_from_a_generator(public_estimator, make_input):
     X, draws = make_input(public_estimator)[0], np.random.default_rng(7)
     model = clone(public_estimator).set_params(random_state=np.random.default_rng(7))
@@ -247,6 +247,7 @@ def test_functions_draw_from_a_generator():
         assert not np.array_equal(first, second)
 
 
+@pytest.mark.slow
 def test_other_seed_other_partitions(expected):
     for problem in ["features", "parts of features"]:
         assert (
@@ -272,7 +273,7 @@ def test_other_seed_other_starts():
         assert len(ends) == 2
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_number_of_jobs_does_not_matter(problem, expected):
     assert_same(result(problem, n_jobs=3), expected(problem))

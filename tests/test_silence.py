@@ -255,6 +255,7 @@ def _affinities(X):
     return [beside, *(model.fit(X) for model in [*others, fused, dense, meta])]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("storage", [np.array, sp.csr_array])
 def test_a_model_does_not_change_with_the_array_it_was_fitted_on(storage):
     X = storage(AXES)

@@ -119,6 +119,7 @@ def test_stored_estimators_predict_as_before(public_estimator, make_input, tmp_p
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
+@pytest.mark.sampled(2)
 def test_defaults_find_well_separated_clusters(default_clusterer, make_input):
     X, y = make_input(default_clusterer)
     model = default_clusterer.set_params(random_state=0).fit(X)
@@ -166,7 +167,7 @@ def test_without_samples_an_estimator_says_what_it_wants(public_estimator):
         assert_in_our_words(caught)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.filterwarnings(
     "ignore:The graph of similarities and must-links falls into 3 parts"
 )
@@ -269,6 +270,7 @@ def test_partitions_reach_the_last_step_of_a_pipeline(blobs_and_table, routing):
     )
 
 
+@pytest.mark.sampled(2)
 def test_partitions_through_a_pipeline_in_a_grid_search(blobs_and_table, routing):
     X, y, table = blobs_and_table
     last = NMFConsensus(3, random_state=0)
@@ -346,6 +348,7 @@ def test_parameters_of_the_base_clusterer_can_be_searched(blobs_and_table):
     assert set(search.fit(X, y).best_params_) == {"estimator__max_iter"}
 
 
+@pytest.mark.slow
 def test_cross_validation_in_parallel(blobs_and_table):
     for n_jobs in [1, 2]:
         X, y, _ = blobs_and_table

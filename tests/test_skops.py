@@ -58,7 +58,7 @@ FITS = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", FITS)
 def test_a_fitted_model_is_saved(name):
     model, X, fit_params = FITS[name]

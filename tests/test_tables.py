@@ -114,6 +114,7 @@ def test_rows_with_other_numbers_of_copies_weigh_as_many_as_they_are():
     np.testing.assert_allclose(once.membership_, model.membership_, atol=1e-2)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("m", [2, 10])
 def test_fusion_of_every_row_many_times(m):
     rng = np.random.default_rng(0)
@@ -142,7 +143,7 @@ def clumps(sizes, width, seed):
     return centres[y] + np.random.default_rng(seed).normal(size=(len(y), width)), y
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("width", [1, 5])
 @pytest.mark.parametrize("n", [4, 5, 7, 12, 20, 40])
 def test_few_rows_in_clumps(n, width):

@@ -124,6 +124,7 @@ def test_too_large_a_file_of_names_is_refused(here):
         read_file(Path("matrix.mtx"), max_bytes=50_000)
 
 
+@pytest.mark.slow
 def test_programs_of_a_matrix_with_names(here, capsys):
     put("features.tsv", lines(IDS, SYMBOLS))
     put("barcodes.tsv", lines(CELLS))

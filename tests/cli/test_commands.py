@@ -86,6 +86,7 @@ def test_consensus_of_partitions_that_are_given(here):
     assert_array_equal(back("out-memberships.csv"), model.membership_)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("named", [True, False])
 def test_cluster_under_constraints(here, named):
     known = PairwiseConstraints.from_labels(CLASSES, n_pairs=30, random_state=0)
@@ -126,6 +127,7 @@ def test_cluster_without_constraints(here):
     assert_picture(here / "points-cluster.png")
 
 
+@pytest.mark.slow
 def test_constraints_count_where_the_number_is_chosen(here, capsys):
     pairs = PairwiseConstraints.from_labels(CLASSES, n_pairs=60, random_state=0)
     linked = [(NAMES[a], NAMES[b], "must") for a, b in pairs.must_link]

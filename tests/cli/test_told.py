@@ -191,6 +191,7 @@ def test_the_version_is_printed(capsys):
     assert says(capsys) == f"nmfcluster {__version__}\n"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("share", ["0.5", "20"])
 def test_runs_of_some_rows_label_all(share, here, capsys):
     main(["consensus", "points.csv", "--clusters", "3", "--max-samples", share])

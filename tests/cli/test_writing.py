@@ -38,6 +38,7 @@ def fill_disk(patch, code=errno.ENOSPC):
     patch.setattr(Path, "open", fill)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
 def test_a_disk_that_is_full_or_locked_leaves_nothing_and_names_the_file(
     code, table, monkeypatch, capsys
@@ -70,6 +71,7 @@ def test_a_full_disk_leaves_the_files_that_were_there(table, monkeypatch, capsys
     assert {path: path.read_bytes() for path in Path("found").iterdir()} == before
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name",
     ["=1+1", "\uff1d1+1", "\u200b=1+1", "\ufeff=1+1", " @x", "\t-2+3", "\uff0b1a"],

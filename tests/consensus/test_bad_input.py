@@ -370,6 +370,7 @@ def kind_of(case):
     return affinity if affinity in ("partitions", "precomputed") else "features"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["features", "partitions", "precomputed"])
 def test_bad_input_is_named_and_changes_nothing(kind, earlier):
     assert_all_refused([case for case in CASES if kind_of(case) == kind], earlier)

@@ -170,6 +170,7 @@ def test_noise_of_blocks_is_that_in_memory(max_distinct):
     assert_array_equal(model.predict(X).compute() == -1, noise)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:.* in no cluster")
 @pytest.mark.parametrize("predict_unseen", [False, True])
 def test_samples_that_were_not_drawn_are_not_noise(predict_unseen):

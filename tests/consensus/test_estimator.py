@@ -69,7 +69,7 @@ ROUTES = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @in_both_forms
 @pytest.mark.parametrize("route", ROUTES)
 def test_unanimous_partitions_come_back(route, normalize):
@@ -106,6 +106,7 @@ def test_unanimous_partitions_come_back_from_every_variant(parameters):
         assert same_partition(model.labels_, y)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("sizes", "n_partitions", "least", "usual"),
     [
@@ -190,6 +191,7 @@ def test_more_clusters_than_there_are_gives_those_and_a_warning(route):
 # --- making partitions -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_base_partitions_have_the_numbers_of_clusters_asked_for():
     X, _ = load_iris(return_X_y=True)
 
@@ -356,6 +358,7 @@ def test_a_table_of_few_distinct_rows_is_never_sampled(monkeypatch):
     assert len(model.loss_curves_) == 3
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("draw", [1, 4])
 def test_small_clusters_are_found_beside_a_large_one(draw):
     """Base partitions split the large cluster, whose samples are then less often together."""

@@ -34,6 +34,7 @@ def test_order_of_samples_does_not_matter(
     np.testing.assert_array_equal(second.confidence_, first.confidence_[order])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["noisy", "holey"])
 def test_names_of_labels_do_not_matter(name, request):
     table = request.getfixturevalue(name)
@@ -254,7 +255,7 @@ def test_sparse_and_dense_features_agree():
         assert adjusted_rand_score(y, model.predict(data)) == 1
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @in_both_forms
 @pytest.mark.parametrize("affinity", ["coassociation", "precomputed"])
 def test_results_keep_the_floating_type_of_the_data(affinity, normalize):

@@ -383,6 +383,7 @@ def test_a_large_cluster_in_pieces_is_put_together_and_small_ones_are_kept(clust
         assert adjusted_rand_score(y, pairs.labels_) < 0.7
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("noise", "missing", "least"),
     [
@@ -422,6 +423,7 @@ def test_unanimous_partitions_come_back_however_unbalanced(sizes, normalize):
     assert_array_equal(model.predict(np.column_stack([y, y.max() - y])), model.labels_)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("base", "missing"), [("planted", 0.4), ("k-means", 0.0)])
 def test_starts_on_a_part_of_the_rows_end_where_those_on_all_do(
     base, missing, monkeypatch

@@ -41,6 +41,7 @@ def test_drawn_pairs_are_some_of_all_pairs(n_pairs):
     assert again == drawn
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_pairs", [3, 14])
 def test_all_pairs_have_the_same_chance(n_pairs):
     labels, rng, n_draws = [0, -1, 1, 0, 2, 1, -1, 0], np.random.RandomState(0), 1500

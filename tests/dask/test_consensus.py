@@ -308,6 +308,7 @@ def test_a_line_is_said_of_every_stage(caplog):
 # --- bad input ------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("weights", [None, [0, 1, 1, 1, 1, 1, 1]])
 def test_samples_in_no_partition_are_in_no_cluster(weights):
     table = planted(0.2)

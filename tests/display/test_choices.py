@@ -96,6 +96,7 @@ def test_one_cluster_and_criteria_that_differ_are_told():
     assert title == "chosen: 2 clusters, no agreement"
 
 
+@pytest.mark.slow
 def test_the_curves_are_those_of_the_sweep(sweep):
     display = NumberDisplay.from_estimator(sweep)
     for name in ("recurrence", "smallest_recurrence", "reconstruction_err"):

@@ -105,6 +105,7 @@ def drawn(four, axes):
     return own
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "size", [(6.4, 4.8), pytest.param((10, 8), marks=pytest.mark.slow)]
 )
@@ -142,6 +143,7 @@ def test_only_ticks_labels_and_titles_leave_the_room(four, size):
 
 
 # without a layout engine: in the test before, where rooms are smaller
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "layout", ["constrained", pytest.param("tight", marks=pytest.mark.slow)]
 )

@@ -55,6 +55,7 @@ def fitted(model):
     return model.set_params(estimator__fails=True, n_jobs=n_jobs)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("n_jobs", "backend"),
     [(1, "loky"), (2, "threading"), pytest.param(2, "loky", marks=pytest.mark.slow)],

@@ -40,6 +40,7 @@ def residuals_of(arrays, square=True):
     return [compute_residual(one, square) for one in stored]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("p", [None, 9])
 @settings(max_examples=8)
 @given(st.integers(0, 10**6), st.integers(1, 12))

@@ -27,6 +27,7 @@ def network(rng, y, inside, outside):
     return (upper | upper.T).astype(float)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [103, 104])
 def test_small_clusters_are_found_beside_a_large_one(seed):
     """The divergence alone splits the largest: 0.84 and 0.54."""

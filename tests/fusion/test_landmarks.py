@@ -28,6 +28,7 @@ def fusion(**parameters):
     return SimilarityFusionNMF(3, symmetric=False, random_state=0, **parameters)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("as_given")
 @pytest.mark.parametrize("criterion", ["agreement", "kl"])
 def test_the_model_is_that_of_two_factors(criterion):

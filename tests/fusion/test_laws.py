@@ -32,6 +32,7 @@ def four_sources(cut=0.05):
     return [*sources, rbf_kernel(other, gamma=0.05)], y
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("criterion", "storage"), [("agreement", "float32"), ("kl", "mixed")]
 )

@@ -108,6 +108,7 @@ def test_new_objects_are_placed_by_the_mixture_of_the_printed_criteria(
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("kind", "options"),
     [("kernels", {"symmetric": False, "max_samples": 80}), ("graphs", {})],

@@ -275,6 +275,7 @@ H2 = np.ones((2, 3))
 X0, groups0, _ = planted(0, sizes=(12, 12, 12, 12))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("call", "error", "told"),
     [

@@ -36,6 +36,7 @@ def loss_of(x, H):
     return min(minimize(loss, start, options={"gtol": 1e-7}).fun for start in starts)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_no_component_can_go_and_none_is_missed(seed):
     rng = np.random.default_rng(seed)

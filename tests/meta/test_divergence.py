@@ -114,6 +114,7 @@ def test_updates_are_lower_than_two_steps_of_em():
     assert loss[0] < kullback_leibler(X, own[0] @ own[1])
 
 
+@pytest.mark.sampled(2)
 @stored
 def test_it_ends_where_the_conditions_of_a_minimum_hold(kind):
     rng = np.random.default_rng(2)

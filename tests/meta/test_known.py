@@ -68,6 +68,7 @@ def test_each_sample_is_a_problem_of_its_own_where_all_components_are_known(loss
             assert divergence(X[i], other) >= least - 1e-6 * abs(least)
 
 
+@pytest.mark.slow
 def test_components_that_are_known_do_not_count_against_samples():
     catalogue = np.random.default_rng(0).dirichlet(np.full(24, 0.3), 40)
     few = X[:3]
@@ -164,6 +165,7 @@ def test_negative_entries_are_counted_and_the_cure_fits_the_loss(kind, loss):
         sweep_n_clusters(NMFMetaCluster(3, loss=loss), kind(table), [3, 4])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [np.array, sp.csr_array])
 def test_a_rule_that_changes_for_want_of_whole_numbers_is_told(kind):
     options = {"n_estimators": 2, "random_state": 0, "tol": 1e-2, "max_iter": 30}

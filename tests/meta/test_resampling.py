@@ -151,7 +151,7 @@ def test_rows_that_a_run_did_not_see_are_fitted():
     assert (model.partitions_ >= 0).all()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("loss", [MatrixObjective, Divergence])
 @pytest.mark.parametrize(
     ("resample", "kind"),  # the last two take rows

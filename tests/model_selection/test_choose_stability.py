@@ -192,7 +192,7 @@ FEW = np.array([[0.0, 0], [9, 0], [0, 9]])[np.arange(90) % 3]  # distinct rows
 BLOCKS = np.where(TRUE[:, None] == TRUE, 1.0, 0.1)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("estimator", "samples", "expected"),
     [
@@ -257,6 +257,7 @@ def test_noise_is_no_cluster():
 # --- kinds of input ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_similarities_are_decided_by_stability():
     some, pairs = X[:60], STACK[:60, :60]
     consensus = NMFConsensus(2, affinity="precomputed", n_init=1, tol=1e-2)

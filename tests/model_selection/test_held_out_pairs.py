@@ -84,6 +84,7 @@ def weighted_pairs():
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_splits", [2, 3])
 def test_the_score_is_the_share_of_satisfied_pairs(n_splits):
     pairs, model = weighted_pairs(), quick()
@@ -156,6 +157,7 @@ def test_constraints_are_given_in_four_ways():
 GRID = {"affinity": ["nearest_neighbors", "landmarks"]}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("search", "options", "routing"),
     [
@@ -184,6 +186,7 @@ def test_searches(search, routing, options):
     assert found.best_estimator_.constraints_ == PAIRS
 
 
+@pytest.mark.sampled(2)
 def test_a_pipeline_is_searched(routing):
     model = make_pipeline(StandardScaler(), quick())
     search = GridSearchCV(

@@ -238,6 +238,7 @@ def test_too_few_clusters_for_the_pairs_have_no_score():
     assert search.best_params_ != {"n_clusters": 2}
 
 
+@pytest.mark.sampled(2)
 def test_weights_are_found_where_must_links_are_soft(routing):
     noisy, y = make_blobs(120, centers=2 * np.eye(3), cluster_std=1.2, random_state=1)
     known = PairwiseConstraints.from_labels(y, n_pairs=900, random_state=0)

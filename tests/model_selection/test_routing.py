@@ -44,6 +44,7 @@ def test_fit_params_are_cut_like_the_samples(routing):
     ) == StabilityScorer(4)(kmeans(n_init=1), X)
 
 
+@pytest.mark.sampled(2)
 def test_constraints_reach_the_copies(routing):
     blurred = X + 5 * np.random.default_rng(0).normal(size=X.shape)
     model = SSNMFClusterer(3, n_init=1, random_state=0)
@@ -56,6 +57,7 @@ def test_constraints_reach_the_copies(routing):
     assert search.best_score_ != StabilityScorer(4)(model, blurred)
 
 
+@pytest.mark.sampled(2)
 def test_constraints_reach_the_copies_of_a_pipeline(routing):
     name = "constraints" if routing else "ssnmfclusterer__constraints"
     model = make_pipeline(StandardScaler(), SSNMFClusterer(3, n_init=1, random_state=0))

@@ -101,7 +101,7 @@ ESTIMATORS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_details_are_those_of_a_literal_loop(name):
     estimator, samples, cut = ESTIMATORS[name]

@@ -46,6 +46,7 @@ def model(folder, **parameters):
 X = make_programs(40, 30, 3, random_state=0)[0].astype(float)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_a_second_fit_makes_no_run_again(tmp_path, counted, kind):
     first = model(str(tmp_path)).fit(kind(X))
@@ -101,6 +102,7 @@ def test_runs_of_other_fits_are_not_taken(tmp_path):
         assert_array_equal(other.fit(X).components_, expected, err_msg=str(changed))
 
 
+@pytest.mark.slow
 def test_runs_on_other_data_or_weights_are_not_taken(tmp_path):
     model(str(tmp_path)).fit(X)
     table, weights = X.copy(), np.arange(len(X)) % 3

@@ -235,6 +235,7 @@ def test_of_parts_with_equal_eigenvalues_the_largest_come_first():
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("affinity", "n"), [("nearest_neighbors", 500), ("landmarks", 4000)]
 )

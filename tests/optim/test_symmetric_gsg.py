@@ -117,6 +117,7 @@ def test_gsg_never_raises_the_loss_and_keeps_its_form(seed, n, k, kind):
         assert_allclose(S, S.mT, rtol=1e-7, atol=1e-9 * objective.constant)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["semidefinite", "nonnegative"])
 def test_gsg_approaches_a_stationary_point(kind):

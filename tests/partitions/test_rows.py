@@ -50,7 +50,7 @@ def consensus(base, k=4, **parameters):
     return NMFConsensus(k, estimator=base, **options | parameters)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("X", [VALUES, VALUES.round()], ids=["measured", "rounded"])
 @pytest.mark.parametrize("name", OF_PLACES)
 def test_what_a_clusterer_knows_of_places_is_of_the_rows_that_it_gets(name, X):

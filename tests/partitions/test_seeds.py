@@ -43,6 +43,7 @@ def test_the_warning_comes_where_seeds_differ(base):
     assert not messages
 
 
+@pytest.mark.slow
 def test_the_warning_is_the_same_for_threads_orders_and_copies():
     expected = fits(NOISE, 3, seeds=[0])[1]
     assert expected
@@ -60,6 +61,7 @@ def test_the_warning_is_the_same_for_threads_orders_and_copies():
     assert float(second) == pytest.approx(float(first), abs=0.01)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("parameters", [{"n_estimators": 8}, {"n_clusters": 1}])
 def test_few_runs_and_one_cluster_are_not_compared(parameters):
     assert not fits(NOISE, **{"n_clusters": 3, **parameters})[1]

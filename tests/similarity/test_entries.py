@@ -12,6 +12,7 @@ from nmfcluster._utils.storage import asymmetry
 from nmfcluster.similarity import Explicit, Factored, inner
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", [1, 9])
 def test_inner_is_the_sum_over_all_entries(n):
     rng = np.random.default_rng(n)

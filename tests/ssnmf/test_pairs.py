@@ -174,6 +174,7 @@ FORMS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", ["hard", "soft"])
 def test_constraints_are_the_same_in_any_form(way):
     plain = clusterer(**CONSTRAINED[way])

@@ -257,7 +257,7 @@ def blobs(n_classes, size, seed):
     return centers[classes] + rng.normal(size=(size, n_classes)), classes
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("n_known", [1, 3, 5, 6])
 @pytest.mark.parametrize("n_pairs", [None, 60])
 def test_pairs_of_some_classes_leave_the_others_alone(n_known, n_pairs):
@@ -311,6 +311,7 @@ def test_pairs_that_spread_are_kept_only_if_they_satisfy_about_as_many_pairs():
     assert violated["auto"] <= most < violated[0.7]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("seed", "n_pairs", "draw"), [(11, 20, 2), (10, 50, 2)])
 def test_pairs_that_change_less_than_they_contradict_do_not_spread(seed, n_pairs, draw):
     """Right pairs that spread make clusters that overlap worse."""
