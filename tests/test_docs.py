@@ -157,6 +157,7 @@ def documented_attributes(model):
     return {head.split(" : ")[0] for head in heads if head and head[0] != " "}
 
 
+@pytest.mark.sampled(2)
 def test_fitted_attributes_are_documented(public_estimator, make_input):
     X, _ = make_input(public_estimator)
     model = clone(public_estimator).set_params(random_state=0).fit(X)

@@ -114,6 +114,7 @@ def unfounded(text):
     return lost
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("page", pages())
 def test_figures_are_measured_printed_or_constants(page):
     assert unfounded((ROOT / page).read_text("utf-8")) == []

@@ -239,6 +239,7 @@ def test_what_is_known_of_pairs_comes_back_in_their_order():
         }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["similarity", "sources, a part", "sources, as given"])
 def test_what_is_asked_of_a_fit_has_the_numbers_of_the_user(name):
     moved, some = np.random.default_rng(1).permutation(N), np.array([5, 2, 40])

@@ -21,6 +21,7 @@ POINTS, CLASSES = make_blobs(40, centers=3, random_state=0)
 DISTANCES = euclidean_distances(POINTS)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "model",
     [

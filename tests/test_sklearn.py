@@ -230,6 +230,7 @@ def blobs_and_table():
     return X, y, np.column_stack([np.arange(60), partitions])
 
 
+@pytest.mark.sampled(2)
 def test_partitions_are_cut_by_cross_validation_one_row_a_sample(
     blobs_and_table, routing
 ):
@@ -252,6 +253,7 @@ def test_partitions_are_cut_by_cross_validation_one_row_a_sample(
         np.testing.assert_array_equal(partitions[:, 0], rows[:, -1])
 
 
+@pytest.mark.sampled(2)
 def test_partitions_reach_the_last_step_of_a_pipeline(blobs_and_table, routing):
     X, _, table = blobs_and_table
     last = Recorder(3, random_state=0)
@@ -360,6 +362,7 @@ def test_cross_validation_in_parallel(blobs_and_table):
         np.testing.assert_array_equal(scores, [1, 1, 1])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_columns_of_the_output_are_named_after_the_class(blobs_and_table, library):
     pytest.importorskip(library)

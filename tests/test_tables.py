@@ -164,6 +164,7 @@ def test_six_points_of_other_packages():
     assert_array_equal(np.sort(labels_of(np.eye(2), 2)), [0, 1])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", [2, 3, 5, 12])
 def test_as_many_clusters_as_rows(n):
     X = np.random.default_rng(n).normal(size=(n, 3))

@@ -103,6 +103,7 @@ def test_a_title_that_is_written_anyway_is_not_written_twice(here):
     assert next(iter(pd.read_csv("out-memberships.csv"))) == "label"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("same", [True, False])
 def test_fuse_keeps_a_title_that_all_tables_have(same, here):
     frame(POINTS).rename_axis("patient").to_csv("a.csv")

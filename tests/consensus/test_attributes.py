@@ -83,6 +83,7 @@ def test_loss_of_a_similarity_is_the_squared_distance(kept, normalize):
     np.testing.assert_allclose(model.loss_, ((A - H @ H.T) ** 2).sum(), rtol=1e-9)
 
 
+@pytest.mark.sampled(2)
 @in_both_forms
 @pytest.mark.parametrize("factorization", ["bi", "tri"])
 def test_core_and_unit_columns_reproduce_the_factor(
@@ -97,6 +98,7 @@ def test_core_and_unit_columns_reproduce_the_factor(
     assert np.diag(model.core_).min() > 0
 
 
+@pytest.mark.sampled(2)
 @in_all_forms
 def test_loss_never_rises(name, normalize, request):
     table = request.getfixturevalue(name)
@@ -129,6 +131,7 @@ def test_confidence_of_a_sample_alone_is_1():
     assert NMFConsensus(2, affinity="precomputed").fit(A).confidence_[-1] == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["noisy", "holey"])
 def test_agreement_is_the_rand_index_over_the_samples_that_were_seen(name, request):
     table = request.getfixturevalue(name)
@@ -139,6 +142,7 @@ def test_agreement_is_the_rand_index_over_the_samples_that_were_seen(name, reque
         np.testing.assert_allclose(agreement, expected, atol=1e-12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["noisy", "holey"])
 @pytest.mark.parametrize("weights", [None, np.arange(1, 13)], ids=["equal", "unequal"])
 def test_consensus_matrix_is_the_share_of_partitions(name, weights, request):

@@ -416,6 +416,7 @@ def test_new_samples_must_be_like_the_training_samples(fitted, method):
         assert_in_our_words(caught)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("affinity", "new", "says", "error"),
     [

@@ -35,6 +35,7 @@ def literal(table, labels, weights, counts):
     return found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("normalize", [True, False])
 def test_confidence_is_that_of_the_formula_everywhere(normalize):
     table, _ = make_partitions((30, 15, 8), n_partitions=7, noise=0.3, random_state=0)
@@ -154,6 +155,7 @@ def test_what_most_runs_call_noise_is_noise(form):
         assert_array_equal(others.membership_, model.membership_[~noise])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:.* in no cluster")
 @pytest.mark.parametrize("max_distinct", [200, 60])
 def test_noise_of_blocks_is_that_in_memory(max_distinct):

@@ -142,6 +142,7 @@ def test_one_partition_is_its_own_consensus():
     np.testing.assert_allclose(model.agreement_, [1])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_partitions", [20, 40])
 def test_60_percent_missing_labels_are_no_obstacle(n_partitions):
     for seed in range(2):
@@ -179,6 +180,7 @@ def test_a_single_cluster():
     assert model.core_.shape == (1, 1)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("route", ROUTES)
 def test_more_clusters_than_there_are_gives_those_and_a_warning(route):
     y = np.repeat([0, 1, 2], [20, 9, 4])
@@ -370,6 +372,7 @@ def test_small_clusters_are_found_beside_a_large_one(draw):
     assert_array_equal(model.predict(X), model.labels_)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("draw", [4, 7])
 def test_small_clusters_of_a_similarity_are_found_beside_a_large_one(draw):
     X, y = make_blobs(

@@ -52,6 +52,7 @@ def test_names_of_labels_do_not_matter(name, request):
         np.testing.assert_array_equal(second.membership_, first.membership_)
 
 
+@pytest.mark.sampled(2)
 @in_both_forms
 def test_order_of_the_names_does_not_matter(noisy, normalize):
     options = {"normalize": normalize, "n_init": 1, "tol": 1e-12, "max_iter": 5000}
@@ -60,6 +61,7 @@ def test_order_of_the_names_does_not_matter(noisy, normalize):
     np.testing.assert_allclose(second.membership_, first.membership_, atol=1e-3)
 
 
+@pytest.mark.sampled(2)
 @in_both_forms
 def test_order_of_the_partitions_does_not_matter(noisy, normalize):
     options = {"normalize": normalize, "n_init": 1, "tol": 1e-12, "max_iter": 5000}
@@ -161,6 +163,7 @@ def test_booleans_are_labels():
     np.testing.assert_array_equal(model.labels_, ~y)
 
 
+@pytest.mark.sampled(2)
 @in_all_forms
 def test_a_partition_of_weight_0_is_left_out(name, normalize, request):
     table = request.getfixturevalue(name)
@@ -173,6 +176,7 @@ def test_a_partition_of_weight_0_is_left_out(name, normalize, request):
     np.testing.assert_allclose(weighted.weights_, [0] + [1 / 11] * 11)
 
 
+@pytest.mark.sampled(2)
 @in_all_forms
 def test_a_partition_of_weight_2_counts_twice(name, normalize, request):
     table = request.getfixturevalue(name)
@@ -216,6 +220,7 @@ def test_equal_rows_are_fitted_as_one_without_changing_the_result(kept, normaliz
     np.testing.assert_allclose(found, H[:, order], atol=1e-9)
 
 
+@pytest.mark.sampled(2)
 @in_both_forms
 @pytest.mark.parametrize("sizes", [(50, 30, 20), (40, 40, 40)], ids=str)
 def test_label_tables_give_what_their_explicit_similarity_gives(sizes, normalize):

@@ -153,6 +153,7 @@ def test_training_samples_are_predicted_as_they_were_clustered(table, weights):
     assert_array_equal(model.predict(table), model.labels_)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("max_samples", "dtype"), [(1.0, np.float32), (0.6, np.float64)]
 )
@@ -228,6 +229,7 @@ def test_of_all_partitions_the_consensus_is_the_best(sizes, noise, missing, fewe
 # --- what must not matter ----------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @tables
 def test_samples_that_are_all_there_twice(table, kept):
     once, twice = of_partitions(3, table), of_partitions(3, np.tile(table, (2, 1)))
@@ -252,6 +254,7 @@ def test_a_sample_that_is_there_many_times_weighs_as_many(kept):
         assert_array_equal(own, np.tile(model.membership_[i], (9, 1)))
 
 
+@pytest.mark.sampled(2)
 @tables
 def test_order_of_samples_and_partitions_and_names_of_labels(table):
     rng = np.random.default_rng(0)
@@ -265,6 +268,7 @@ def test_order_of_samples_and_partitions_and_names_of_labels(table):
     assert_allclose(second.loss_, first.loss_, rtol=1e-6)
 
 
+@pytest.mark.sampled(2)
 @tables
 def test_partitions_that_are_all_there_twice(table):
     first, second = (
@@ -275,6 +279,7 @@ def test_partitions_that_are_all_there_twice(table):
     assert_allclose(second.loss_, first.loss_, rtol=1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_the_mean_projector_gives_what_its_table_gives(storage):
     table = table_of()
@@ -288,6 +293,7 @@ def test_the_mean_projector_gives_what_its_table_gives(storage):
     assert_array_equal(given_A.predict(storage(A)), given_A.labels_)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
 def test_a_multiple_of_a_similarity_is_the_same_similarity(factor):
     A = rbf_kernel(make_blobs(40, random_state=0)[0], gamma=0.05)
@@ -302,6 +308,7 @@ def test_a_multiple_of_a_similarity_is_the_same_similarity(factor):
 # --- descent -----------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @tables
 @pytest.mark.parametrize("n_clusters", [1, 6])
 @pytest.mark.filterwarnings(

@@ -71,6 +71,7 @@ def test_unknown_labels_are_as_good_as_none(holey):
     np.testing.assert_array_equal(model.transform(unknown), model.transform(rows))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("nothing", [-1, 99, np.nan, None])
 def test_a_sample_of_which_nothing_is_known_belongs_nowhere(nothing, noisy):
     model = of_partitions(3, noisy)

@@ -197,6 +197,7 @@ def model_gamma(data):
     return 1 / np.median(squares)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_known", [0, 60])
 def test_another_order_of_the_samples_asks_the_same(n_known):
     rng = np.random.default_rng(0)
@@ -225,6 +226,7 @@ def test_nothing_is_drawn_and_nothing_changed_where_samples_are_few():
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["nearest_neighbors", "precomputed", "landmarks"])
 def test_of_many_samples_some_are_drawn(monkeypatch, kind):
     monkeypatch.setattr(active, "MAX_DENSE_SAMPLES", 20)

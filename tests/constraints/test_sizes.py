@@ -59,6 +59,7 @@ def test_labels_of_a_fit_stay_where_they_can():
     assert np.bincount(bounded).max() == largest - 5
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint64])
 def test_bounds_are_integers_of_any_kind(kind):
     P = np.random.default_rng(1).dirichlet(np.full(5, 0.5), 172)

@@ -192,6 +192,7 @@ def test_more_rows_may_not_be_fewer_than_clusters():
 # --- new samples ----------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("most", [10**5, 100])
 def test_new_samples_are_read_as_by_the_estimator_in_memory(most):
     table, new = planted(0.2), planted(0.2, seed=1)
@@ -253,6 +254,7 @@ def test_blocks_are_read_once_in_a_fit_and_once_for_labels(counted):
     assert asked == [50]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_passes", [3, 2])
 def test_blocks_are_read_once_a_pass(counted, n_passes):
     X, calls = counted(planted(sizes=(150, 150, 150)), 90)
@@ -431,6 +433,7 @@ def test_a_clone_is_unfitted_and_fits_to_the_same():
     assert_the_same(second.fit(X), Computed(first))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("most", [10**5, 50])
 def test_stored_models_predict_and_tell_labels_as_before(most):
     X = in_blocks(planted())

@@ -97,6 +97,7 @@ def test_float32_stays_float32_and_integers_are_features_too():
         assert_array_equal(made.labels.compute(), wanted.labels)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("n_clusters", "dtype"), [(128, np.int8), (129, np.int16)])
 def test_labels_are_of_the_smallest_type_that_holds_them(n_clusters, dtype):
     made = nd.base_partitions(

@@ -135,6 +135,7 @@ def mean_profile(held, weights, target):
 # --- several --------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @complete_or_not
 def test_passes_fall_and_end_where_memory_does(missing):
     codes, weights, y = planted(missing, sizes=(120, 80, 60))
@@ -252,6 +253,7 @@ def test_labels_that_are_more_or_fewer_than_before_are_noticed():
 # --- what is told of a block ----------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("missing", "k"), [(0.3, 3), (0.0, 3), (0.0, 11)])
 def test_what_is_told_of_a_row_does_not_depend_on_its_block(missing, k, monkeypatch):
     codes, weights, _ = planted(missing)

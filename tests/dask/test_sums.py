@@ -177,6 +177,7 @@ def loss_of_zero(codes, weights):
     return expected
 
 
+@pytest.mark.sampled(2)
 @complete_or_not
 def test_sums_are_the_same_bits_however_they_are_added(missing, monkeypatch):
     codes, weights = planted(missing, sizes=(60, 50, 40))

@@ -49,6 +49,7 @@ def test_negative_entries_have_a_colour_of_their_own(planted):
     assert zeros.mesh_.get_clim() == (0, 1)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_cells_are_means_of_what_was_observed(kind):
     rng = np.random.default_rng(0)
@@ -158,6 +159,7 @@ def test_the_frames_hold_their_biclusters(planted):
         assert_array_equal(np.sort(inside_columns), np.flatnonzero(columns[cluster]))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("pieces", "widths"), [([10], [10]), ([5, 1], [5, 5, 1, 1])])
 def test_clusters_in_pieces_have_a_frame_each(pieces, widths):
     share = np.concatenate([[0.0, *[1.0] * size] for size in pieces] + [[0.4]])
@@ -282,6 +284,7 @@ def test_a_sparse_table_is_not_made_dense():
     assert mass.sum() == pytest.approx(len(places))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_chain_of_overlapping_biclusters_becomes_blocks(planted, seed):
     X, rows, columns, chain = planted(seed=seed)

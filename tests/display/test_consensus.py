@@ -43,6 +43,7 @@ def test_cells_hold_the_mean_over_pairs(consensus, max_cells):
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("max_cells", [3, 22])
 def test_cells_hold_the_mean_over_the_pairs_that_were_seen(max_cells):
     partitions, y = make_partitions(
@@ -98,6 +99,7 @@ def test_many_samples_take_few_cells():
     assert np.diff(places).min() > 200  # names do not overlap
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("storage", "max_cells"), [(np.asarray, 400), (sp.csr_matrix, 9)]
 )

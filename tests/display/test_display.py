@@ -115,6 +115,7 @@ def test_other_objects_are_refused(owner, data):
             owner.from_estimator(wrong, *others)
 
 
+@pytest.mark.sampled(2)
 @each_method
 def test_what_is_no_axes_is_refused_by_name(method, data):
     _, several = plt.subplots(2)

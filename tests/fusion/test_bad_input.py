@@ -139,6 +139,7 @@ def fitted():
     return model().fit([A, B])
 
 
+@pytest.mark.sampled(2)
 @parametrize(CASES)
 def test_bad_input_is_named_and_changes_nothing(case, fitted):
     assert_refused(case, fitted)

@@ -56,6 +56,7 @@ def test_features_are_their_kernels_as_a_stack(kernels):
     assert_array_equal(fitted.transform(new), expected.transform(maker.transform(new)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("library", "max_samples"), [(pd.DataFrame, 40), (pl.DataFrame, None)]
 )
@@ -133,6 +134,7 @@ def test_nested_rings_at_any_eta(eta):
     assert_array_equal(fitted.weights_[:2], 0)  # too narrow to say anything
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kernel", ["cosine", "linear"])
 def test_kernels_can_be_negative(kernel):
     """What is negative counts as 0; the printed criteria refuse it, and say so."""
@@ -158,6 +160,7 @@ def test_kernels_can_be_negative(kernel):
         default_model(criterion="kl").fit(correlations)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("load", "n", "views", "floor"),
     [

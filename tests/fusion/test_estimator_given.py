@@ -99,6 +99,7 @@ def test_one_source_has_all_weight():
     assert adjusted_rand_score(y, fitted[0].labels_) > 0.9
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("as_given")
 @pytest.mark.parametrize("factor", [2.0**10, 2.0**-600])
 def test_scale_of_a_source_does_not_matter(factor):
@@ -165,6 +166,7 @@ def test_objects_that_are_missing_are_refused(criterion):
             model(criterion=criterion, symmetric=symmetric).fit(SimilarityStack(given))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("storage", "options"),
     [(np.asarray, {"eta": np.inf}), (sp.csr_array, {"eta": 0, "symmetric": False})],

@@ -82,6 +82,7 @@ def test_only_similarities_to_the_part_are_looked_at():
     assert_same_fit(default_model(max_samples=25).fit(spoilt), expected)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("criterion", ["agreement", "kl"])
 def test_kernels_of_all_pairs_are_never_made(monkeypatch, criterion):
     monkeypatch.setattr(nmfcluster.stack.readers, "_BLOCK", 16)

@@ -29,6 +29,7 @@ from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 from nmfcluster.stack import ViewStack
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_outputs_are_named_after_the_class(library):
     sources, _ = problem()

@@ -44,6 +44,7 @@ def test_small_clusters_are_found_beside_a_large_one(seed):
     assert adjusted_rand_score(SIZES, labels) > 0.95
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", [103, 104])
 def test_outliers_in_views_do_not_hide_the_clusters(seed):
     """One row in twenty is eight times too far out, in each view another one."""

@@ -146,6 +146,7 @@ def test_noise_has_no_weight():
     assert adjusted_rand_score(Y, fitted.labels_) > 0.95
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_missing_objects_are_told_by_the_other_sources(storage):
     lost = [[3, 8, 30], [50, 90]]

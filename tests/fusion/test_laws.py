@@ -69,6 +69,7 @@ def test_the_number_of_jobs_does_not_matter(options):
         assert_array_equal(mine, theirs)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_storage_does_not_matter(symmetric):
     sources, y = four_sources()
@@ -90,6 +91,7 @@ def test_storage_does_not_matter(symmetric):
         )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("factor", [2.0**10, 2.0**-600, 7e3])
 def test_the_scale_of_a_source_does_not_matter(factor):
     sources, _ = four_sources()
@@ -165,6 +167,7 @@ def test_every_form_of_one_source_has_the_same_answer():
         )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("max_samples", "symmetric", "criterion"),
     [(None, True, "agreement"), (30, False, "agreement"), (30, False, "kl")],

@@ -72,6 +72,7 @@ def test_a_step_is_that_of_loops_over_objects_and_keeps_the_margins(kind, storag
         assert_allclose(after.sum(axis=1), A.sum(axis=1) / A.sum(), atol=1e-15)
 
 
+@pytest.mark.sampled(2)
 @each_kind
 @settings(max_examples=5)
 @given(st.integers(0, 10**6))
@@ -283,6 +284,7 @@ def extremes(n, dtype):
         yield isolated * 1e-290
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_extreme_matrices_give_finite_factors_without_a_warning(dtype):
     with warnings.catch_warnings():

@@ -134,6 +134,7 @@ def test_held_out_objects_are_clustered_as_the_fitted_ones_are(kind, options):
     assert min(again, held_out) > of_fit - 0.03
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fit_as", [np.asarray, sp.csr_array])
 def test_new_rows_of_another_storage_than_that_of_the_fit(fit_as):
     views, y = blobs([40, 30, 20], 3, sep=4)
@@ -166,6 +167,7 @@ def test_new_objects_that_a_source_has_not_seen(storage, made):
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("made", [model, default_model])
 def test_rows_are_placed_on_their_own(made):
     sources, _ = problem()

@@ -19,6 +19,7 @@ from nmfcluster.fusion.kl_loss import explained_by_clusters
 SOURCES, Y = problem()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("criterion", ["kl", "cross_entropy"])
 def test_fused_similarity_is_the_mixture(criterion):
     fitted = model(criterion=criterion).fit(None, similarities=SOURCES)
@@ -26,6 +27,7 @@ def test_fused_similarity_is_the_mixture(criterion):
     assert_allclose(fitted.fused_similarity(), 43 * sum(weighted))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("weights", [None, [1, 0, 3]])
 def test_fused_similarity_is_the_graph_of_the_summed_residuals(weights):
     fitted = default_model(weights=weights).fit(None, similarities=SOURCES)
@@ -44,6 +46,7 @@ def shares(told):
     return told / told.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("storage", "symmetric"), [(np.asarray, True), (sp.csr_array, False)]
 )

@@ -146,6 +146,7 @@ def test_new_objects_are_judged_by_the_sums_of_the_old(storage):
 # --- agreement -----------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @each_storage
 @pytest.mark.parametrize("p", [None, 12])
 def test_agreement_is_the_correlation_over_the_pairs_that_both_saw(storage, p):
@@ -193,6 +194,7 @@ def noise_sources(n, number, storage):
         yield compute_residual(S, True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_scores_of_independent_sources_are_standard(storage):
     found = measure_agreement(list(noise_sources(70, 25, storage)))

@@ -167,6 +167,7 @@ def test_positions_in_another_order_are_matched_as_names_are():
     assert_array_equal(fitted.sample_names_, order)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("affinity", ["precomputed", "nearest_neighbors"])
 def test_cells_that_are_missing(affinity):
     rng = np.random.RandomState(0)

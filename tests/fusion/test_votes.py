@@ -239,6 +239,7 @@ def test_a_source_that_says_nothing_is_no_candidate():
     assert adjusted_rand_score(y, fitted.labels_) > 0.9
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:SimilarityFusionNMF found 1 cluster")
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize(

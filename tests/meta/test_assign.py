@@ -62,6 +62,7 @@ def test_no_component_can_go_and_none_is_missed(seed):
         assert paid[kept] == pytest.approx(min(paid.values()), abs=1e-6)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("burden", [20, 1000])
 def test_no_rise_is_below_its_bound(burden):
     X, _, H = make_signatures(12, 20, burden=burden, random_state=0)

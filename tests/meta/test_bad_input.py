@@ -136,6 +136,7 @@ def fitted():
     return model().fit(X)
 
 
+@pytest.mark.sampled(2)
 @parametrize(CASES)
 def test_bad_input_is_named_and_changes_nothing(case, fitted):
     assert_refused(case, fitted)
@@ -152,6 +153,7 @@ def test_runs_without_any_cluster_do_not_spoil_the_others():
     assert np.isfinite(found.components_).all()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("penalty", "dtype", "scale"),
     [

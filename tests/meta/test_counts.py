@@ -68,6 +68,7 @@ def test_new_samples_are_treated_like_those_of_fit(fitted):
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_planted_programs_are_found(kind):
     fit = model().fit(kind(X))

@@ -118,6 +118,7 @@ def test_scale_does_not_matter(number):
     assert_near(model(**options).fit(1000 * EASY), expected, scale=1000)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", [{}, {"sparsity": 0.05, "meta": "nmf"}], ids=str)
 def test_a_power_of_two_changes_no_bit(options):
     expected, fitted = (model(**options).fit(scale * EASY) for scale in (1, 2.0**20))
@@ -200,6 +201,7 @@ def test_any_numbers_of_runs_and_clusters(options):
     assert (np.diff(sizes) <= 0).all()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("meta", "width"), [("ptf", 2), ("nmf", 1)])
 def test_more_clusters_than_columns(meta, width):

@@ -69,6 +69,7 @@ def test_constant_is_the_loss_of_independent_rows_and_columns(kind):
     assert_allclose(Divergence(kind(X)).constant, expected)
 
 
+@pytest.mark.sampled(2)
 @stored
 @settings(max_examples=5)
 @given(seeds)
@@ -158,6 +159,7 @@ def test_zeros_of_a_warm_start_are_left_again():
     assert H.min() > 0
 
 
+@pytest.mark.sampled(2)
 @stored
 def test_rows_and_columns_of_zeros_get_zeros_and_trouble_no_other(kind):
     rng = np.random.default_rng(4)
@@ -174,6 +176,7 @@ def test_rows_and_columns_of_zeros_get_zeros_and_trouble_no_other(kind):
     assert_allclose(loss, alone, rtol=0.05)
 
 
+@pytest.mark.sampled(2)
 @stored
 def test_single_precision_ends_as_low(kind):
     rng = np.random.default_rng(5)

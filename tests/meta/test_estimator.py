@@ -123,6 +123,7 @@ def test_factor_is_the_least_squares_fit_to_components_of_length_1(noisy):
     assert_allclose(fitted.reconstruction_err_, error, rtol=1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
 def test_what_clusters_add_to_a_composition_are_its_shares(loss):
     rng = np.random.default_rng(0)

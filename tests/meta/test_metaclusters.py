@@ -73,6 +73,7 @@ def test_every_run_is_at_most_one_start(how, n_init, n_starts, caplog):
     assert f", {format_count(n_starts, 'start')}" in caplog.messages[0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("how", "dtype"), [("ptf", np.float64), ("nmf", np.float32)])
 def test_metaclusters_of_runs_of_different_sizes(how, dtype):
     rng = np.random.default_rng(3)
@@ -142,6 +143,7 @@ def test_biclusters_with_the_same_columns_are_told_apart_by_tensors_alone():
     assert consistent == {"ptf": True, "nmf": False}
 
 
+@pytest.mark.sampled(2)
 @every_way
 def test_metaclusters_do_not_depend_on_the_scale_of_the_runs(how):
     runs = random_runs(np.random.default_rng(8), [3] * 5)
@@ -269,6 +271,7 @@ def test_exact_zeros_of_prototypes_do_not_stop_the_last_factorization():
         assert free.best.loss < 0.001**2 * (X**2).sum() / 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_planted_biclusters_come_back(seed):
     X, _, H = make_biclusters(random_state=seed)

@@ -91,6 +91,7 @@ def test_a_step_expects_what_the_factors_have_where_nothing_is_observed(kind, se
         assert_allclose(found, expected)
 
 
+@pytest.mark.sampled(2)
 @stored
 @settings(max_examples=8)
 @given(seeds)
@@ -134,6 +135,7 @@ def test_a_fit_does_not_depend_on_what_is_not_observed(kind, loss):
     assert_allclose(model.reconstruction_err_**2 / 2, found, rtol=1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("loss", "resample"), [("frobenius", "bootstrap"), ("kullback-leibler", "poisson")]
 )

@@ -221,6 +221,7 @@ def test_order_of_rows_columns_and_clusters_does_not_matter(kind):
         assert_allclose(other, one[:, ::-1], rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("kind", "scale"),
     [*((kind, 1000.0) for kind in KINDS), ("hals", 2.0**-30), ("l2", 2.0**-30)],

@@ -123,6 +123,7 @@ def assert_same_clusters(H, expected, room):
     assert_allclose(cosines.max(axis=0), 1, atol=room)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", [1, 4])
 def test_planted_clusters_are_recovered(k):
     rng = np.random.default_rng(k)
@@ -208,6 +209,7 @@ def test_tensor_updates_are_those_of_the_dense_tensor():
             A = cycled(A.T, by_alpha, products_of_columns(B, C), TENSOR_SWEEPS).T
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("k", [1, 4])
 def test_planted_tensors_are_recovered(k):
     rng = np.random.default_rng(k)

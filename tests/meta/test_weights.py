@@ -34,6 +34,7 @@ def programs():
     return make_programs(70, 90, 3, random_state=0)
 
 
+@pytest.mark.sampled(2)
 @objectives
 @settings(max_examples=6)
 @given(seeds)
@@ -96,6 +97,7 @@ def test_a_sample_that_does_not_count_changes_nothing(programs, loss, resample, 
         assert_allclose(models[0].reconstruction_err_, np.linalg.norm(found))
 
 
+@pytest.mark.sampled(2)
 @losses
 def test_weights_of_one_are_none(programs, loss):
     X = programs[0]
@@ -123,6 +125,7 @@ def test_fixed_rows_stay_and_the_loss_never_rises(objective, solver, seed):
             break
 
 
+@pytest.mark.sampled(2)
 @losses
 @pytest.mark.parametrize(("meta", "resample"), [("ptf", "bootstrap"), ("nmf", None)])
 def test_known_programs_are_kept_and_others_found(programs, loss, meta, resample):

@@ -139,6 +139,7 @@ def test_the_clustering_that_most_partitions_repeat_is_found(n_six, n_coarse):
     assert found.repeated.sum() == pytest.approx(share.sum())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("n_six", "chosen", "other"), [(10, 6, 3), (4, 3, 6)])
 def test_a_finer_clustering_is_chosen_if_enough_partitions_repeat_it(
     n_six, chosen, other

@@ -121,6 +121,7 @@ def test_it_is_an_estimator_in_its_manners():
 # --- splits ------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 def test_every_fold_is_given_the_pairs_among_its_samples(routing):
     given = {"constraints": KNOWN}
     found = cross_validate(
@@ -307,6 +308,7 @@ def test_scaled_features_in_a_pipeline_reach_the_estimator_with_their_pairs(rout
     np.testing.assert_array_equal(model[-1].labels_, direct.labels_)
 
 
+@pytest.mark.sampled(2)
 def test_fit_predict_and_fit_transform_take_constraints(routing):
     model = quick().fit(X, constraints=KNOWN)
     labels = quick().fit_predict(X, constraints=KNOWN)

@@ -132,6 +132,7 @@ def test_arguments_of_another_length_are_refused(arguments, message):
         StabilityScorer(3, fit_params=arguments)(kmeans(), X)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["must_link", "cannot_link"])
 def test_copies_without_the_constraints_of_the_estimator_are_warned_of(kind):
     X, y = make_blobs(60, centers=3, random_state=0)

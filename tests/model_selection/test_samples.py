@@ -100,6 +100,7 @@ MISUSED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", MISUSED)
 def test_a_search_makes_nan_of_misuse_or_raises_if_asked(how):
     estimator, scorer, cv, kind, says = MISUSED[how]

@@ -214,6 +214,7 @@ def test_collapse_loses_a_search():
 # --- what is chosen --------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("n_blobs", "seed"), [(2, 0), (6, 1)])
 def test_the_number_of_blobs_is_found(n_blobs, seed):
     centers = 8 * np.eye(n_blobs)

@@ -186,6 +186,7 @@ def test_all_criteria_find_clusters_that_are_there():
     assert collect_votes(X, 5, np.random.default_rng(0)) == (answers, certain)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("n", "names"),
     [

@@ -75,6 +75,7 @@ def test_more_runs_make_the_new_ones_alone(tmp_path, counted):
     assert counted["batches"] == 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
 def test_runs_on_the_table_itself_are_kept_in_batches(tmp_path, loss):
     parameters = {"loss": loss, "resample": None}

@@ -48,6 +48,7 @@ def test_who_wants_all_updates_gets_them(nobody_is_judged):
     assert [len(curve) for curve in model.loss_curves_] == [46] * 6
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("normalize", [True, False])
 def test_starts_whose_figure_is_not_the_loss_are_compared_once(normalize):
     model = consensus(normalize=normalize, n_estimators=20).fit(X)

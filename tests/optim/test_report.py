@@ -63,6 +63,7 @@ class Recorder:
         self.told.append("teardown")
 
 
+@pytest.mark.sampled(2)
 @has_callbacks
 @pytest.mark.parametrize(
     "estimator",
@@ -166,6 +167,7 @@ def test_a_stage_that_fails_is_not_said_to_have_ended(caplog):
     ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_line_a_batch_is_written_in_the_name_of_the_fit(caplog, n_jobs, monkeypatch):
     # runs on toys share threads, too

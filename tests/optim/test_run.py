@@ -256,6 +256,7 @@ def test_batches_fit_into_memory(monkeypatch, memory, sizes):
     assert [len(batch) for batch in recorder.batches] == sizes
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wide", [False, True])
 def test_results_do_not_depend_on_n_jobs(wide):
     rng = np.random.default_rng(1)

@@ -60,6 +60,7 @@ def test_spectral_start_with_one_cluster_is_the_leading_eigenvector():
     assert_allclose(spectral_start(Explicit(x @ x.T), 1), x + 0.02)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("storage", ["sparse", "factored"])
 def test_spectral_start_solves_large_equal_blocks(storage):
     A, labels = blocks((240,) * 4)
@@ -198,6 +199,7 @@ def blocks_of_rings(n_parts, n, dtype):
     return sp.csr_array(sp.block_diag([ring] * n_parts)).astype(dtype)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_eigenvectors_of_equal_eigenvalues_are_all_found(dtype):
     """One Krylov space holds one vector of each eigenspace: parts are solved one by one."""

@@ -156,6 +156,7 @@ def test_factors_stay_nonnegative_and_starts_are_not_written_to(solver):
     assert_array_equal(H, before)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["nonnegative", "coassociation", "signed"])
 def test_a_start_is_the_same_alone_and_in_a_batch_that_others_leave(kind):
     for solver in SOLVERS[: 2 if kind == "signed" else None]:

@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -88,6 +89,7 @@ def test_extending_to_all_keeps_the_dtype():
         assert extended(ensemble, H, ensemble, normalize).dtype == np.float32
 
 
+@pytest.mark.sampled(2)
 @in_two_ways
 def test_coarse_to_fine_ends_near_the_full_fit(missing, normalize, caplog):
     codes, weights, _ = table(missing=missing, sizes=(300, 150, 60), n_partitions=8)

@@ -72,6 +72,7 @@ def test_a_consensus_of_several_clusterers():
     assert_array_equal(model.fit(X).predict(X), model.labels_)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "estimator", [None, make_pipeline(StandardScaler(), KMeans(n_init=1))]
 )
@@ -484,6 +485,7 @@ def test_sparse_samples_find_their_nearest_among_dense_ones():
     assert_array_equal(model.predict(sp.csr_array(X)), model.predict(X))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("storage", "dtypes"),
     [(np.asarray, (np.float64, np.float32)), (sp.csr_array, (np.float32, np.float64))],

@@ -30,6 +30,7 @@ def mixtures():
     return X, y, [run.predict_proba(X) for run in runs]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("normalize", [True, False])
 def test_the_loss_is_that_of_the_formula(normalize):
     blocks, w = shares(), np.array([0.5, 0.2, 0.3])
@@ -48,6 +49,7 @@ def test_the_loss_is_that_of_the_formula(normalize):
     assert_allclose(model.consensus_matrix(), together, atol=1e-12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("normalize", [True, False])
 def test_memberships_of_0_and_1_are_labels(normalize):
     rng = np.random.RandomState(1)

@@ -30,6 +30,7 @@ def test_partitions_have_as_many_clusters_as_the_consensus_and_two_at_least():
         assert found == set(range(fewest, most + 1))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("storage", "scale"), [(np.asarray, 1e300), (sp.csr_array, 1)])
 def test_partitions_have_no_more_clusters_than_samples_differ(storage, scale):
     X = storage(np.repeat(np.eye(3) * scale, 40, axis=0))
@@ -64,6 +65,7 @@ def test_weights_that_do_not_fit_are_refused():
 LOST = [3, 20, 21, 22, 60, 61, 99]
 
 
+@pytest.mark.sampled(2)
 @in_two_ways
 def test_samples_in_no_partition_are_in_no_cluster_and_change_nothing(
     normalize, missing

@@ -56,6 +56,7 @@ def test_labels_are_those_of_the_formula(n_samples, n_landmarks, n_neighbors):
         assert adjusted_rand_score(found, expected) > 0.98
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("shapes", "n_landmarks"),
     [
@@ -73,6 +74,7 @@ def test_clusters_that_are_not_round(shapes, n_landmarks):
     assert adjusted_rand_score(y, KMeans(2, n_init=3).fit_predict(X)) < 0.6
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_landmarks", [30, 1000])
 def test_training_samples_are_predicted_as_they_were_clustered(n_landmarks):
     for seed in range(3):
@@ -141,6 +143,7 @@ def test_samples_far_from_all_others_have_a_cluster():
 # --- data that is hardly any -------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("times", "n_landmarks"), [(20, 25), (200, 6), (200, 1000)])
 def test_samples_that_coincide_have_one_cluster(times, n_landmarks):
     X = np.repeat(np.eye(6, 4) + np.arange(6)[:, None], times, axis=0)

@@ -149,6 +149,7 @@ def test_inner_of_a_factored_and_a_sparse_operator_forms_neither(factored):
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", [1, 7, 257, 600])
 def test_asymmetry_is_the_largest_difference_to_the_transpose(n):
     A = symmetric(np.random.default_rng(n), n)

@@ -218,6 +218,7 @@ def earlier():
     return SSNMFClusterer(2, random_state=0).fit(X, constraints=PAIRS)
 
 
+@pytest.mark.sampled(2)
 @parametrize(CASES)
 def test_bad_input_is_named_and_changes_nothing(case, earlier):
     assert_refused(case, earlier)

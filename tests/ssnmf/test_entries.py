@@ -64,6 +64,7 @@ def test_zeros_and_the_diagonal_do_not_count():
     assert large_entry(Explicit(np.ones((1, 1)))) == 1.0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["dense", "factored"])
 def test_the_large_entry_of_many_is_estimated_and_repeatable(kind):
     rng = np.random.default_rng(0)

@@ -160,6 +160,7 @@ def corners():
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_tiny_problems_have_the_best_allowed_answer(seed):
     W, y = corners()
@@ -168,6 +169,7 @@ def test_tiny_problems_have_the_best_allowed_answer(seed):
     assert same_partition(model.labels_, best_clustering(W, 2, known))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "must", [[(0, 4), (1, 5), (2, 6)], [(0, 7)], [(0, 7), (0, 6), (7, 5)]]
 )

@@ -155,6 +155,7 @@ def test_copies_of_few_samples_stay_together(affinity):
     assert same_partition(model.labels_, np.repeat([0, 1, 2], [30, 20, 10]))
 
 
+@pytest.mark.sampled(2)
 @every_affinity
 def test_one_feature_integers_and_constant_features(affinity):
     centres = np.repeat([1, 40, 400], 12)
@@ -309,6 +310,7 @@ def test_parts_of_a_graph_of_features_are_linked(affinity):
     assert adjusted_rand_score(y > 0, model.labels_) == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("affinity", AFFINITIES)
 def test_what_overflows_is_said(affinity):
     X = np.random.default_rng(0).uniform(size=(40, 3))

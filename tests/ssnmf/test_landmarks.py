@@ -66,6 +66,7 @@ def test_samples_that_coincide_are_together(n_landmarks, few_landmarks):
     assert_array_equal(model.predict(CORNERS), model.labels_)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("samples", "n_clusters", "found"),
     [(np.ones((60, 3)), 3, 1), (CORNERS, 5, 3), (sp.csr_array((60, 3)), 3, 1)],
@@ -80,6 +81,7 @@ def test_fewer_different_samples_than_clusters_are_warned_of(
         assert len(np.unique(model.labels_)) == found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("hard", [True, False])
 def test_pairs_among_samples_of_one_landmark(hard, few_landmarks):
     """Those that are linked there anyway change nothing."""

@@ -206,6 +206,7 @@ def test_weights_of_pairs_and_alpha_and_beta_are_one_thing(affinity, solver):
     assert_same_fit(one, other)
 
 
+@pytest.mark.sampled(2)
 @one_of_each
 def test_weights_of_zero_are_no_constraints(affinity, solver):
     options = {"affinity": affinity, **SOLVERS[solver]}
@@ -233,6 +234,7 @@ CONTRADICTIONS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", ["hard", "soft"])
 @pytest.mark.parametrize("case", CONTRADICTIONS)
 def test_contradictions_are_found_and_named(case, way):
@@ -253,6 +255,7 @@ def test_contradictions_are_found_and_named(case, way):
         assert len(model.violated_must_link_) == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_pairs_that_may_be_wrong_are_soft(seed):
     drawn = PairwiseConstraints.from_labels(Y, n_pairs=200, random_state=seed)

@@ -33,6 +33,7 @@ from nmfcluster.metrics import clustering_accuracy
 pytestmark = unconverged
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("affinity", "way"), list(zip(AFFINITIES, ["hard", "soft"] * 2, strict=True))
 )

@@ -335,6 +335,7 @@ def test_auto_leaves_similarities_alone():
     assert propagation(PAIRS, X @ X.T, affinity="precomputed") is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("width", ["auto", 0.5])
 def test_pairs_of_weight_zero_do_not_spread(width):
     options = {"hard_must_link": False, "alpha": 0, "beta": 0, "random_state": 0}

@@ -98,6 +98,7 @@ def test_no_labels_violate_fewer_pairs_where_lone_samples_are_apart_from_all(see
     assert len(model.violated_cannot_link_) == least_cost(pairs, k)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("solver", ["bpg", "tri"])
 def test_what_is_kept_of_a_fit_agrees_with_clusters_of_their_own(solver, kept):
     points, y = make_blobs(60, centers=CENTERS, random_state=0)
@@ -122,6 +123,7 @@ def test_what_is_kept_of_a_fit_agrees_with_clusters_of_their_own(solver, kept):
     assert_array_equal(np.bincount(model.labels_), [20, 20, 16, 4])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("n_between", "is_alone"), [(13, True), (14, False)])
 def test_a_sample_gets_a_cluster_if_that_saves_a_third_of_the_violated_pairs(
     n_between, is_alone

@@ -32,6 +32,7 @@ from nmfcluster.stack.readers import read_objects
 # --- in scikit-learn -----------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_cross_validation_cuts_both_axes(n_jobs):
     X, y = blobs(40)

@@ -129,6 +129,7 @@ SIMILAR = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("model", SIMILAR, ids=lambda model: type(model).__name__)
 def test_columns_of_a_similarity_are_put_into_the_order_of_its_samples(model):
     numbers = range(100, 140)

@@ -109,6 +109,7 @@ def test_dispersion_is_found_from_the_true_means(phi):
     assert_allclose(overdispersion(sp.csr_array(X), W, H, rng()), found)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("phi", [0, 0.1])
 def test_dispersion_is_found_from_a_fit(phi):
     from nmfcluster import NMFMetaCluster
