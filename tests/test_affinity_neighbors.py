@@ -86,6 +86,7 @@ def test_samples_that_coincide_are_treated_like_one():
     assert found[~same].max() < 1
 
 
+@pytest.mark.slow
 def test_many_copies_of_rows_have_some_partners_and_as_large_sums(monkeypatch):
     X = np.repeat(whole_numbers(12), 30, axis=0)[:-7]
     whole = NeighborGraph(X, 4).array

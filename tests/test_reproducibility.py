@@ -256,6 +256,7 @@ def test_other_seed_other_partitions(expected):
         )
 
 
+@pytest.mark.slow
 def test_other_seed_other_starts():
     for cls, problem, changes in [
         (SSNMFClusterer, "kernel, soft", {"n_init": 10}),  # the last ones are random

@@ -69,6 +69,7 @@ def routing(request):
 # --- laws of every estimator -------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings(
     "ignore:The graph of similarities and must-links falls into"
 )
@@ -308,6 +309,7 @@ class LabelTable(TransformerMixin, BaseEstimator):
         return np.column_stack([clusterer.predict(X) for clusterer in self.clusterers_])
 
 
+@pytest.mark.slow
 def test_a_label_table_made_inside_a_pipeline(blobs_and_table):
     X, y, _ = blobs_and_table
     model = make_pipeline(

@@ -153,6 +153,7 @@ def test_few_rows_in_clumps(n, width):
         assert score(y, X) == 1, (n, k)
 
 
+@pytest.mark.slow
 def test_six_points_of_other_packages():
     for X in ([[1, 2], [1, 4], [1, 0], [4, 2], [4, 4], [4, 0]],
               [[1, 1], [2, 1], [1, 0], [4, 7], [3, 5], [3, 6]]):  # fmt: skip

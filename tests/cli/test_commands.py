@@ -53,6 +53,7 @@ def test_consensus_of_features(here, capsys):
     )
 
 
+@pytest.mark.slow
 def test_the_number_of_clusters_is_chosen_where_it_is_not_given(here, capsys):
     main(["consensus", "points.csv"])
     chosen = choose_n_clusters(NMFConsensus(2, random_state=0), POINTS, random_state=0)
@@ -141,6 +142,7 @@ def test_constraints_count_where_the_number_is_chosen(here, capsys):
     assert back("points-cluster-labels.csv")["label"].nunique() == 3
 
 
+@pytest.mark.slow
 def test_what_pairs_are_called_and_how_many_are_satisfied(here, capsys):
     must, cannot = (
         ("must", "1", "ML", "must-link", " Must_Link"),
@@ -236,6 +238,7 @@ def assert_chosen(here, capsys, stem, chosen):
     assert_picture(here / f"{stem}-how-many.png")
 
 
+@pytest.mark.slow
 def test_how_many(here, capsys):
     main(["how-many", "points.csv", "--clusters", "1-8"])
     model = NMFConsensus(2, random_state=0)

@@ -152,6 +152,7 @@ def check_annotated(name, X):
 # --- where it is written ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_nothing_is_overwritten_without_being_asked(here, capsys):
     run = ["consensus", "points.csv", "--clusters", "2", "--output", "new/folder/"]
     main(run)

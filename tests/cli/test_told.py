@@ -141,6 +141,7 @@ def test_an_option_of_no_command_is_named(command, capsys):
     assert "--foo" in refused(command.split(), capsys)
 
 
+@pytest.mark.slow
 def test_the_number_of_clusters_has_two_names(here, capsys):
     frame(POINTS).to_csv("t.csv")
     for name in ("--clusters", "--n-clusters"):
@@ -213,6 +214,7 @@ def test_how_many_takes_a_share_of_rows(here, capsys):
 # --- of long work -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_progress_is_told_on_stderr_now_and_then(here, monkeypatch, capsys):
     log = logging.getLogger("nmfcluster")
     before = log.level, list(log.handlers)
@@ -402,6 +404,7 @@ def write(X, kind):
         np.save("cells.npy", X)
 
 
+@pytest.mark.slow
 def test_programs_of_a_table_that_lacks_values_have_markers(here):
     X = COUNTS.astype(float)
     X[3, 4] = np.nan

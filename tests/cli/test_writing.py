@@ -62,6 +62,7 @@ def test_a_folder_that_takes_nothing_is_refused_before_any_work(
     assert os.listdir("found") == []
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_files_that_were_there(table, monkeypatch, capsys):
     main(ARGUMENTS)
     capsys.readouterr()

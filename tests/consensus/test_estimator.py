@@ -157,6 +157,7 @@ def test_60_percent_missing_labels_are_no_obstacle(n_partitions):
         assert adjusted_rand_score(y, model.labels_) > 0.95
 
 
+@pytest.mark.slow
 def test_leaving_missing_labels_out_beats_taking_them_for_different():
     gain = []
     for seed in range(4):

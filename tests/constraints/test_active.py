@@ -262,6 +262,7 @@ def test_named_samples():
     assert_none_is_implied(again, model.constraints_)
 
 
+@pytest.mark.slow
 def test_asked_pairs_tell_more_than_random_ones():
     known = PairwiseConstraints(150)
     for _ in range(4):

@@ -182,6 +182,7 @@ def fit(pairs, **options):
         return model.fit(load_iris().data, constraints=pairs)
 
 
+@pytest.mark.slow
 def test_hard_pairs_are_kept_and_soft_ones_weighed():
     """A setosa and a versicolor; a pair of the same row of the factor has the same membership."""
     for weight in (1e-9, 0.5, 0.99):

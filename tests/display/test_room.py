@@ -207,6 +207,7 @@ def test_the_room_is_that_of_any_axes(biclusters, table):
         )
 
 
+@pytest.mark.slow
 def test_figures_can_be_pickled_and_made_narrow():
     figure, axes = plt.subplots(2, 2)
     BiclusterDisplay.from_biclusters(

@@ -187,6 +187,7 @@ def test_nothing_is_shared_where_programs_differ():
         assert (model.presence_ >= 0.5).sum(axis=0).max() == 1
 
 
+@pytest.mark.slow
 def test_fixed_components_are_those_of_every_group():
     X, groups, H = planted(0)
     model = few(X, groups, fixed_components=H[:1])
@@ -196,6 +197,7 @@ def test_fixed_components_are_those_of_every_group():
     assert_allclose(every.components_, H / H.sum(axis=1, keepdims=True), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_groups_are_cut_with_the_samples():
     X, groups, _ = planted(0)
     with sklearn.config_context(enable_metadata_routing=True):

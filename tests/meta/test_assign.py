@@ -133,6 +133,7 @@ def test_row_without_counts_is_zero(planted):
     assert not assign(np.zeros((2, 96)), H).usages.any()
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth(planted):
     X, W, H = planted
     X, W = X[:4], W[:4]

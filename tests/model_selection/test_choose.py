@@ -139,6 +139,7 @@ def test_a_pipeline_votes_on_what_its_last_step_sees():
     assert chosen(kmeans(), wide, range(1, 5)).n_clusters_ != 3
 
 
+@pytest.mark.slow
 def test_frames_and_sparse_tables_are_features(vote):
     table = pd.DataFrame(X, columns=["a", "b", "c"])
     found = chosen(samples=table)

@@ -170,6 +170,7 @@ def test_the_container_does_not_decide():
             assert_allclose(found.stability, own.stability)
 
 
+@pytest.mark.slow
 def test_what_a_pipeline_encodes_is_put_to_a_vote():
     rng = random.Random(0)
     words = (

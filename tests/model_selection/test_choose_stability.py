@@ -285,6 +285,7 @@ def test_labels_of_partitions_are_no_features():
         chosen(model, table, method="vote")
 
 
+@pytest.mark.slow
 def test_constraints_are_cut_with_the_samples():
     pairs = PairwiseConstraints.from_labels(Y, n_pairs=60, random_state=0)
     found = chosen(

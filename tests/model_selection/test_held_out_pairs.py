@@ -118,6 +118,7 @@ def test_copies_get_all_samples_and_most_pairs_and_none_as_y():
     assert [(n, y, kept.n_pairs) for n, y, kept in Fixed.given] == [(20, None, 8)] * 5
 
 
+@pytest.mark.slow
 def test_pairs_of_named_samples_are_put_into_the_order_of_the_samples():
     frame = pd.DataFrame(X, index=[f"s{i}" for i in range(90)])
     named = PairwiseConstraints.from_labels(

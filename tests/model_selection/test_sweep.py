@@ -158,6 +158,7 @@ def test_sparse_tables_are_scored_as_dense_ones(loss):
     )
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_n_jobs(sweep):
     with joblib.parallel_config("threading"):
         again = swept(n_jobs=2)
@@ -241,6 +242,7 @@ def test_names_of_columns_reach_the_fits():
     assert_array_equal(named.held_out_losses, plain.held_out_losses)
 
 
+@pytest.mark.slow
 def test_known_programs_are_kept_in_all_fits():
     names = [f"c{i}" for i in range(40)]
     frame = pd.DataFrame(COUNTS, columns=names)

@@ -86,6 +86,7 @@ def test_runs_on_the_table_itself_are_kept_in_batches(tmp_path, loss):
     assert_array_equal(again.components_, expected.components_)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_runs_of_other_fits_are_not_taken(tmp_path):
     first = model(str(tmp_path), n_estimators=3).fit(X)
@@ -134,6 +135,7 @@ def test_what_is_no_folder_is_refused_by_name(tmp_path):
             model(wrong).fit(X)
 
 
+@pytest.mark.slow
 def test_what_is_kept_and_no_run_is_made_again_with_a_warning(tmp_path, caplog, capfd):
     expected = model(str(tmp_path)).fit(X).components_
     kept = sorted(tmp_path.rglob("output.pkl"))

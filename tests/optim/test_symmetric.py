@@ -197,6 +197,7 @@ def converged(objective, H, max_iter=20_000):
     return solved(steps, max_iter=max_iter, tol=1e-14, scale=objective.constant)
 
 
+@pytest.mark.slow
 def test_what_it_converges_to_is_stationary():
     for kind in KINDS:
         for seed in range(2):
@@ -217,6 +218,7 @@ def test_it_does_not_get_stuck_where_a_step_would_lead_to_zero():
         assert_allclose(solution.loss, (A**2).sum(), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_planted_factors_are_recovered():
     rng = np.random.default_rng(9)
     planted = rng.uniform(0.5, 1, size=(30, 3)) * np.eye(3)[np.arange(30) % 3]

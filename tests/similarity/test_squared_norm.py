@@ -15,6 +15,7 @@ seeds = st.integers(0, 10**6)
 # --- the squared norm --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(seeds, st.integers(1, 12), st.integers(1, 20))
 def test_the_norm_is_the_sum_of_the_squared_entries(seed, n, width):
