@@ -214,7 +214,6 @@ def test_how_many_takes_a_share_of_rows(here, capsys):
 # --- of long work -----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_progress_is_told_on_stderr_now_and_then(here, monkeypatch, capsys):
     log = logging.getLogger("nmfcluster")
     before = log.level, list(log.handlers)
