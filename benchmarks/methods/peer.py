@@ -101,23 +101,12 @@ def version(package: str) -> str:
     return f"{package} {told.stdout.strip()}"
 
 
-def ask(
-    worker: Path,
-    arrays: dict[str, np.ndarray],
-    n_clusters: int,
-    name: str,
-    seed: int,
-    python: str = PYTHON,
-    longest: float = LONGEST,
-    environment: dict[str, str] | None = None,
-) -> tuple[np.ndarray, float]:
+def ask(*arguments: Any, **options: Any) -> tuple[np.ndarray, float]:
     """Return the labels that a worker saves, and the seconds of the clustering alone.
 
     The arguments and errors are those of `ask_costs`.
     """
-    labels, costs = ask_costs(
-        worker, arrays, n_clusters, name, seed, python, longest, environment
-    )
+    labels, costs = ask_costs(*arguments, **options)
     return labels, costs["seconds"]
 
 
@@ -189,28 +178,9 @@ def _run(
     return subprocess.CompletedProcess(command, worker.returncode, out, err)
 
 
-def factors(
-    worker: Path,
-    n_runs: int,
-    name: str,
-    python: str,
-    X: np.ndarray,
-    ks: Sequence[int],
-    seed: int,
-    longest: float,
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return W, H and seconds of a worker that saves them as one array, H transposed below W.
-
-    It gets the numbers of programs to choose from, or one, as "candidates", and one thread for
-    each of its processes.
-
-    Raises
-    ------
-    NoClusteringError
-    RuntimeError
-        If the worker fails.
-    """
-    W, H, costs = factors_and_costs(worker, n_runs, name, python, X, ks, seed, longest)
+def factors(*arguments: Any, **options: Any) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return W and H as `factors_and_costs` does, and the seconds of the worker."""
+    W, H, costs = factors_and_costs(*arguments, **options)
     return W, H, costs["seconds"]
 
 
@@ -224,7 +194,17 @@ def factors_and_costs(
     seed: int,
     longest: float,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
-    """Return W and H as `factors` does, and the costs as `ask_costs` does."""
+    """Return W and H of a worker that saves them as one array, H transposed below W, and costs.
+
+    It gets the numbers of programs to choose from, or one, as "candidates", and one thread for
+    each of its processes. The costs are those of `ask_costs`.
+
+    Raises
+    ------
+    NoClusteringError
+    RuntimeError
+        If the worker fails.
+    """
     arrays = {"X": X, "candidates": np.array(ks)}
     both, costs = ask_costs(
         worker, arrays, n_runs, name, seed, python, longest, ONE_THREAD

@@ -13,9 +13,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks import datasets, report
 from benchmarks.datasets.tables import MADE
-from benchmarks.methods import fusion, kmeans, ssnmf
+from benchmarks.methods import fusion, kmeans, nmfc, ssnmf
 from benchmarks.runner import Progress
-from nmfcluster import NMFConsensus, PairwiseConstraints
+from nmfcluster import PairwiseConstraints
 
 REAL = ("iris", "soybean", "zoo")  # raw: of one decimal, and whole numbers
 QUICK = ("rounded", "six rows", "records of 40 entities")
@@ -26,7 +26,7 @@ Run = Callable[[np.ndarray, np.ndarray, int, int], np.ndarray]
 METHODS: dict[str, Run] = {
     OURS: lambda X, y, k, seed: ssnmf.cluster(X, None, k, seed),
     "with pairs": lambda X, y, k, seed: ssnmf.cluster(X, _pairs(y, seed), k, seed),
-    "NMFConsensus": lambda X, y, k, seed: _consensus(X, k, seed),
+    "NMFConsensus": lambda X, y, k, seed: nmfc.of_features(X, None, k, seed),
     "rbf": lambda X, y, k, seed: ssnmf.cluster(X, None, k, seed, affinity="rbf"),
     "fusion": lambda X, y, k, seed: fusion.cluster(None, _halves(X), k, seed),
     "k-means": lambda X, y, k, seed: kmeans.cluster(X, None, k, seed, n_init=10),
@@ -81,10 +81,6 @@ def _stored(
 def _pairs(y: np.ndarray, seed: int) -> PairwiseConstraints:
     n_pairs = min(N_PAIRS, len(y) // 2)
     return PairwiseConstraints.from_labels(y, n_pairs=n_pairs, random_state=seed)
-
-
-def _consensus(X: np.ndarray, k: int, seed: int) -> np.ndarray:
-    return NMFConsensus(k, random_state=seed).fit_predict(X)
 
 
 def _halves(X: np.ndarray) -> Any:
