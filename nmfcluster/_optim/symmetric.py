@@ -6,7 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmfcluster._optim.initialization import draw_seeds, random_start, spectral_start
+from nmfcluster._optim.initialization import (
+    cluster_eigenvectors,
+    draw_seeds,
+    leading_eigenpairs,
+    random_start,
+    spectral_start,
+)
 from nmfcluster._optim.run import (
     Solution,
     Steps,
@@ -185,7 +191,8 @@ def _descend(objective, now, base, inverse_step):
     fell_back : ndarray of shape (n_starts,), bool
         Whether the step was taken from `now`.
     """
-    slack = 8 * float(np.finfo(now.H.dtype).eps) * objective.constant
+    eps = float(np.finfo(now.H.dtype).eps)  # the constant may overflow in float32
+    slack = 8 * eps * objective.constant
     inverse_step = inverse_step.copy()
     fell_back = np.full(len(now.H), base is now)
     Y = base.H
@@ -232,7 +239,7 @@ def _descend(objective, now, base, inverse_step):
 def _proximal_step(H, gradient, square_norm, inverse_step):
     """Return r V, where V = [a ||H||^2 H - gradient / inverse_step]_+ and a r^3 ||V||^2 = 1.
 
-    V is computed divided by a ||H||^2, as cubes of small entries would underflow.
+    V is divided by a ||H||^2, because cubes of small entries would underflow.
     """
     step = -safe_inverse(QUARTIC_BOUND * inverse_step * square_norm)
     step = per_start(step, H)  # 0 if H is 0, where the gradient is 0, too
@@ -370,6 +377,12 @@ class Problem:
             for seed in draw_seeds(rng, config.n_init - 1)
         ]
         return [partial(spectral_start, self.init_similarity, k), *random]
+
+    def eigenvector_labels(self, n_clusters):
+        """Return the clusters of k-means on leading eigenvectors, (n,), int."""
+        A = self.init_similarity
+        _, vectors = leading_eigenpairs(A, min(n_clusters, len(self)))
+        return cluster_eigenvectors(vectors, self.mass)
 
     def part(self, size, rng):
         """Return the problem of `size` rows, or None for a sparse graph, which would fall apart."""

@@ -122,9 +122,8 @@ class Residual:
 
     def entries(self, rows, columns):
         """Return entries of R, off its diagonal, in float64."""
-        if not len(rows):  # of no entries, SciPy returns a matrix
-            return np.zeros(0)
-        stored = np.asarray(self.stored[rows, columns], dtype=np.float64).ravel()
+        stored = storage.as_dense(self.stored[rows, columns])
+        stored = np.asarray(stored, dtype=np.float64).ravel()
         if not sp.issparse(self.stored):
             return stored
         return stored - self.rows[rows] * self.columns[columns]

@@ -8,7 +8,6 @@ import numpy as np
 
 from nmfcluster._base import membership, read_features, require_nonnegative
 from nmfcluster._compat import take_samples
-from nmfcluster._optim.initialization import cluster_eigenvectors, leading_eigenpairs
 from nmfcluster._optim.symmetric import Problem
 from nmfcluster._utils.labels import (
     NOT_SEEN,
@@ -146,9 +145,7 @@ class PrecomputedProblem(Problem):
         n_clusters = shares.shape[1]
         clusters = one_hot(shares.argmax(axis=1), n_clusters, shares.dtype)
         if len(self) <= MAX_CLUSTERED:
-            A = self.init_similarity
-            _, vectors = leading_eigenpairs(A, min(n_clusters, len(self)))
-            labels = cluster_eigenvectors(vectors, self.mass)
+            labels = self.eigenvector_labels(n_clusters)
             other = one_hot(labels, n_clusters, shares.dtype)
             if self._cut(other) < MUCH_NEARER * self._cut(clusters):
                 clusters = other

@@ -264,9 +264,8 @@ class NeighborGraph:
 
     def _weigh(self, distances, nearest, scales):
         """Return the sparse weights of the neighbours of rows with these scales."""
-        with np.errstate(
-            over="ignore"
-        ):  # samples far from all others have bounded exponents
+        # exponents of samples far from all others can overflow, and are bounded below
+        with np.errstate(over="ignore"):
             exponents = distances**2 / (scales[:, None] * self._scales[nearest])
         weights = np.exp(-np.minimum(exponents, _MAX_EXPONENT))
         return storage.csr_of_equal_rows(weights, nearest, len(self._scales))
