@@ -144,7 +144,7 @@ class Table:
                 "no rows": lambda: X[:0],
                 "no columns": lambda: X[:, :0],
                 "one row": lambda: X[:1],
-                "number": lambda: X[0, 0],
+                "number": lambda: X[0, 0] if X.size else 0.0,
             }[self.flaw]()
         return self.stored(X)
 
