@@ -33,35 +33,35 @@ def make_nested_rings(
     noise: float = 0.1,
     random_state: Seed = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Make points on rings around one centre, the toy data of Lange and Buhmann.
+    """Make points on concentric rings, like the toy data of Lange and Buhmann.
 
-    A method that compares points by distance alone finds clusters that are halves of both rings.
-    The paper [1]_ does not print its radii and noise.
+    Methods that only compare the distances of points, such as k-means, cut both rings in half. The
+    paper [1]_ does not state its radii and noise, so these defaults are our choice.
 
     Parameters
     ----------
     n_samples : int, default=400
-        Number of points. The numbers of points on two rings differ by at most one.
+        Number of points. The numbers of points on any two rings differ by at most one.
     radii : tuple of float, default=(2.0, 3.5)
-        Radii of the rings.
+        Radius of each ring. Rings are harder to separate if their radii are close.
     noise : float, default=0.1
-        Standard deviation of the distances of points from their rings.
+        Standard deviation of the distance of a point from its ring. Larger values blur the rings.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the result.
+        Determines random number generation. Pass an int for reproducible data.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
         The points.
     y : ndarray of shape (n_samples,), int
-        Ring of every point.
+        Index of the ring of every point.
 
     Raises
     ------
     TypeError
         If an argument is of the wrong type.
     ValueError
-        If there are fewer points than rings, a radius is not above 0 or the noise is below 0.
+        If there are fewer points than rings, if a radius is not above 0, or if `noise` is negative.
 
     References
     ----------
@@ -99,23 +99,25 @@ def make_partitions(
     missing: float = 0.0,
     random_state: Seed = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Make noisy copies of one partition, with random cluster numbers in each.
+    """Make noisy copies of one partition, and renumber the clusters of each copy at random.
 
     Parameters
     ----------
     n_samples : int or tuple of int, default=300
-        Number of samples, in clusters of equal size, or a tuple with the sizes of the clusters.
+        Number of samples, which are divided into clusters of equal size, or a tuple with the size
+        of each cluster.
     n_clusters : int, default=3
         Number of clusters; ignored if `n_samples` is a tuple.
     n_partitions : int, default=20
-        Number of copies.
+        Number of partitions, which are all copies of `y`.
     noise : float, default=0.2
-        Share of the labels of each copy that are replaced by a cluster drawn at random.
+        Share of the labels of each copy that are replaced by a random cluster. The larger it is,
+        the less the copies agree.
     missing : float, default=0.0
-        Share of the labels that are then replaced by -2, "not seen". Every sample keeps at least
-        one label.
+        Share of the labels that are then replaced by -2, which marks a sample that the partition
+        does not contain. Every sample keeps at least one label.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the result.
+        Determines random number generation. Pass an int for reproducible data.
 
     Returns
     -------
@@ -183,31 +185,33 @@ def make_biclusters(
     Parameters
     ----------
     shape : tuple of int, default=(21, 35)
-        Number of samples and of features; by default those of Figure 2 in the paper.
+        Number of samples and of features. The defaults are those of Figure 2 in the paper.
     n_clusters : int, default=4
         Number of biclusters.
     overlap : float, default=0.25
         Share of the samples, and of the features, of a bicluster that also belong to the next one,
-        in [0, 0.5). It is rounded to whole samples and features.
+        in [0, 0.5). Biclusters with a larger overlap are harder to separate. The share is rounded
+        to whole samples and features.
     twins : bool, default=True
-        Whether the first two biclusters have almost the same features. They share nine tenths of
-        these, or all but one, with the same coefficients. Their samples differ, and the second
-        one is half as intense. A method that only uses features confuses them.
+        Whether the first two biclusters have almost the same features. They then share nine tenths
+        of their features, or all but one, with the same coefficients. They share no samples, and
+        the second bicluster is half as intense. A method that only uses features confuses them.
     noise : float, default=0.0
-        Standard deviation of the normal noise of a feature, as a multiple of the standard
-        deviation of the feature without noise. Entries below 0 are then set to 0.
+        Standard deviation of the normal noise that is added to a feature, as a multiple of the
+        standard deviation of the feature without noise. Entries below 0 are then set to 0.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the result. W and H do not depend on `noise`.
+        Determines random number generation. Pass an int for reproducible data. W and H do not
+        depend on `noise`.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
         The nonnegative data.
     W : ndarray of shape (n_samples, n_clusters)
-        How strong a bicluster is in a sample: the absolute value of a normal number for the
-        samples of the bicluster, and 0 for others.
+        Intensity of each bicluster in each sample. It is the absolute value of a standard normal
+        number, halved for the second twin, for samples of the bicluster, and 0 for others.
     H : ndarray of shape (n_clusters, n_features)
-        How strong a feature is in a bicluster: uniform in [0.5, 1] for the features of the
+        Coefficient of each feature in each bicluster. It is uniform in [0.5, 1] for features of the
         bicluster, and 0 for others.
 
     Raises
@@ -221,19 +225,20 @@ def make_biclusters(
 
     See Also
     --------
-    sklearn.metrics.consensus_score : Compares biclusters that a method found with these.
-    sklearn.datasets.make_biclusters : Makes constant blocks that do not overlap, in any order.
+    sklearn.metrics.consensus_score : Compare the biclusters that a method found with the true ones.
+    sklearn.datasets.make_biclusters : Make constant blocks that do not overlap.
 
     Notes
     -----
-    Every bicluster has a sample and a feature that no other bicluster has. These samples and
-    features form a diagonal block, and a factor can hold only one entry of it. Without noise, W H
-    is therefore the only factorization of X with `n_clusters` nonnegative factors, up to their
-    scale and order. A single run of NMF often misses it, most of all with `twins`.
+    Every bicluster has a sample and a feature that no other bicluster has. Without noise, the
+    submatrix of X of these samples and features is therefore diagonal, and each nonnegative factor
+    can explain only one of its entries. W H is then the only factorization of X with `n_clusters`
+    nonnegative factors, up to their scale and order. A single run of NMF often misses it, most of
+    all with `twins`.
 
-    Samples and features are in the order of the biclusters, so that they are blocks in a picture of
-    X. Only the second twin has the last samples. The paper [1]_ does not print sizes, overlaps and
-    coefficients, and those here are our choice.
+    Samples and features are in the order of the biclusters, so that biclusters are blocks in a
+    heatmap of X. The second twin is an exception: it has the last samples. The paper [1]_ does not
+    state sizes, overlaps and coefficients, so those here are our choice.
 
     References
     ----------
@@ -339,15 +344,16 @@ def make_programs(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Make counts of genes in cells that are mixtures of gene expression programs.
 
-    A factorization gives the means, and counts vary around them as in single cells,
+    The expected counts are the product of two factors W and H, and counts vary around them as in
+    data of single cells,
 
     .. math:: x_{ij} \sim \mathrm{Poisson}(\gamma_{ij} (WH)_{ij}) , \qquad
               \gamma_{ij} \sim \mathrm{Gamma}(1 / \phi, \phi) ,
 
-    after Splatter [1]_. Programs add up, as in the simulations of cNMF [2]_. The mean of a gene is
-    drawn from a gamma distribution. A program has a tenth of the genes as its own, and multiplies
-    their means by a factor around 2.7. It has little of the other genes. Some genes belong to all
-    programs, like those that keep every cell alive.
+    as in Splatter [1]_. A cell is a weighted sum of programs, as in the simulations of cNMF [2]_.
+    The mean of each gene is drawn from a gamma distribution. A program raises a random tenth of the
+    genes, by a factor around 2.7, and has low means for other genes. Housekeeping genes, which
+    every cell needs to live, are common to all programs.
 
     Parameters
     ----------
@@ -358,17 +364,18 @@ def make_programs(
     n_programs : int, default=8
         Number of programs.
     depth : float, default=350.0
-        Median number of counts in a cell. The standard deviation of its logarithm is 0.3.
+        Median total count of a cell. A larger depth makes counts less noisy. The logarithm of the
+        total has a standard deviation of 0.3.
     housekeeping : float, default=0.3
-        Share of the counts of every program that is in genes common to all programs, in [0, 1). A
-        larger share makes programs more similar.
+        Share of the counts of every program that falls on genes common to all programs, in [0, 1).
+        A larger share makes programs more similar.
     dispersion : float, default=0.1
-        The dispersion :math:`\phi`. A larger one makes counts noisier: the variance of a count with
-        mean m is :math:`m + \phi m^2`. With 0, counts have a Poisson distribution.
+        The dispersion :math:`\phi`. A larger dispersion makes counts noisier. The variance of a
+        count with mean m is :math:`m + \phi m^2`. With 0, counts have a Poisson distribution.
     doublets : float, default=0.0
-        Share of the cells that are doublets: two cells counted as one.
+        Share of the cells that are doublets, that is, two cells that are counted as one.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the result.
+        Determines random number generation. Pass an int for reproducible data.
 
     Returns
     -------
@@ -388,7 +395,7 @@ def make_programs(
 
     See Also
     --------
-    make_signatures : Makes counts of mutations.
+    make_signatures : Make counts of mutations.
 
     References
     ----------
@@ -446,10 +453,10 @@ def make_signatures(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Make counts of mutations in genomes that are mixtures of mutational signatures.
 
-    A signature is the distribution of the mutations of one cause over channels, the kinds of
-    mutations. As in real data, signatures are hard to find [1]_. Some are peaked in a few channels,
-    and others are flat and similar to each other. Each sample has few of them, in very different
-    amounts.
+    A signature is the distribution of the mutations of one cause over channels, which are the kinds
+    of mutations. As in real data [1]_, signatures are hard to find. Some have most of their
+    mutations in a few channels, and others are flat and similar to each other. Each sample has only
+    a few signatures, in very different amounts.
 
     Parameters
     ----------
@@ -458,16 +465,18 @@ def make_signatures(
     n_signatures : int, default=10
         Number of signatures.
     n_channels : int, default=96
-        Number of kinds of mutations. The default is that of substitutions with the bases on both
-        sides.
+        Number of kinds of mutations. The default, 96, is the number of single-base substitutions if
+        the bases on both sides are distinguished.
     burden : float, default=2000.0
-        Four times the median number of mutations of a signature in a sample that has it, as samples
-        have between four and five signatures. The standard deviation of the logarithm is 0.8.
+        Scale of the number of mutations in a sample. A larger burden makes counts less noisy. A
+        signature has a median of `burden` / 4 mutations in a sample that has it, and the standard
+        deviation of their logarithm is 0.8. A sample has four to five signatures on average.
     noise : float, default=0.0
-        Standard deviation of a normal number added to every count, as a share of the count. Counts
-        are then rounded, and set to 0 if they are negative.
+        Standard deviation of the normal noise that is added to every count, as a share of the
+        count. Counts are then rounded, and set to 0 if they are negative.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the result. W and H do not depend on `noise`.
+        Determines random number generation. Pass an int for reproducible data. W and H do not
+        depend on `noise`.
 
     Returns
     -------
@@ -487,7 +496,7 @@ def make_signatures(
 
     See Also
     --------
-    make_programs : Makes counts of genes in cells.
+    make_programs : Make counts of genes in cells.
 
     References
     ----------

@@ -57,12 +57,13 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     labels_true : array-like of shape (n_samples,)
         True classes.
     labels_pred : array-like of shape (n_samples,)
-        Clusters. Their names do not matter, and there may be more or fewer clusters than classes.
+        Clusters. The labels of clusters need not be those of classes, and there may be more or
+        fewer clusters than classes.
 
     Returns
     -------
     float
-        In (0, 1].
+        Accuracy in (0, 1]; 1 for the same clustering with other names.
 
     Raises
     ------
@@ -117,45 +118,47 @@ def _read_labels(labels, name):
 def match_labels(labels: Any, reference: Any) -> Any:
     """Renumber clusters to agree with a reference clustering on as many samples as possible.
 
-    Cluster numbers differ from fit to fit. This function keeps the number, and so the colour, of a
-    cluster from one clustering to another, for example with another seed, with more samples, or
-    with another number of clusters. Every cluster gets the label of at most one reference cluster.
-    The Hungarian method finds the labels with which the most samples agree with the reference.
+    Cluster numbers differ from fit to fit. This function gives a cluster the same number, and so
+    the same colour in plots, in several clusterings, for example with another seed, with more
+    samples, or with another number of clusters. No two clusters get the label of the same reference
+    cluster. The Hungarian method finds the matching that leaves the most samples with their
+    reference label.
 
     Parameters
     ----------
     labels : array-like of shape (n_samples,) or (n_samples, n_clusterings)
-        Integers or strings. A data frame or an array can hold several clusterings as columns, and a
-        list can hold them as elements. Each is matched with the reference separately. A negative
+        Integers or strings. To match several clusterings, pass the columns of a data frame or an
+        array, or a list. Each clustering is matched with the reference separately. A negative
         number, NaN and None mark samples in no cluster.
     reference : array-like of shape (n_reference_samples,)
-        Labels that are kept: integers or strings. If `labels` and `reference` are both pandas
-        Series or data frames, samples are aligned by the index, and only some of them need to be in
-        both. Otherwise, samples are aligned by position, and also if the indices have the same
-        length but different names, and one of them is 0, 1, 2, ...
+        The clustering whose labels, integers or strings, are kept. If `labels` and `reference` are
+        both pandas Series or data frames, samples are aligned by the index, and some samples may be
+        in only one of them. Otherwise, samples are aligned by position. Two indices of the same
+        length with different names are also aligned by position if one of them is 0, 1, 2, ...
 
     Returns
     -------
     ndarray, Series or DataFrame of shape (n_samples,) or (n_samples, n_clusterings)
-        Labels of the reference, as a pandas object if `labels` is one. A cluster is new if no
-        reference cluster that shares samples with it is left. New clusters get integers above all
-        those in the reference, the largest cluster first. A sample in no cluster has -1. If the
-        reference holds strings, new labels are strings, too, and None replaces -1. Ties do not
-        depend on the values in `labels`. They depend on the order of samples only between clusters
-        of equal size that share equally many samples with every reference cluster.
+        The renumbered labels, as a pandas object if `labels` is one. A cluster is new if all
+        reference clusters that share samples with it are matched with other clusters. New clusters
+        get integers above all those in the reference, and the largest new cluster gets the smallest
+        one. A sample in no cluster gets -1. If the reference holds strings, new labels are strings,
+        too, and None replaces -1. Ties are broken independently of the values in `labels`. The
+        order of samples breaks ties only between clusters of equal size that share equally many
+        samples with every reference cluster.
 
     Raises
     ------
     ValueError
-        If `reference` holds several clusterings, samples cannot be aligned, or labels are not
-        whole numbers.
+        If `reference` holds several clusterings, if samples cannot be aligned, or if a label is a
+        number with a fraction.
     TypeError
         If labels are neither integers nor strings.
 
     See Also
     --------
-    clustering_accuracy : The share of samples with equal labels, if no labels are missing.
-    match_components : Matches the components of two factorizations.
+    clustering_accuracy : Return the share of samples with equal labels after matching.
+    match_components : Match the components of two factorizations.
 
     Examples
     --------
@@ -245,23 +248,24 @@ def _match_clusters(codes, shared, reference, n_reference):
 def cophenetic_correlation(consensus: Any) -> float:
     """Return how well an average-linkage tree explains a consensus matrix.
 
-    It is the correlation between the distances ``1 - consensus`` and the heights at which average
-    linkage joins the samples [1]_. It is 1 for a perfect consensus, in which all entries are 0 or
-    1. To choose the number of clusters, fit models with several numbers, each with base partitions
-    of the same number, and choose the number after which the correlation begins to fall.
+    This is the correlation between the distances ``1 - consensus`` and the heights at which average
+    linkage joins the samples [1]_. A perfect consensus, in which all entries are 0 or 1, has a
+    correlation of 1. To choose the number of clusters, fit a model with each candidate number, and
+    use the same number of clusters in its base partitions. Choose the number after which the
+    correlation begins to fall.
 
     Parameters
     ----------
     consensus : array-like of shape (n_samples, n_samples)
-        A symmetric matrix with entries in [0, 1] and ones on the diagonal, as
-        `NMFConsensus.consensus_matrix` returns it, of at least 3 samples. NaN marks a pair that no
-        partition contains. Such a pair is left out of the correlation, and its distance in the tree
-        is the mean of the others. A sample with NaN on the diagonal is left out.
+        A symmetric matrix with entries in [0, 1] and ones on the diagonal, such as the result of
+        `NMFConsensus.consensus_matrix`. It must have at least 3 samples. NaN marks a pair of
+        samples that no partition contains. The correlation ignores such a pair, and the tree uses
+        the mean of the other distances for it. A sample with NaN on the diagonal is left out.
 
     Returns
     -------
     float
-        In [-1, 1]. 1 if all distances are equal.
+        Correlation in [-1, 1]. It is 1 if all distances are equal.
 
     Raises
     ------
@@ -289,7 +293,7 @@ def cophenetic_correlation(consensus: Any) -> float:
     seen = ~np.isnan(distances)
     if not seen.any():
         raise ValueError(
-            "consensus must hold a number for a pair of samples, got only NaN."
+            "consensus must hold a number for at least one pair of samples, got only NaN."
         )
     known = distances[seen]
     if np.ptp(known) < 1e-12:  # equal up to rounding, so there is no correlation
@@ -371,9 +375,10 @@ def confidence(codes, labels, weights=None):
 def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.ndarray:
     """Return how often partitions join a sample with the members of every cluster.
 
-    It is the mean co-association of the sample and the other members of a cluster [1]_, over pairs
-    that a partition contains. A sample with about equal values for two clusters lies between them.
-    No n × n matrix is formed, so time and memory are linear in the number of samples.
+    The item consensus [1]_ is the mean co-association of a sample with the other members of a
+    cluster. The mean is over the pairs of samples that at least one partition contains. A sample
+    with about equal values for two clusters lies between them. Time and memory are linear in the
+    number of samples, as no n × n matrix is formed.
 
     Parameters
     ----------
@@ -388,19 +393,19 @@ def item_consensus(partitions: Any, labels: Any, *, weights: Any = None) -> np.n
     Returns
     -------
     ndarray of shape (n_samples, n_clusters)
-        In [0, 1]; NaN if there is no such pair, for example if the sample is the only one in the
-        cluster. Columns are in the order of the sorted labels.
+        Shares in [0, 1]. An entry is NaN if no partition contains such a pair, for example if the
+        sample is the only one in its cluster. Columns are in the order of the sorted labels.
 
     Raises
     ------
     ValueError
-        If lengths differ, no sample is in a cluster, or a parameter is not as described.
+        If lengths differ, if no sample is in a cluster, or if a parameter is not as described.
     TypeError
         If labels are neither integers nor strings.
 
     See Also
     --------
-    cluster_consensus : How surely the samples of every cluster belong to it.
+    cluster_consensus : Return the mean confidence of the samples of every cluster.
 
     References
     ----------
@@ -434,12 +439,12 @@ def cluster_consensus(
 ) -> np.ndarray:
     """Return the mean confidence of the samples of every cluster.
 
-    Confidence is that of `NMFConsensus.confidence_`, which compares the votes for the cluster of a
-    sample with those for the others. It is 1 for a cluster that the partitions keep apart from all
-    others, and about 1 / n_clusters for a cluster that is unrelated to the partitions, whatever
-    their sizes. The score in [1]_ is the mean co-association of the pairs in a cluster, the mean of
-    `item_consensus`. That score is low for large clusters if partitions have more clusters than
-    `labels`.
+    The confidence of a sample is that of `NMFConsensus.confidence_`, which compares the votes for
+    the cluster of the sample with the votes for other clusters. The mean is 1 for a cluster that
+    the partitions separate from all others. It is about 1 / n_clusters for a cluster that is
+    unrelated to the partitions, whatever the sizes of the clusters. The score of the same name in
+    [1]_ is the mean of `item_consensus` over the members of a cluster. It is low for large clusters
+    if partitions have more clusters than `labels`.
 
     Parameters
     ----------
@@ -454,18 +459,18 @@ def cluster_consensus(
     Returns
     -------
     ndarray of shape (n_clusters,)
-        In [0, 1], in the order of the sorted labels.
+        Mean confidences in [0, 1], in the order of the sorted labels.
 
     Raises
     ------
     ValueError
-        If lengths differ, no sample is in a cluster, or a parameter is not as described.
+        If lengths differ, if no sample is in a cluster, or if a parameter is not as described.
     TypeError
         If labels are neither integers nor strings.
 
     See Also
     --------
-    item_consensus : How often partitions join a sample with the members of every cluster.
+    item_consensus : Return how often partitions join a sample with the members of every cluster.
 
     References
     ----------
@@ -512,27 +517,28 @@ def _indicator_of(clusters):
 def match_components(
     components_a: Any, components_b: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Match every component of a with a component of b.
+    """Match the components of one factorization with those of another.
 
-    Components are matched one to one, such that the sum of their cosines is largest. Use it to
-    keep the names of programs from one fit to the next, or to count how many planted components a
-    fit has found, for example with a cosine of at least 0.9.
+    Components are matched one to one, so that the sum of their cosine similarities is largest. Use
+    the matching to keep the names of programs from one fit to the next. On simulated data, use it
+    to count how many true components a fit has found, such as those with a cosine of at least 0.9.
 
     Parameters
     ----------
     components_a : array-like of shape (n_components_a, n_features)
-        Nonnegative components, such as `components_` of an earlier fit of an NMF.
+        Nonnegative components, such as `components_` of a fitted NMF.
     components_b : array-like of shape (n_components_b, n_features)
         Components of the same features. The columns of two data frames are matched by their names.
-        If one of the two has no names, columns are matched by position, with a warning.
+        If only one of the two has names, columns are matched by position, with a warning.
 
     Returns
     -------
     counterparts : ndarray of shape (n_components_a,), int
-        Row of `components_b`; -1 for a component without a counterpart, as b has fewer components
-        or shares no feature with it.
+        For each row of `components_a`, the matching row of `components_b`. It is -1 for a component
+        without a counterpart, which happens if `components_b` has fewer rows, or shares no feature
+        with it.
     cosines : ndarray of shape (n_components_a,)
-        Cosines in [0, 1]; 0 for a component without a counterpart.
+        Cosine similarities in [0, 1]; 0 for a component without a counterpart.
 
     Raises
     ------
@@ -541,7 +547,7 @@ def match_components(
 
     See Also
     --------
-    sklearn.metrics.consensus_score : Compares biclusters: sets of samples and of features.
+    sklearn.metrics.consensus_score : Compare two sets of biclusters.
 
     Examples
     --------

@@ -499,7 +499,7 @@ def _read_mtx(path, max_bytes):
             )
     files = " and ".join(file for file in (genes_from, cells_from) if file)
     warn(
-        f"{path} has shape {X.shape}: names in {files} do not fit it, and are ignored."
+        f"{path} has shape {X.shape}: names in {files} do not fit this shape, and are ignored."
     )
     return FileTable(X)
 

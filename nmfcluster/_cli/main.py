@@ -18,8 +18,8 @@ _LABELS = ("labels", "memberships")
 # Purpose of each command, and the tables that it writes.
 COMMANDS = {
     "consensus": ("combine many clusterings, generated or supplied, into one", _LABELS),
-    "cluster": ("cluster rows so that pairs are together or apart", _LABELS),
-    "fuse": ("cluster rows described by several tables", (*_LABELS, "weights")),
+    "cluster": ("cluster rows under must-link and cannot-link constraints", _LABELS),
+    "fuse": ("cluster rows that several tables describe", (*_LABELS, "weights")),
     "programs": (
         "find programs (signatures, topics) in counts",
         (*_LABELS, "usages", "components", "top", "recurrence"),
@@ -187,14 +187,14 @@ def _make_parser():
         _add_own_options(command, name)
     demo = commands.add_parser(
         "demo",
-        help="cluster scikit-learn's digits, and draw a picture",
-        description="Cluster digits, compare with k-means, and draw a picture.",
+        help="cluster the digits of scikit-learn, and draw a picture",
+        description="Cluster digits, compare the result with k-means, and draw it.",
     )
     demo.add_argument(
         "picture",
         nargs="?",
         default="consensus-digits.png",
-        help="file of the picture (default: consensus-digits.png)",
+        help="file to save the picture to (default: consensus-digits.png)",
     )
     return parser
 
@@ -214,19 +214,19 @@ def _add_common_options(command, name):
         metavar="K",
         type=_number_or_range,
         default=range(1, 16),  # default of choose_n_clusters
-        help="number of clusters, or a range to choose from (default: 1-15)",
+        help="number of clusters, or a range to choose it from (default: 1-15)",
     )
     add(
         "--output",
         metavar="PLACE",
         default=".",
-        help="folder, or prefix of the output files (default: current folder)",
+        help="folder or prefix of the output files (default: current folder)",
     )
     add("--force", action="store_true", help="overwrite existing files")
     add(
         "--names",
         metavar="TITLE",
-        help="title of the column of row names (csv, tsv, txt)",
+        help="title of the column that holds the row names (csv, tsv, txt)",
     )
     add(
         "--transpose",
@@ -256,7 +256,7 @@ def _add_common_options(command, name):
         metavar="N",
         type=float,
         default=8,
-        help="largest uncompressed file size in GiB (default: 8)",
+        help="largest allowed file size in GiB, uncompressed (default: 8)",
     )
 
 
@@ -267,32 +267,34 @@ def _add_own_options(command, name):
         either(
             "--partitions",
             action="store_true",
-            help="each column is an existing clustering",
+            help="the columns are existing clusterings of the rows",
         )
         either(
             "--max-samples",
             metavar="N",
             type=number_or_share,
             default=1.0,
-            help="number or share of rows drawn for a base clustering (default: 1.0)",
+            help="rows drawn for each base clustering: a number such as 500, or a share such "
+            "as 0.5 (default: 1.0, all rows)",
         )
         if name == "how-many":
             either(
                 "--counts",
                 action="store_true",
-                help="choose the number of programs in counts",
+                help="the file holds counts; choose the number of programs",
             )
     if name == "cluster":
         add = command.add_argument
         add(
             "--constraints",
             metavar="PAIRS",
-            help="file of pairs, with columns a, b, kind",
+            help="file of constraints, with columns a, b (two rows) and kind (must or cannot)",
         )
         add(
             "--contradictions",
             default="raise",
-            help="if hard pairs conflict: raise, warn or ignore (default: raise)",
+            help="what to do if hard constraints conflict: raise, warn or ignore "
+            "(default: raise)",
         )
 
 

@@ -53,8 +53,8 @@ def to_numpy(array):
         return sp.csr_array(arrays, shape=tuple(array.shape))
     except (TypeError, RuntimeError) as error:
         raise TypeError(
-            f"An array of {library} cannot be read: {error}. Pass float32 or float64, dense, or "
-            "sparse with two dimensions."
+            f"An array of {library} cannot be read: {error}. Pass a dense array, or a sparse one "
+            "with two dimensions, of float32 or float64."
         ) from error
 
 

@@ -65,7 +65,7 @@ def partition_columns(table, name):
     lengths = set(map(len, columns))
     if len(lengths) != 1 or lengths == {0}:
         raise ValueError(
-            f"{name} must hold at least one partition, all of one length above 0, "
+            f"{name} must hold at least one partition, all of the same length above 0, "
             f"got {format_count(len(columns), 'partition')} of lengths {sorted(lengths)}."
         )
     return columns

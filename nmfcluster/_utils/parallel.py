@@ -247,7 +247,7 @@ class Parcel:
             self._head = _pickle_module().dumps(values, buffer_callback=buffers.append)
         except Exception as error:
             raise TypeError(
-                "what is sent to a cluster, and what it returns, must be picklable, for instance "
+                "the arguments and results of calls on a cluster must be picklable, such as "
                 f"the parameters of a base clusterer: {type(error).__name__}: {error}"
             ) from error
         self._bytes = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]

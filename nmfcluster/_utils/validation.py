@@ -261,7 +261,7 @@ def check_accepts_parts(estimator, X, rule):
         if isinstance(shape, tuple) and shape[:1] == (n_samples,):
             raise ValueError(
                 f"{rule}: its parameter {name!r} has an entry for each of the {n_samples} "
-                "samples, which cannot be split with them."
+                "samples, and cannot be split with them."
             )
     if may_take_pairs(estimator, X):
         raise ValueError(
@@ -788,8 +788,8 @@ def _read_weights(weights, name, n, least, noun):
     n_counting = np.count_nonzero(array)
     if n_counting < least:
         raise ValueError(
-            f"{name} must be above zero for at least {format_count(least, noun)}, but is for "
-            f"{n_counting}."
+            f"{name} must be above zero for at least {format_count(least, noun)}, but is so only "
+            f"for {n_counting}."
         )
     return array
 

@@ -1,4 +1,4 @@
-"""Choice of parameters without true labels."""
+"""Choose the parameters of clusterers without true labels."""
 
 from nmfcluster.model_selection.choose import choose_n_clusters
 from nmfcluster.model_selection.scorers import (

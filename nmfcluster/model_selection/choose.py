@@ -1,4 +1,4 @@
-"""Choose the number of clusters, by one function for all kinds of input."""
+"""Choose the number of clusters for any kind of input."""
 
 import warnings
 from collections import defaultdict
@@ -91,54 +91,61 @@ def choose_n_clusters(
 ) -> results.NumberOfClusters | results.ClusterSweep:
     r"""Choose the number of clusters, and fit an estimator with it.
 
-    The rule that decides depends on the input:
+    The method that decides depends on the input:
 
-    - For features, four different criteria vote. A vote for 1 means that there are no clusters.
-    - For labels of partitions, a clustering that a quarter of the partitions repeat decides. If
-      there is none, the eigenvalues of their mean projector decide.
+    - For features, four criteria vote: a Gaussian mixture, the modes of the density, HDBSCAN, and
+      prediction strength. A vote for 1 means that the data have no clusters.
+    - For labels of partitions, nearly equal partitions decide, if they are at least a quarter of
+      all partitions. Otherwise, the gap between eigenvalues of the mean projection matrix of the
+      partitions decides.
     - For similarities, distances, constraints and other input that the criteria cannot use,
-      stability decides. The estimator is fitted to parts of the samples. The largest number is
-      chosen whose fits find that many clusters and agree about as well as those of any number.
-    - For runs of NMF, `sweep_n_clusters` decides.
+      stability decides. The estimator is fitted to parts of the samples. The chosen number is the
+      largest one whose fits find that many clusters and agree about as well as the fits of the most
+      stable number.
+    - For `NMFMetaCluster`, `sweep_n_clusters` decides.
     - For a clusterer that has another parameter instead of a number of clusters, such as `eps`,
-      `distance_threshold` or a resolution, pass `param_name` and values of that parameter. They
-      lead to several numbers of clusters, and the most stable one is chosen.
+      `distance_threshold` or a resolution, pass `param_name` and values of that parameter. The
+      values lead to several numbers of clusters, and the most stable number is chosen.
 
     Parameters
     ----------
     estimator : estimator
         A clusterer with a parameter `n_clusters`, a mixture with `n_components`, or a pipeline that
-        ends in one; with `param_name`, any clusterer. It is cloned.
+        ends in one of these. With `param_name`, it may be any clusterer. The function fits clones
+        of it.
     X : array-like, sparse matrix, or other input of the estimator
         All samples.
     candidates : iterable of int or tuple (low, high), default=range(1, 16)
-        Numbers of clusters. They cannot exceed the number of samples, where the default ends. A
-        tuple of two is the range from low to high. Stability and recurrence leave out 1. With
-        `param_name`, pass ten or more values of that parameter.
+        Numbers of clusters to compare. A tuple (low, high) stands for all numbers from low to high.
+        No candidate may exceed the number of samples, and the default ends there. "stability",
+        "eigengap" and "recurrence" cannot judge 1, and leave it out. With `param_name`, pass ten or
+        more values of that parameter.
     param_name : str, default=None
         The parameter whose values are the candidates, such as "eps" or "hdbscan__min_cluster_size".
-        Stability then decides. By default, candidates are numbers of clusters.
+        The method is then "stability". By default, candidates are numbers of clusters.
     method : {"auto", "vote", "eigengap", "stability", "held-out", "recurrence"}, default="auto"
-        The rule that decides. "eigengap" is for labels of partitions only, "held-out" and
-        "recurrence" for NMFMetaCluster only. "auto" is "vote" for features, "eigengap" for labels,
-        the default of `sweep_n_clusters` for NMFMetaCluster, and "stability" for everything else,
-        for example if `fit_params` holds constraints.
+        The method that decides; keep "auto" unless you need a certain one. "eigengap" is for labels
+        of partitions only, "held-out" and "recurrence" for NMFMetaCluster only. "auto" is "vote"
+        for features, "eigengap" for labels, and the default of `sweep_n_clusters` for
+        NMFMetaCluster. It is "stability" for everything else, for example if `fit_params` holds
+        constraints.
     fit_params : dict, default=None
-        Arguments of `fit` besides `X`, such as ``{"constraints": pairs}``, with one entry for each
-        sample. For NMFMetaCluster, ``{"groups": patients}`` chooses the number of programs of all
-        groups.
+        Arguments of `fit` besides `X`, such as ``{"constraints": pairs}``. An array must have one
+        entry for each sample. For NMFMetaCluster, ``{"groups": patients}`` chooses the total number
+        of programs of all groups.
     n_jobs : int, default=None
         Number of parallel fits; the result does not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Determines samples, parts, and the seeds of estimators that have none.
+        Determines which samples are drawn, how they are split, and the seeds of estimators whose
+        `random_state` is None. Pass an int for reproducible results.
 
     Returns
     -------
     NumberOfClusters or ClusterSweep
         The choice. `n_clusters_` is the number, `as_good` marks the candidates that are about as
-        good, `table` has the figures of all candidates, and `best_estimator_` is fitted to all
+        good, `table` has the scores of all candidates, and `best_estimator_` is fitted to all
         samples. With `param_name`, `values` has the values that lead to each number of clusters.
-        `plot` draws the figures.
+        `plot` draws the scores.
 
     Raises
     ------
@@ -147,48 +154,49 @@ def choose_n_clusters(
         number is not an int.
     ValueError
         If `X` or a parameter is not as described; if fits find fewer clusters than every candidate;
-        if all fits fail, the error of the first one; if values of a parameter lead to no number of
-        clusters that fits find in three halves of the samples.
+        if, with `param_name`, no number of clusters is found in at least three of four halves of
+        the samples. If all fits fail, the error of the first one is raised.
 
     Warns
     -----
     FitFailedWarning
-        If fits with a number of clusters fail, so that it is not chosen.
+        If fits with a number of clusters fail. This number is then not chosen.
     UserWarning
         If the largest candidate is chosen; if too few criteria agree, or they agree on a number
         that is not a candidate; if there are too few samples for a vote; if partitions support
-        other numbers about as well, as partitions at several resolutions may.
+        other numbers about as well, for example because they were made at several resolutions.
 
     See Also
     --------
-    sweep_n_clusters : Has more options for runs of NMF.
-    StabilityScorer : Scores values of other parameters than the number of clusters.
+    sweep_n_clusters : Choose the number of clusters of NMFMetaCluster, with more options.
+    StabilityScorer : Score the values of any parameter in a search of scikit-learn.
 
     Notes
     -----
     The vote and the eigenvalues use at most 2,000 samples, drawn at random, and take a second or
-    two. The estimator is then fitted once. For stability, it is fitted to two parts of the samples
-    with every candidate, to four with the candidates that can still be chosen, and to six with the
-    two that decide. A part is half of the samples, but at most 500 samples, or 20 times the largest
+    two. The estimator is then fitted once. Stability first fits every candidate to two parts of the
+    samples. It fits the candidates that can still be chosen to four parts, and the two that decide
+    to six. A part is half of the samples, but at most 500 samples, or 20 times the largest
     candidate if that is more.
 
     With `param_name`, the estimator is fitted to all samples and to four halves of them with every
-    value. The same value may lead to fewer clusters in a half, as a resolution or a distance
-    depends on how dense samples are. Fits are therefore compared by the number of clusters that
-    they found, and not by values. The stability of a number is the mean adjusted Rand index of fits
-    that found it in different halves. The most stable number is chosen, and the middle one of the
-    values that lead to this number for all samples.
+    value. The same value may lead to fewer clusters in a half, because the effect of a resolution
+    or a distance depends on the density of the samples. Fits are therefore grouped by the number of
+    clusters that they found, not by the value. The stability of a number is the mean adjusted Rand
+    index of fits that found it in different halves. The most stable number is chosen.
+    `best_estimator_` has the middle one of the values that lead to this number for all samples.
 
-    A number is not chosen if most fits to parts, or the fit to all samples, find fewer clusters, as
-    may happen for partitions or repeated rows. A few fits may miss a small cluster. If two numbers
-    in a row are too large, larger ones are not tried. Warnings of fits to parts are suppressed.
+    A number of clusters is ruled out if most fits to parts, or the fit to all samples, find fewer
+    clusters. This may happen for partitions, or if `X` has duplicate rows. A number stays if only a
+    few fits miss a small cluster. If two consecutive candidates are too large, larger ones are not
+    tried. Warnings of fits to parts are suppressed.
 
-    Similarities or distances of pairs are recognized by scikit-learn's tag, or by a parameter that
-    is "precomputed", and are cut in rows and columns. If an estimator has no `predict`, or
-    `predict` fails for pairs, a sample is assigned to the cluster of the nearest, or most similar,
-    fitted sample. Parts of the samples keep the order of `X`. Stability refuses an estimator with a
-    parameter that has an entry for each sample, such as ``connectivity=``, as it cannot be fitted
-    to parts.
+    A matrix of similarities or distances is recognized by the estimator's tag `pairwise`, or by a
+    parameter that is "precomputed". A part of the samples then selects rows and columns. If an
+    estimator has no `predict`, or `predict` fails for such a matrix, a sample is assigned to the
+    cluster of the nearest, or most similar, fitted sample. Parts of the samples keep the order of
+    `X`. Stability raises an error if a parameter of the estimator has an entry for each sample,
+    such as ``connectivity=``, because such an estimator cannot be fitted to parts.
 
     Examples
     --------

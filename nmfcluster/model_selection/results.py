@@ -74,7 +74,7 @@ def read_candidates(candidates, n_samples, n_fixed=0):
                 f"candidates must be (low, high) with low <= high, got {candidates}."
             )
     if len(set(numbers)) < len(numbers):
-        raise ValueError(f"candidates must differ, got {format_value(numbers)}.")
+        raise ValueError(f"candidates must be distinct, got {format_value(numbers)}.")
     return np.sort(np.array(numbers, dtype=np.int64))
 
 
@@ -122,7 +122,8 @@ def warn_if_largest(numbers, chosen):
                 " Data without clusters also get several, as 1 is not a candidate."
             )
         warn(
-            f"The largest of the candidates was chosen, {chosen}. Give larger ones, too."
+            f"The largest of the candidates was chosen, {chosen}. A larger number may be "
+            "better: pass larger candidates, too."
             f"{no_clusters}"
         )
 
@@ -185,17 +186,17 @@ class _Choice:
         }
 
     def plot(self, ax=None):
-        """Draw the figures of all candidates.
+        """Plot the scores of all candidates.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
+            Axes to draw on. By default, a new figure is made.
 
         Returns
         -------
         NumberDisplay
-            The drawn picture.
+            The display, which holds the axes and the figure.
 
         Raises
         ------
@@ -207,68 +208,74 @@ class _Choice:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NumberOfClusters(_Choice):
-    """A chosen number of clusters, the figures of all candidates, and a fit with it.
+    """The chosen number of clusters, the scores of all candidates, and the final estimator.
 
-    `choose_n_clusters` returns it, and so does `sweep_n_clusters` for groups. Arrays have one entry
-    for each of the `candidates`.
+    `choose_n_clusters` returns this object, and `sweep_n_clusters` returns it if `groups` is
+    passed. Arrays have one entry for each of the `candidates`.
 
     Attributes
     ----------
     candidates : ndarray of shape (n_candidates,), int
         Numbers of clusters that were compared, in increasing order.
     n_clusters_ : int
-        The chosen number. Stability and eigenvalues never choose 1, so that data without clusters
-        also get some number. A vote for features can choose 1.
+        The chosen number. Stability and eigenvalues never choose 1, and so choose a larger number
+        even for data without clusters. A vote for features can choose 1.
     as_good : ndarray of shape (n_candidates,), bool
         Whether a candidate is about as good as the chosen one. This holds for the chosen one
         itself, and for these candidates:
 
-        - By a vote, those with at most one vote fewer. If too few criteria agree, all numbers
-          between their votes.
-        - By stability, those whose fits agree about as well as the fits of any number.
-        - By eigenvalues, those with a gap of at least 0.8 of the largest, or with `repeated` of 0.1
-          or more.
-        - By similarity, those that a limit up to 0.1 higher or lower would choose.
+        - By a vote, candidates with at most one vote fewer. If too few criteria agree, these are
+          all numbers between their votes.
+        - By stability, candidates whose fits agree about as well as the fits of the most stable
+          one.
+        - By eigenvalues, candidates whose gap is at least 0.8 of the largest, or whose `repeated`
+          is at least 0.1.
+        - By similarity, candidates that would be chosen if the limit of 0.55 were up to 0.1 higher
+          or lower.
     method : {"vote", "stability", "eigengap", "similarity"}
         The rule that decided.
     agreed : bool
         False if there was a vote and too few criteria agree on the number.
     votes : dict of str to int
-        The number by every criterion that finds one; empty if there was no vote.
+        Number of clusters that each criterion votes for. A criterion that finds no number is left
+        out. Empty if there was no vote.
     stability : ndarray of shape (n_candidates,) or None
-        Mean adjusted Rand index of two fits to parts of the samples. It is NaN if a fit failed, or
-        if most of them, or the fit to all samples, found fewer clusters. None for other methods.
+        Mean adjusted Rand index of two fits to parts of the samples; a higher value means more
+        stable clusters. It is NaN if a fit failed, or if most fits, or the fit to all samples,
+        found fewer clusters. None for other methods.
     stability_se : ndarray of shape (n_candidates,) or None
-        Standard error of `stability`; 0.1 if there are two fits.
+        Standard error of `stability`. It is set to 0.1 if there are only two fits, whose single
+        agreement has no standard error.
     n_fits : ndarray of shape (n_candidates,), int, or None
-        Number of fits that were compared: two; four if these do not rule a number out; six for the
-        chosen number and for the most stable one; 0 for numbers that were not tried because smaller
-        ones were too large.
+        Number of fits that were compared. It is 2 for numbers that two fits rule out, 6 for the
+        chosen number and the most stable one, and usually 4 for others. It is 0 for numbers that
+        were not tried because smaller ones were too large.
     n_found : ndarray of shape (n_candidates,), int, or None
-        Median number of clusters that these fits found; 0 if one failed, or none was made.
+        Median number of clusters that these fits found; 0 if a fit failed, or if no fit was made.
     eigengap : ndarray of shape (n_candidates,) or None
-        How far eigenvalues of partitions fall after each number, from 0 to 1. It is NaN if the fit
-        failed or found fewer clusters. None for other methods.
+        How far the eigenvalues of the mean projection matrix of the partitions fall after each
+        number, from 0 to 1. A large gap supports the number. It is NaN if the fit failed or found
+        fewer clusters. None for other methods.
     repeated : ndarray of shape (n_candidates,) or None
         Largest share of the partitions that have this number of clusters and are nearly the same,
         with an adjusted Rand index of at least 0.95. It is 0 for fewer than four partitions, and
-        for memberships. If any share is 0.25 or more, the largest number with a share of 0.15 is
-        chosen. None for other methods.
+        for memberships. If any share is 0.25 or more, the largest number with a share of at least
+        0.15 is chosen. None for other methods.
     similarity : ndarray of shape (n_candidates,) or None
-        For the programs of groups, the lowest similarity of programs that are merged with this
-        total. Only programs with a similarity of 0.55 or more should be merged. It is 1 if no
-        programs are merged, and -1 if some of one group are. None for other methods.
+        With groups, the lowest similarity of programs that are merged to reach this total. Only
+        programs with a similarity of 0.55 or more should be merged. It is 1 if no programs are
+        merged, and -1 if programs of the same group are merged. None for other methods.
     values : dict of int to list
         With `param_name`, the values that lead to each number of clusters for all samples. Numbers
         above 1 are the candidates. `n_fits` is then the number of fits to halves that found a
         number, with any value, and `n_found` is None. Empty without `param_name`.
     best_estimator_ : estimator
-        Fitted to all samples with the chosen number.
+        The estimator with the chosen number, fitted to all samples.
 
     See Also
     --------
-    nmfcluster.model_selection.choose_n_clusters : Returns it.
-    nmfcluster.display.NumberDisplay : Draws it.
+    nmfcluster.model_selection.choose_n_clusters : Choose the number of clusters.
+    nmfcluster.display.NumberDisplay : Plot the scores of all candidates.
 
     Examples
     --------
@@ -297,7 +304,7 @@ class NumberOfClusters(_Choice):
 
     @property
     def table(self) -> dict[str, np.ndarray]:
-        """The figures of all candidates, by the names of columns."""
+        """Dict of columns with one entry per candidate, for `pandas.DataFrame`."""
         if not self.votes:
             return self._make_table()
         votes = list(self.votes.values())
@@ -319,10 +326,12 @@ class ClusterSweep(_Choice):
     n_clusters_ : int
         The chosen number.
     as_good : ndarray of shape (n_candidates,), bool
-        Numbers that are about as good by the rule: those with a loss within one standard error of
-        the smallest held-out loss, or with a recurrence near the largest one.
+        Whether a candidate is about as good as the best one. This holds if its held-out loss is
+        within one standard error of the smallest loss, or if its recurrence is near the largest
+        one.
     method : {"held-out", "exact", "recurrence"}
-        The rule that decided; "exact" is the smallest number with an exact factorization.
+        The rule that decided. "exact" means that the smallest number with an exact factorization
+        was chosen.
     votes : dict of str to int
         Empty, as there is no vote.
     agreed : bool
@@ -334,21 +343,21 @@ class ClusterSweep(_Choice):
     dispersion : float or None
         Dispersion of counts beyond a Poisson distribution; None if counts were not held out.
     recurrence : ndarray of shape (n_candidates,)
-        Mean of `recurrence_`: how reliably clusters recur in the runs.
+        Mean of `recurrence_`, which is high if clusters recur in all runs.
     smallest_recurrence : ndarray of shape (n_candidates,)
         Recurrence of the cluster that recurs least.
     reconstruction_err : ndarray of shape (n_candidates,)
         `reconstruction_err_` of the fits.
     cophenetic : ndarray of shape (n_candidates,)
-        Cophenetic correlation of the consensus of the runs, on at most 500 samples.
+        Cophenetic correlation of the consensus matrix of the runs, for at most 500 samples.
     estimators : tuple
-        The fitted estimators, with None for each fit that failed. Only the chosen one is certain to
-        have as many runs as the estimator that was passed.
+        The fitted estimators, with None for each fit that failed. Only the chosen one always has as
+        many runs as the estimator that was passed.
 
     See Also
     --------
-    nmfcluster.model_selection.sweep_n_clusters : Returns it.
-    nmfcluster.display.NumberDisplay : Draws it.
+    nmfcluster.model_selection.sweep_n_clusters : Choose the number of clusters of NMFMetaCluster.
+    nmfcluster.display.NumberDisplay : Plot the scores of all candidates.
 
     Examples
     --------
@@ -380,7 +389,7 @@ class ClusterSweep(_Choice):
 
     @property
     def table(self):
-        """The figures of all candidates, by the names of columns."""
+        """Dict of columns with one entry per candidate, for `pandas.DataFrame`."""
         if self.held_out_losses is None:
             return self._make_table()
         losses = self.held_out_losses.mean(axis=1)

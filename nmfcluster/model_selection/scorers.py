@@ -1,4 +1,4 @@
-"""Scorers for scikit-learn's searches, without true labels, and the split for them."""
+"""Scorers without true labels for scikit-learn's searches, and the split that they need."""
 
 from collections.abc import Iterator
 from numbers import Integral
@@ -44,7 +44,7 @@ from nmfcluster.model_selection.refits import (
 _MAX_LARGEST_SHARE = 0.95
 _NAME = "constraints"  # name of the argument of `fit`
 _HOW_TO_PASS = (
-    "needs constraints: pass a PairwiseConstraints as y, too, search.fit(X, pairs, "
+    "needs constraints: pass a PairwiseConstraints as y, too, as in search.fit(X, pairs, "
     "constraints=pairs), or enable metadata routing"
 )
 #: allowed values of the parameters of `RefitScorer`
@@ -61,8 +61,8 @@ class FullSampleSplit(BaseCrossValidator):
 
     Pass it as ``cv=`` to a search of scikit-learn whose ``scoring=`` is a `StabilityScorer` or a
     `HeldOutPairsScorer`. These scorers draw samples or pairs themselves, and need all samples. With
-    any other ``cv``, including the default, a search splits the samples. The scorers refuse such
-    parts, and the search turns the error into a score of NaN, unless ``error_score="raise"``.
+    any other ``cv``, including the default, a search splits the samples. The scorers then raise an
+    error, which the search turns into a score of NaN, unless ``error_score="raise"``.
 
     Attributes
     ----------
@@ -71,17 +71,17 @@ class FullSampleSplit(BaseCrossValidator):
 
     See Also
     --------
-    StabilityScorer : Scores a clusterer on the samples that it was fitted on.
-    HeldOutPairsScorer : Scores a clusterer by pairs that are held out from its fit.
+    StabilityScorer : Score a clusterer by the stability of its clusters.
+    HeldOutPairsScorer : Score a clusterer by constraints that are held out from its fit.
 
     Notes
     -----
-    As there is one split, ``std_test_score`` is 0 and does not measure how certain a score is. The
+    With a single split, ``std_test_score`` is 0 and does not measure how certain a score is. The
     scorers return standard errors with ``details=True``. For 20 subsamples of 150 to 300 samples,
-    the standard error of a `StabilityScorer` is about 0.02, and from 0.00 to 0.04. Scores that
-    differ by 0.03 may be in another order with another ``random_state``. Values whose scores are
-    within one standard error of the best are equally good, and `StabilityDisplay` marks them.
-    Choose the one that you prefer, or raise ``n_subsamples``.
+    the standard error of a `StabilityScorer` is about 0.02, and ranges from 0.00 to 0.04. The order
+    of two scores that differ by 0.03 may change with ``random_state``. Parameter values whose
+    scores are within one standard error of the best are equally good, and `StabilityDisplay` marks
+    them. Choose the value that you prefer, or raise ``n_subsamples``.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class FullSampleSplit(BaseCrossValidator):
     def split(
         self, X: Any, y: Any = None, groups: Any = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Return the one split.
+        """Return an iterator over the single split.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class FullSampleSplit(BaseCrossValidator):
         Yields
         ------
         train, test : ndarray of shape (n_samples,), int
-            All indices, twice.
+            Indices of all samples, in both arrays.
         """
         n_samples = get_n_samples(indexable(X)[0])
         yield np.arange(n_samples), np.arange(n_samples)
@@ -131,18 +131,18 @@ class FullSampleSplit(BaseCrossValidator):
 
 
 class RoutedScorer(BaseEstimator):
-    """A scorer that requests metadata by scikit-learn's metadata routing."""
+    """A scorer that requests metadata through scikit-learn's metadata routing."""
 
     _metadata: tuple = ("constraints",)
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return the metadata that the scorer requests by scikit-learn's metadata routing.
+        """Return the metadata that the scorer requests through scikit-learn's routing.
 
         Returns
         -------
         MetadataRequest
-            Constraints, and sample weights if the scorer refits the estimator. They are passed to
-            `fit` if the estimator requests them.
+            A request for constraints, and for sample weights if the scorer refits the estimator.
+            These are passed to `fit` if the estimator requests them.
         """
         request = MetadataRequest(owner=type(self).__name__)
         for name in self._metadata:
@@ -154,10 +154,10 @@ class ConstraintScorer(RoutedScorer):
     """Score a clusterer by the constraints among samples that it was not fitted to.
 
     Pass it as ``scoring=`` to a search of scikit-learn to select `alpha`, `beta` and `n_clusters`
-    without true labels. The scorer calls `predict` on the test part of a split. The score is the
-    share of satisfied constraints among those with both samples in that part, as the mean over
-    must-links and cannot-links. Both kinds have equal weight, as with many clusters most
-    cannot-links are satisfied by chance.
+    without true labels. The scorer predicts the clusters of the test part of a split. It uses the
+    constraints with both samples in that part. The score is the mean of the share of satisfied
+    must-links and the share of satisfied cannot-links. The two kinds have equal weight because,
+    with many clusters, most cannot-links are satisfied by chance.
 
     The scorer needs the constraints of the test part. With metadata routing enabled, a search
     passes them as ``constraints=``. Otherwise, pass them a second time as `y`:
@@ -165,18 +165,18 @@ class ConstraintScorer(RoutedScorer):
 
     See Also
     --------
-    HeldOutPairsScorer : Holds out pairs instead of samples, which suits few pairs.
-    nmfcluster.constraints.PairwiseConstraints : The constraints, split with the samples.
+    HeldOutPairsScorer : Hold out pairs instead of samples; better if there are few pairs.
+    nmfcluster.constraints.PairwiseConstraints : Constraints on pairs of samples.
 
     Notes
     -----
-    A test part of a k-fold split has only 1/k^2 of the pairs. ``ShuffleSplit(test_size=0.5)`` keeps
-    a quarter of them. `GroupKFold` with ``groups=pairs.components()`` keeps every must-link within
-    one part.
+    A test part of a k-fold split holds both samples of only 1/k^2 of the pairs.
+    ``ShuffleSplit(test_size=0.5)`` keeps a quarter of the pairs. `GroupKFold` with
+    ``groups=pairs.components()`` keeps every must-link within one part.
 
     If the constraints do not allow a value of `n_clusters`, the fit fails and the score is NaN.
-    With ``contradictions="ignore"`` in the estimator, it is scored like others. A search also turns
-    any other error into NaN. Use ``error_score="raise"`` if no candidate should fail.
+    With ``contradictions="ignore"`` in the estimator, such a value is scored like the others. A
+    search also turns any other error into NaN. Use ``error_score="raise"`` to see errors.
 
     Examples
     --------
@@ -204,7 +204,7 @@ class ConstraintScorer(RoutedScorer):
         *,
         constraints: PairwiseConstraints | None = None,
     ) -> float:
-        """Return the share of satisfied constraints, as the mean over both kinds.
+        """Return the share of satisfied constraints, averaged over both kinds.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class ConstraintScorer(RoutedScorer):
         Returns
         -------
         float
-            In [0, 1].
+            Score in [0, 1]; 1 if all constraints are satisfied.
 
         Raises
         ------
@@ -271,18 +271,18 @@ class RefitScorer(RoutedScorer):
         Parameters
         ----------
         estimator : estimator
-            Fitted to all samples, as a search passes it, or not fitted.
+            The estimator to score. It is fitted to all samples, as in a search, or not fitted.
         X : array-like of shape (n_samples, n_features) or (n_samples, n_samples, ...)
-            All samples; for a pairwise estimator, all similarities or distances. An estimator with
-            ``affinity="precomputed"`` or ``metric="precomputed"``, for example, is pairwise.
+            All samples. For a pairwise estimator, such as one with ``affinity="precomputed"`` or
+            ``metric="precomputed"``, the similarities or distances of all pairs of samples.
         y : object, default=None
-            Target, cut like the samples and passed to `fit` of clones.
+            Target. It is split like the samples, and passed to `fit` of clones.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, passed to `fit` of clones.
         constraints : PairwiseConstraints, default=None
             Constraints, passed to `fit` of clones.
         **metadata : dict
-            Other arguments with an entry for every sample, passed to `fit` of clones.
+            Other arrays with an entry for every sample, passed to `fit` of clones.
 
         Returns
         -------
@@ -297,7 +297,7 @@ class RefitScorer(RoutedScorer):
         ValueError
             If a parameter is not as described; if `X` does not hold all samples to which the
             estimator was fitted, or is not symmetric for a pairwise estimator; if there are too few
-            samples; if entries of `fit_params` do not have the length of the samples.
+            samples; if an array in `fit_params` does not have one entry for each sample.
 
         Warns
         -----
@@ -356,44 +356,45 @@ class StabilityScorer(RefitScorer):
     Pass it as ``scoring=`` to a search of scikit-learn, with ``cv=FullSampleSplit()``, to select
     `n_clusters`, or any other parameter of any clusterer, without true labels. Clones of the
     estimator are fitted to random subsamples, and each predicts the clusters of all samples. The
-    score is high if the clones agree more than by chance,
+    score is 0 if the clones agree no more than by chance, and higher the more they agree. It is
 
     .. math:: \bar c - \bar d ,
 
-    where d is the share of samples that two clones place differently, the `disagreement` of eq. 9
-    of [1]_, and c is the same after the labels of each clone have been shuffled. Both are means
-    over all pairs of clones.
+    where d is the disagreement of eq. 9 in [1]_, the share of samples that two clones place in
+    different clusters after their clusters have been matched. The chance level c is the same share
+    after the labels of each clone have been shuffled. Both are averaged over all pairs of clones.
 
     Parameters
     ----------
     n_subsamples : int, default=20
-        Number of subsamples, at least 3. More subsamples make the score more precise and take
+        Number of subsamples, at least 3. More subsamples make the score more precise, and take
         longer.
     subsample_size : float or int, default=0.2
-        Number of samples in a subsample, or their share of all samples, between 0 and 1. A share is
-        rounded to a whole number of samples.
+        Number of samples in a subsample, or their share of all samples, between 0 and 1. Raise it
+        if subsamples miss small clusters. A share is rounded to a whole number of samples.
     adjust : {"difference", "ratio"}, default="difference"
-        How d is compared with chance. "difference" is c - d. "ratio" is 1 - d / c, as in [2]_, but
-        with labels shuffled within each solution.
+        How d is compared with chance. "difference" is c - d, and suits the choice of `n_clusters`.
+        "ratio" is 1 - d / c, and does not prefer clusters of equal sizes. It is the score of [2]_,
+        but with labels shuffled within each solution.
     details : bool, default=False
         Whether to return a dict of the score and its details. Use it for searches with
         ``refit="stability"`` or with a function of `cv_results_`, which then holds
         "mean_test_stability", "mean_test_stability_se" and so on.
     fit_params : dict, default=None
-        Arguments of `fit` besides `X` and `y`, such as ``{"constraints": pairs}``, with one entry
-        for each sample. They are cut like the samples. Leave out arguments that metadata routing
-        passes.
+        Arguments of `fit` besides `X` and `y`, such as ``{"constraints": pairs}``. An array must
+        have one entry for each sample, and is split like the samples. Leave out arguments that
+        metadata routing passes.
     n_jobs : int, default=None
         Number of parallel fits. Use this or `n_jobs` of the search, not both.
     random_state : int, default=0
-        Determines the subsamples. It has to be an integer, so that all candidates of a search are
+        Determines the subsamples. It must be an integer, so that all candidates of a search are
         scored on the same subsamples.
 
     See Also
     --------
     FullSampleSplit : The split for this scorer.
-    nmfcluster.metrics.clustering_accuracy : 1 minus the disagreement of two clusterings.
-    nmfcluster.display.StabilityDisplay : Draws the scores of a search.
+    nmfcluster.metrics.clustering_accuracy : Return 1 minus the disagreement of two clusterings.
+    nmfcluster.display.StabilityDisplay : Plot the scores of a search.
 
     Notes
     -----
@@ -405,24 +406,25 @@ class StabilityScorer(RefitScorer):
     - "largest_share" and "smallest_share" of samples in a cluster, and "n_clusters", the number of
       clusters that are not empty, as means over the clones.
 
-    A single cluster is perfectly stable and useless. The score is therefore at most 0, the score of
+    A single cluster is perfectly stable but useless. The score is therefore at most 0, the score of
     chance, if the largest cluster holds more than 95 % of the samples on average. If an estimator
-    has no `predict`, or its `predict` fails for pairs, a sample is assigned to the cluster of the
-    nearest, or most similar, sample of the subsample. The scorer refuses an estimator with a
-    parameter that has an entry for each sample, as it cannot be fitted to subsamples.
+    has no `predict`, or its `predict` fails for a matrix of pairs, a sample is assigned to the
+    cluster of the nearest, or most similar, sample of the subsample. The scorer raises an error if
+    a parameter of the estimator has an entry for each sample, because such an estimator cannot be
+    fitted to subsamples.
 
-    With B subsamples, a candidate takes B fits of a subsample, B predictions of all samples, the
-    fit of the search itself to all samples, and B (B - 1) matchings in O(n + k^3).
+    With B subsamples, each candidate of a search costs B fits to subsamples, B predictions for all
+    samples, and B (B - 1) matchings in O(n + k^3). The search itself adds one fit to all samples.
 
-    The difference c - d is the default because, on Gaussian blobs, a number of clusters that joins
-    neighbours is often as stable as the right one, with d near 0 for both. The ratio is then 1 for
-    both, but the difference is larger for more clusters. Subsamples of a fifth, the size in [1]_,
-    were compared with halves, the size in [2]_. Fifths distinguished numbers of clusters no worse
-    with the difference, and better with the ratio. For other parameters than `n_clusters`, "ratio"
-    does not prefer clusters of equal sizes.
+    On Gaussian blobs, a number of clusters that is too small often joins neighbouring blobs as
+    stably as the right number separates them, so that d is near 0 for both. The ratio is then 1 for
+    both, but the difference is larger for more clusters. It is therefore the default. Subsamples of
+    a fifth of the samples, as in [1]_, distinguished numbers of clusters no worse than halves, as
+    in [2]_, with the difference, and better with the ratio. To choose other parameters than
+    `n_clusters`, consider "ratio", which does not prefer clusters of equal sizes.
 
     If `random_state` of the estimator, or of a step in it, is None, every clone gets a seed of its
-    own; an integer is kept. A fit uses one thread, so that the score does not depend on `n_jobs`.
+    own. An integer is kept. A fit uses one thread, so that the score does not depend on `n_jobs`.
     If a clone cannot be fitted, the score and every detail are NaN, and a warning gives the error.
 
     A search turns any error into a score of NaN and a warning, even if the scorer was used wrongly.
@@ -560,61 +562,64 @@ class HeldOutPairsScorer(RefitScorer):
         + \frac{\sum_{p \in C} w_p s_p}{\sum_{p \in C} w_p} \right) ,
 
     with the must-links M, the cannot-links C, and their weights w. For each pair, s is the share of
-    folds with the pair satisfied, among the folds that hold it out. Both kinds have equal weight,
-    as with many clusters most cannot-links are satisfied by chance.
+    the folds that satisfy it, among the folds that hold it out. The two kinds have equal weight
+    because, with many clusters, most cannot-links are satisfied by chance.
 
     Parameters
     ----------
     n_splits : int, default=5
-        Number of folds, at least 2. With more folds the score depends less on chance. A fit keeps a
-        share of 1 - 1 / `n_splits` of the pairs, and fewer among samples that must-links connect,
-        see Notes.
+        Number of folds, at least 2. With more folds, the score depends less on chance and takes
+        longer. A fit keeps a share of 1 - 1 / `n_splits` of the pairs, and fewer among samples that
+        must-links connect (see Notes).
     details : bool, default=False
         Whether to return a dict of the score and its details. Use it for searches with
         ``refit="satisfaction"``.
     fit_params : dict, default=None
-        Arguments of `fit` besides `X` and `y`, with one entry for each sample. Leave out arguments
-        that metadata routing passes.
+        Arguments of `fit` besides `X` and `y`. An array must have one entry for each sample. Leave
+        out arguments that metadata routing passes.
     n_jobs : int, default=None
         Number of parallel fits. Use this or `n_jobs` of the search, not both.
     random_state : int, default=0
-        Determines the folds. It has to be an integer, so that all candidates of a search are scored
+        Determines the folds. It must be an integer, so that all candidates of a search are scored
         on the same folds.
 
     See Also
     --------
     FullSampleSplit : The split for this scorer.
-    ConstraintScorer : Holds out samples, and so scores predictions for new ones.
-    nmfcluster.constraints.PairwiseConstraints : The constraints.
+    ConstraintScorer : Hold out samples, and score predictions for them.
+    nmfcluster.constraints.PairwiseConstraints : Constraints on pairs of samples.
 
     Notes
     -----
     The scorer needs the constraints. With metadata routing enabled, a search passes them as
-    ``constraints=``. Otherwise, pass them a second time as `y`,
-    ``search.fit(X, pairs, constraints=pairs)``, or as ``fit_params={"constraints": pairs}``. Such a
-    `y` is not passed to `fit`, and is not used if constraints are also passed by name.
+    ``constraints=``. Without routing, there are two ways. Pass them a second time as `y`, as in
+    ``search.fit(X, pairs, constraints=pairs)``, or pass ``fit_params={"constraints": pairs}``.
+    Constraints passed as `y` are not passed to `fit`, and are not used if constraints are also
+    passed by name.
 
-    With hard must-links, a pair that the kept pairs imply would always be satisfied, and would not
-    be informative. Pairs are therefore held out together with all pairs that imply them. In a group
-    of samples that must-links connect, a fold cuts some links of a random spanning tree and keeps
-    no must-link between two pieces. It tests whether the pieces are in one cluster again.
+    With hard must-links, a pair that the kept pairs imply is always satisfied, and so is not
+    informative. Pairs are therefore held out together with all pairs that imply them. In a group of
+    samples that must-links connect, a fold removes some links of a random spanning tree, and keeps
+    no must-link between the resulting pieces. The fold then tests whether the clusterer puts the
+    pieces into one cluster again.
 
-    If the samples of constraints have names, constraints are put into the order of `X`, as in
+    If constraints refer to samples by name, they are matched with the rows of `X` by name, as in
     `fit`.
 
     With `details`, the score is a dict of
 
-    - "satisfaction", the score, and "satisfaction_se", its standard error as if pairs were drawn
-      one by one;
-    - "must_link" and "cannot_link", the shares of satisfied pairs, NaN if there are none;
+    - "satisfaction", the score, and "satisfaction_se", its standard error under the assumption that
+      pairs are independent;
+    - "must_link" and "cannot_link", the shares of satisfied pairs of each kind, which are NaN
+      without such pairs;
     - "n_pairs", the number of pairs that were held out.
 
-    If there are pairs of one kind only, the score is their share.
+    If all pairs are of one kind, the score is the share of satisfied pairs.
 
-    A candidate takes `n_splits` fits, and that of the search itself. If `random_state` of the
-    estimator is None, every clone gets a seed of its own. A fit uses one thread, so that the score
-    does not depend on `n_jobs`. If a clone cannot be fitted, the score and every detail are NaN,
-    and a warning gives the error.
+    Each candidate of a search costs `n_splits` fits, in addition to the fit of the search itself.
+    If `random_state` of the estimator is None, every clone gets a seed of its own. A fit uses one
+    thread, so that the score does not depend on `n_jobs`. If a clone cannot be fitted, the score
+    and every detail are NaN, and a warning gives the error.
 
     Among equal scores, a search selects the first. Put your default first in the grid.
 
@@ -733,7 +738,9 @@ def _without_constraints(estimator, samples):
     if len(constraints) != 1:
         names = " and ".join(sorted(constraints))
         got = f"those of {names}" if constraints else "none"
-        raise TypeError(f"HeldOutPairsScorer {_HOW_TO_PASS}, once; got {got}.")
+        raise TypeError(
+            f"HeldOutPairsScorer {_HOW_TO_PASS}. Pass them once; got {got}."
+        )
     [(name, pairs)] = constraints.items()
     if isinstance(y, PairwiseConstraints):
         if y != pairs:

@@ -112,42 +112,44 @@ def sweep_n_clusters(
 ) -> ClusterSweep | NumberOfClusters:
     r"""Fit several numbers of clusters, and choose the one that the data support.
 
-    For counts, the held-out loss decides. Every count is split at random into `n_folds` parts,
+    For counts, the held-out loss decides. The counts are split at random into `n_folds` parts,
     which are independent matrices with the same clusters [1]_. A single run is fitted to all parts
-    but one, and scored on the held-out part. With too many clusters, it fits noise that the
-    held-out part does not have. The smallest number is chosen whose mean loss is within one
-    standard error of the smallest loss.
+    but one, and scored on the held-out part. A run with too many clusters fits noise that the
+    held-out part does not have. The chosen number is the smallest one whose mean loss is within one
+    standard error of the smallest mean loss.
 
     Parts are independent if counts have a Poisson distribution. If counts vary more, with a
-    variance of :math:`\mu + \phi \mu^2`, another split makes parts independent [2]_. :math:`\phi`
-    is estimated from the fit with the most clusters.
+    variance of :math:`\mu + \phi \mu^2`, a different split [2]_ makes parts independent. By
+    default, :math:`\phi` is estimated from the fit with the most clusters.
 
     Other data cannot be split in this way, and these rules apply:
 
     1. The smallest number with an exact factorization is chosen. A factorization is exact if its
        error is at most a thousandth of the error of a model of row and column sums, and its factors
        have at most half as many free parameters as the matrix has entries.
-    2. If there is none, the largest number is chosen whose clusters all recur in the runs. The
-       smallest `recurrence_` is then at most 0.15 below that of any candidate.
+    2. If no factorization is exact, the largest number is chosen whose clusters all recur in the
+       runs. A number meets this rule if its smallest `recurrence_` is at most 0.15 below that of
+       any candidate.
 
-    With `groups`, the number of programs of all groups is chosen. Programs of different groups are
-    merged as long as they are similar, see `nmfcluster.meta.metacluster`. Programs of one group are
-    never merged. If `base_n_clusters` of the estimator is None, the rules above first choose a
-    number of programs for each of the three largest groups, and the median is used.
+    With `groups`, the total number of programs of all groups is chosen. Programs of different
+    groups are merged as long as they are similar, see `nmfcluster.meta.metacluster`. Programs of
+    one group are never merged. If `base_n_clusters` of the estimator is None, the rules above first
+    choose a number of programs for each of the three largest groups, and the median is used.
 
     Parameters
     ----------
     estimator : NMFMetaCluster
         Cloned, and fitted to `X` with every number of clusters.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Nonnegative data. NaN stands for an entry that was not observed, and all rules ignore it. A
+        Nonnegative data. NaN marks an entry that was not observed, and all rules ignore it. A
         sparse matrix stays sparse.
     candidates : iterable of int or tuple (low, high), default=range(2, 16)
-        Numbers of clusters; a tuple of two is the range from low to high. The default ends at the
-        number of samples. Recurrence cannot judge 1, and leaves it out. With `groups`, candidates
-        are numbers of programs of all groups, and the default is all possible ones.
+        Numbers of clusters to compare. A tuple (low, high) stands for all numbers from low to high.
+        The default ends at the number of samples. Recurrence cannot judge 1, and leaves it out.
+        With `groups`, candidates are total numbers of programs of all groups, and the default is
+        all possible totals.
     groups : array-like of shape (n_samples,), default=None
-        The group of each sample, such as its patient or its batch, as for `fit`.
+        The group of each sample, such as its patient or its batch, as in `NMFMetaCluster.fit`.
     method : {"auto", "held-out", "recurrence"}, default="auto"
         The rule that decides: "held-out", for whole numbers only, or "recurrence". "auto" is
         "held-out" if `X` holds whole numbers. Otherwise it is "recurrence", unless a factorization
@@ -156,48 +158,52 @@ def sweep_n_clusters(
         Number of parts. A larger number leaves more counts for each fit and takes longer, as every
         candidate takes one fit of a single run per part.
     dispersion : "auto" or float, default="auto"
-        The dispersion :math:`\phi` of counts; 0 for Poisson counts. "auto" estimates it.
+        The dispersion :math:`\phi` of counts: 0 for Poisson counts, and larger for counts that vary
+        more. "auto" estimates it.
     n_estimators : "auto", int or None, default=None
         Number of runs for every candidate, at most as many as the estimator has. Fewer runs save
         time; the chosen number is fitted again with all runs of the estimator. "auto" is 10 if
-        recurrence decides, and 5 if held-out losses do. None is as many as the estimator has.
+        recurrence decides, and 5 if held-out losses do. None means as many runs as the estimator
+        has.
     n_jobs : int, default=None
         Number of parallel fits; the result does not depend on it. Use this or `n_jobs` of the
         estimator, not both.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the parts and the seeds of their fits, and the seed of the fits to `X` if the
-        estimator has none.
+        Determines the parts and the seeds of fits to them. It also determines the seed of the fits
+        to `X` if `random_state` of the estimator is None. Pass an int for reproducible results.
 
     Returns
     -------
     ClusterSweep or NumberOfClusters
-        The chosen number, the fitted estimators, and a table of their figures. With `groups`, the
-        similarity of programs for each total, and the estimator fitted with the chosen total.
+        The chosen number, the fitted estimators, and a table of their scores. With `groups`, a
+        NumberOfClusters, which has the similarity of programs for each total and the estimator
+        fitted with the chosen total.
 
     Raises
     ------
     TypeError
         If `estimator` is not an NMFMetaCluster, or a candidate is not an int.
     ValueError
-        If `X` or a parameter is not as described; if all fits fail, the error of the first one; if
-        groups have fewer programs than every candidate.
+        If `X` or a parameter is not as described; if groups have fewer programs than every
+        candidate. If all fits fail, the error of the first one is raised.
 
     Warns
     -----
     FitFailedWarning
-        If the fits with a number of clusters fail, so that it is not chosen.
+        If the fits with a number of clusters fail. This number is then not chosen.
     UserWarning
-        If the largest candidate is chosen; if recurrence decides because some entries are not
-        whole, although the loss is one for counts, or most entries are whole.
+        If the largest candidate is chosen; if recurrence decides because some entries are not whole
+        numbers, although the loss is for counts or most entries are whole.
 
     See Also
     --------
-    StabilityScorer : Scores values of other parameters, also of other estimators.
+    StabilityScorer : Score the values of any parameter of any clusterer.
 
     Notes
     -----
-    To save time, the fits to `X` provide recurrence, error and the final model, and parts are drawn
-    once for all candidates. Starts are nested: the start for five clusters extends that for four.
+    The fits to `X` provide the recurrence, the error and the final model. All candidates are fitted
+    to the same parts. Starts are nested, so that the start for five clusters extends the start for
+    four, and losses differ less by chance.
 
     References
     ----------
