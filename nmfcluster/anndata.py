@@ -1,4 +1,4 @@
-"""Find programs or consensus clusters of cells, and write them into the AnnData itself."""
+"""Find gene programs or consensus clusters of cells, and store them in an AnnData."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,29 +30,32 @@ def programs(
     all_genes: bool = True,
     **parameters: Any,
 ) -> NMFMetaCluster:
-    """Find the programs of cells by `NMFMetaCluster`, and write them into an AnnData.
+    """Find gene programs with `NMFMetaCluster`, and store them in an AnnData.
 
     Parameters
     ----------
     adata : AnnData of shape (n_obs, n_vars)
-        The cells. Views are allowed, and open files, whose ``X`` is read in blocks of rows.
+        Data with one row per cell. It can be a view or a backed file, whose ``X`` is read in
+        blocks of rows.
     n_clusters : int
-        Number of programs.
+        Number of programs. A larger number gives finer programs;
+        `nmfcluster.model_selection.sweep_n_clusters` helps to choose it.
     layer : str, default=None
-        The layer with the data matrix, such as "counts"; ``X`` by default. If ``X`` does not hold
-        counts but a layer does, a warning names this layer, unless `loss` is "frobenius".
+        The layer to fit, such as "counts"; ``X`` by default. If ``X`` does not hold counts but a
+        layer does, a warning names this layer. There is no warning if `loss` is "frobenius".
     batch_key : str, default=None
-        The column of ``obs`` with the sample or batch of each cell. It is passed to
-        `NMFMetaCluster.fit` as `groups`, so that each sample or batch has its own runs.
+        The column of ``obs`` with the sample or batch of each cell. It becomes the `groups` of
+        `NMFMetaCluster.fit`: each sample or batch is fitted separately, and the programs of all
+        are then combined. By default, all cells are fitted together.
     mask_var : str, array-like of bool or None, default="auto"
         The genes to fit, as booleans or as the name of a column of ``var``; None fits all. By
-        default, the column "highly_variable" is used if ``var`` has it.
+        default, the column "highly_variable" is used if ``var`` has it, and all genes otherwise.
     key_added : str, default="nmf"
-        Name under which the programs are written. Programs that an earlier call wrote under this
-        name are replaced. Nothing else is.
+        Name under which the programs are stored. Programs of an earlier call are replaced. If the
+        name is in use for anything else, an error is raised.
     all_genes : bool, default=True
-        Whether programs are extended to the genes that were not fitted, by
-        `NMFMetaCluster.components_of`, in blocks of genes. Otherwise they are 0 there.
+        Whether to extend the programs to the genes that were not fitted, by
+        `NMFMetaCluster.components_of`. If False, which saves time, programs are 0 in these genes.
     **parameters : dict
         Further parameters of `NMFMetaCluster`. The default `loss` is "kullback-leibler" if at
         least half of the entries above 0 are integers, and "frobenius" otherwise.
@@ -60,22 +63,24 @@ def programs(
     Returns
     -------
     NMFMetaCluster
-        The fitted model. The function also writes into `adata`:
+        The fitted model. The function also adds to `adata`, under the default `key_added`:
 
-        - ``obsm["X_nmf"]``: `factor_`, (n_obs, n_clusters);
-        - ``varm["nmf"]``: `components_` transposed, (n_vars, n_clusters), of all genes;
-        - ``uns["nmf"]``: `recurrence_`, and with a `batch_key` `groups_`, `presence_` and
-          `shared_`; the parameters under "params".
+        - ``obsm["X_nmf"]``: `factor_`, the strength of every program in every cell, of shape
+          (n_obs, n_clusters);
+        - ``varm["nmf"]``: the programs, `components_` transposed, over all genes, of shape
+          (n_vars, n_clusters);
+        - ``uns["nmf"]``: `recurrence_`, and the parameters under "params". If `batch_key` is
+          given, also `groups_`, `presence_` and `shared_`.
 
     Raises
     ------
     TypeError
-        If `adata` is not an AnnData, or a name is not a str.
+        If `adata` is not an AnnData, or `key_added` or a key of a layer or column is not a str.
     KeyError
         If a layer or a column does not exist.
     ValueError
-        If `NMFMetaCluster` refuses the data matrix or a parameter, or something else is stored
-        under `key_added`. All names are checked before the fit.
+        If `NMFMetaCluster` rejects the data matrix or a parameter, or if `key_added` is in use for
+        something else. All names are checked before the fit.
 
     Examples
     --------
@@ -122,7 +127,7 @@ def check_programs(adata, key_added):
 
 
 def write_programs(adata, model, loadings, key_added: str, settings) -> None:
-    """Write a model and its programs, (n_vars, k), into an AnnData as `programs` does."""
+    """Store a model and its programs, (n_vars, k), in an AnnData, as `programs` does."""
     entry = {"params": _storable(settings, "programs")}
     for name in ("recurrence_", "groups_", "presence_", "shared_"):
         if hasattr(model, name):
@@ -146,31 +151,33 @@ def consensus(
     key_added: str = "consensus",
     **parameters: Any,
 ) -> NMFConsensus:
-    """Find clusters of cells by `NMFConsensus`, and write them into an AnnData.
+    """Find clusters of cells with `NMFConsensus`, and store them in an AnnData.
 
     Parameters
     ----------
     adata : AnnData of shape (n_obs, n_vars)
+        Data with one row per cell.
     key : str or list of str
-        The key of features in ``obsm``, such as "X_pca", which are clustered many times; or a list
-        of columns of ``obs`` with existing clusterings, such as those of ``scanpy.tl.leiden`` at
-        several resolutions.
+        A str is the key of features in ``obsm``, such as "X_pca". They are clustered many times,
+        and the clusterings combined. A list contains columns of ``obs`` with existing clusterings,
+        such as those of ``scanpy.tl.leiden`` at several resolutions.
     n_clusters : int
-        Number of clusters.
+        Number of clusters of the consensus.
     key_added : str, default="consensus"
-        Name under which the clusters are written. Clusters that an earlier call wrote under this
-        name are replaced. Nothing else is, and never the input.
+        Name under which the clusters are stored. Clusters of an earlier call are replaced. If the
+        name is in use for anything else, such as the input, an error is raised.
     **parameters : dict
         Further parameters of `NMFConsensus`.
 
     Returns
     -------
     NMFConsensus
-        The fitted model. The function also writes into `adata`:
+        The fitted model. The function also adds to `adata`, under the default `key_added`:
 
-        - ``obs["consensus"]``: `labels_` as categories, missing for a cell in no cluster;
-        - ``obs["consensus_confidence"]``: `confidence_`;
-        - ``obsm["X_consensus"]``: `membership_`;
+        - ``obs["consensus"]``: `labels_` as categories; a cell in no cluster has a missing value;
+        - ``obs["consensus_confidence"]``: `confidence_`, how clearly a cell belongs to its
+          cluster;
+        - ``obsm["X_consensus"]``: `membership_`, of shape (n_obs, n_clusters);
         - ``uns["consensus"]``: the parameters under "params".
 
     Raises
@@ -180,8 +187,8 @@ def consensus(
     KeyError
         If a key does not exist.
     ValueError
-        If `NMFConsensus` refuses a parameter, or the input or something else is stored under
-        `key_added`. All names are checked before the fit.
+        If `NMFConsensus` rejects a parameter, or if `key_added` is in use for the input or
+        something else. All names are checked before the fit.
 
     Examples
     --------
@@ -252,7 +259,7 @@ def _check_targets(adata, key_added, targets, function, sources=()):
         if (where, key) in sources or (key in getattr(adata, where) and not is_own):
             raise ValueError(
                 f"key_added={key_added!r} would replace adata.{where}[{key!r}]: give "
-                "another name, or delete that first."
+                "another name, or delete this entry first."
             )
 
 

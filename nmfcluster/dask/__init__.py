@@ -1,4 +1,4 @@
-"""Cluster data that do not fit into memory, by Dask: ``pip install "nmfcluster[distributed]"``."""
+"""Cluster data larger than memory with Dask: ``pip install "nmfcluster[distributed]"``."""
 
 try:
     import dask.array as _array

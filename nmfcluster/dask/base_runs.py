@@ -37,12 +37,12 @@ def _label_block(block, partitions, X_train, dtype):
 
 @dataclass(frozen=True)
 class BlockPartitions:
-    """Base partitions of a Dask array, which can also label other arrays.
+    """Base partitions of a Dask array, with a method to label other arrays.
 
     Attributes
     ----------
     labels : dask.array.Array of shape (n_samples, n_estimators)
-        In the smallest integer type that holds them.
+        Label of every sample in every partition, in the smallest integer type that holds them.
     estimators : list of estimator
         The fitted clusterers.
     """
@@ -53,7 +53,7 @@ class BlockPartitions:
     _label_rows: Any
 
     def predict(self, X):
-        """Predict the label of new samples in every partition.
+        """Predict the labels of new samples in every partition.
 
         Parameters
         ----------
@@ -79,31 +79,34 @@ def base_partitions(
     random_state: Seed = None,
     n_jobs: int | None = None,
 ) -> BlockPartitions:
-    """Cluster samples of a Dask array many times, and label all of its rows by every clustering.
+    """Cluster random samples of a Dask array many times, and label all of its rows each time.
 
-    The result is that of `nmfcluster.partitions.base_partitions` with ``predict_unseen=True``: the
-    same samples are drawn, and the same clusterers fitted. The samples of all runs are in memory
-    at once, but never all rows of `X`. k-means labels a block by all partitions with one product.
+    The result equals that of `nmfcluster.partitions.base_partitions` with ``predict_unseen=True``:
+    the same samples are drawn, and the same clusterers are fitted. Memory holds the samples of all
+    runs at once, but never all rows of `X`. With k-means, one matrix product labels a block in all
+    partitions.
 
     Parameters
     ----------
     X : dask.array.Array of shape (n_samples, n_features)
-        In blocks of rows.
+        Features, in blocks of rows.
     estimator : estimator with `fit_predict`, or list of such, default=None
-        Base clusterer; ``KMeans(n_init=1)`` by default, which labels rows fastest. If it cannot
-        predict, a row gets the label of the nearest sample in the fit.
+        Base clusterer; by default ``KMeans(n_init=1)``, which labels rows fastest. If a clusterer
+        has no `predict`, a row gets the label of the nearest sample in the fit.
     n_estimators : int, default=50
-        Number of partitions.
+        Number of partitions. With more, a consensus depends less on the seed, but takes longer. 50
+        are usually enough.
     n_clusters : int or tuple (low, high), default=8
-        Number of clusters of every run, or the range that it is drawn from.
+        Number of clusters of every run, or the range (both ends included) that it is drawn from.
     max_samples : int or float, default=10_000
-        Number, or share, of samples drawn for each run, at most all of them. Larger values find
-        smaller clusters; the default suffices for clusters that hold 1 % of all samples.
+        Larger values find smaller clusters; the default suffices for clusters that hold 1 % of all
+        samples. It is the number (int) or share (float) of samples drawn for each run, at most all
+        of them.
     max_features : int or float, default=1.0
-        Number, or share, of features drawn for each run. Keep 1.0 unless there are many features
-        that are largely redundant.
+        Number (int) or share (float) of features drawn for each run. Keep 1.0 unless there are
+        many features that are largely redundant.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the draws, and seeds the runs.
+        Seed of the draws and of the runs.
     n_jobs : int, default=None
         Number of parallel runs, on this machine or where joblib's backend runs them.
 
@@ -111,21 +114,21 @@ def base_partitions(
     -------
     BlockPartitions
         Its `labels` are a Dask array of shape (n_samples, n_estimators), in the smallest integer
-        type that holds them. They are computed every time they are read. To read them several
-        times, write them to a file first, for example with Dask's ``to_npy_stack``. `estimators`
-        are the fitted clusterers, and `predict` labels other Dask arrays of features.
+        type that holds them. They are computed again every time they are read. If you need them
+        several times, write them to a file first, for example with Dask's ``to_npy_stack``.
+        `estimators` are the fitted clusterers, and `predict` labels other Dask arrays of features.
 
     Raises
     ------
     TypeError
         If `X` is not a Dask array.
     ValueError
-        If `X` or a parameter is not as described; if all runs found only noise.
+        If `X` or a parameter is not as described, or if all runs found only noise.
 
     Warns
     -----
     UserWarning
-        If some runs found only noise; these are left out.
+        If some runs found only noise. These runs are left out.
 
     Examples
     --------

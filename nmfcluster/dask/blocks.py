@@ -3,12 +3,13 @@ r"""Summary, label rows and consensus of a label table that exists only in block
 Each block is summarised, summaries merge in any order, and label rows are looked up among the
 distinct ones. Nothing here depends on where the blocks are.
 
-If there are too many label rows for memory, they are fitted by passes over the blocks. Given a
-factor H of all samples, the row h of a sample minimises :math:`\|a - Hh'\|^2`, where a is its row
-of the similarity. This requires only two sums over samples: :math:`Z'H`, with one row per base
-cluster, and :math:`H'H`. A pass computes the rows of every block and their sums, to which the next
-pass fits its rows. The sums are of whole numbers and exact, so neither the blocks nor their order
-matter. The caller passes one function that sums over all blocks.
+If there are too many distinct label rows for memory, passes over the blocks fit all rows. Given a
+factor H of all samples, the new row h of a sample minimises :math:`\|a - Hh'\|^2`, where a is the
+row of the sample in the similarity. This requires only two sums over samples: :math:`Z'H`, with
+one row per base cluster, and :math:`H'H`. A pass fits the rows of every block to the sums of the
+pass before, and adds up the sums for the next pass. Sums of integers are exact, so that results
+depend neither on the blocks nor on their order. The caller passes one function that sums over all
+blocks.
 """
 
 from dataclasses import dataclass
@@ -65,12 +66,12 @@ def clean_block(block, first=0):
         Integers, booleans, or floats that are whole numbers. -1 is noise; other negative numbers
         and NaN mean that the sample was not seen.
     first : int, default=0
-        Number of its first row in the whole table, for an error message.
+        Number of the first row of the block in the whole table, for error messages.
 
     Raises
     ------
     TypeError
-        If it holds strings, or anything else that is not a number.
+        If the block holds strings, or anything else that is not a number.
     ValueError
         If a number is not a valid label.
     """
@@ -119,7 +120,7 @@ class TableSummary:
     n_unlabelled : int
         Number of samples that no partition saw.
     first_unlabelled : int
-        The row of the first of them, `_NO_ROW` if there is none.
+        Number of the first such row, `_NO_ROW` if there is none.
     least : float
         The smallest total weight of the partitions that saw a sample.
     """
@@ -219,7 +220,8 @@ class BlockedTable:
     Parameters
     ----------
     clusters : list of Counted
-        The labels of every partition, in increasing order: a code is a position among them.
+        The labels of every partition, in increasing order. A code is the position of a label in
+        this order.
     weights : ndarray of shape (n_partitions,)
         Weights of the partitions, which sum to 1.
     n_samples : int
@@ -237,7 +239,7 @@ class BlockedTable:
     sizes : ndarray of shape (C,), int
         Number of samples of every cluster of every partition.
     cluster_weights : ndarray of shape (C,)
-        Weight of its partition for every cluster.
+        Weight of the partition of every cluster.
     shares : ndarray of shape (C,)
         Inverse size of every cluster.
     votes : ndarray of shape (C,)
@@ -273,7 +275,7 @@ class BlockedTable:
         Raises
         ------
         RuntimeError
-            If a label is new: the table has changed since it was read before.
+            If a label is new, because the table has changed since it was read before.
         """
         block = set_noise_apart(clean_block(block), self.weights)
         if all(labels.max(initial=-1) == len(labels) - 1 for labels in self.known):
@@ -290,10 +292,7 @@ class BlockedTable:
         return codes
 
     def distinct(self, block):
-        """Yield the distinct rows of a block, their counts, and which of them each row equals.
-
-        Each time, these are for some rows of the block.
-        """
+        """Yield the distinct rows of parts of a block, their counts, and which each row equals."""
         block = np.asarray(block)
         for rows in row_blocks(len(block), LABEL_BLOCK_ROWS):
             codes = self.codes(block[rows])
@@ -349,7 +348,7 @@ class KnownRows:
         Raises
         ------
         RuntimeError
-            If a row is not among them: the table has changed since it was read before.
+            If a row is new, because the table has changed since it was read before.
         """
         places = label_positions(hash_label_rows(codes, self._seed), self._keys)
         if (places < 0).any():
@@ -405,9 +404,9 @@ class Target:
     Attributes
     ----------
     links : ndarray of shape (C, k)
-        N: the sums over the members of every base cluster, of rows scaled like the similarity.
+        N: for every base cluster, the sum of the rows of its members, scaled like the similarity.
     gram : ndarray of shape (k, k)
-        G: the inner products of the columns.
+        G: the inner products of the columns of the factor.
     """
 
     links: np.ndarray
@@ -449,7 +448,7 @@ def first_target(rows, H, problem):
     rows : Ensemble
         The distinct rows of the sample.
     H : ndarray of shape (m, k)
-        Their factor, rows multiplied by the root of their number of samples.
+        Their factor. Each row is multiplied by the square root of its number of samples.
     problem : BlockedTable
     """
     ratio = problem.n_samples / rows.counts.sum()
@@ -481,11 +480,12 @@ def sums_of_block(block, problem, target, grid):
 
         - links, gram: those of `Target`, in units of the grid; links also in
           `BlockedTable.scale_unit`
-        - contingency (C, k), members (k,): numbers of samples, whose cluster is that of their
-          largest entry
+        - contingency (C, k), members (k,): numbers of samples; each sample is in the cluster of
+          its largest entry
         - sizes (C,): numbers of samples
-        - inverse (C,), rest (C,): sums of squared scales, in squares of
-          `BlockedTable.scale_unit`, and of their remainders, in 2^-32 of these
+        - inverse (C,), rest (C,): sums of squared scales, and of the remainders of these squares;
+          the unit of the squares is that of `BlockedTable.scale_unit`, squared, and the unit of
+          remainders is 2^-32 of it
     """
     parts = []
     for codes, counts, _ in problem.distinct(block):
@@ -545,7 +545,7 @@ def add_sums(parts):
 
 
 def next_target(sums, problem, grid):
-    """Return the target of the next pass, and the loss of this one with columns scaled best.
+    """Return the target of the next pass, and the loss of this one with optimally scaled columns.
 
     Raises
     ------
@@ -573,7 +573,7 @@ class BlockedConsensus:
     ----------
     table : BlockedTable
     order : ndarray of shape (k,), int
-        The clusters by decreasing size, as the columns of the next two.
+        Clusters by decreasing size. Columns of `contingency` and `profile` have this order.
     contingency : ndarray of shape (C, k)
         Number of samples that every base cluster shares with each cluster.
     profile : ndarray of shape (C, k)
@@ -604,7 +604,7 @@ def improve(
     target,
     n_passes,
 ):
-    """Return the consensus of the best of some passes, and the losses of all.
+    """Make passes over the blocks, and return the consensus of the best one and all losses.
 
     Parameters
     ----------

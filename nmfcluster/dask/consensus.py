@@ -36,17 +36,19 @@ _SHARED = sorted(
 
 
 class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
-    r"""Consensus of label tables in blocks of rows, computed by Dask on one machine or many.
+    r"""Consensus of label tables in blocks of rows, computed with Dask on one or many machines.
 
     It is `nmfcluster.NMFConsensus` with ``affinity="partitions"`` and ``normalize=True``, for
     tables that do not fit into memory. Memory holds one block per thread and the distinct label
     rows:
 
-    - If there are at most `max_distinct` distinct rows, the result **is** that in memory, to the
-      last bit: equal rows have equal memberships, and only their number matters.
+    - If there are at most `max_distinct` distinct rows, the result equals that of
+      `nmfcluster.NMFConsensus` to the last bit. Equal rows have equal memberships, so that every
+      distinct row is fitted once and weighted by its number of samples.
     - If there are more, `max_distinct` rows are drawn and fitted. Passes over all blocks then
-      improve the fit: the factor of the rows of a block follows from sums over all samples,
-      :math:`Z'H` and :math:`H'H`, and yields the sums for the next pass. The best pass is kept.
+      improve the fit. A pass computes the rows of the factor H, block by block, from two sums over
+      all samples, :math:`Z'H` and :math:`H'H`, where Z marks the base clusters of every sample. It
+      also computes these sums for the next pass. The best pass is kept.
 
     Results depend neither on the sizes of the blocks nor on the workers.
 
@@ -57,14 +59,18 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
     n_clusters : int
         Number of clusters of the consensus.
     weights : array-like of shape (n_partitions,), default=None
-        Nonnegative weights of the partitions; equal by default.
+        A larger weight gives a partition more influence. Weights are nonnegative, and equal by
+        default.
     max_distinct : int, default=200_000
-        Largest number of distinct label rows in memory at once, on this machine and on every
-        worker. If there are more, this number of rows is drawn.
+        A larger value gives exact results for more tables, and takes more memory. It is the
+        largest number of distinct label rows in memory at once, on this machine and on every
+        worker. If a table has more distinct rows, this number of rows is drawn.
     n_passes : int, default=2
-        Number of passes over all blocks that improve the fit of drawn rows.
+        More passes can lower the loss, and take longer. It is the number of passes over all blocks
+        that improve the fit of drawn rows. It has no effect if no rows are drawn.
     n_init : int, default=3
-        Number of starts; `nmfcluster.NMFConsensus` describes this and the next three parameters.
+        More starts take longer, and can lead to a better consensus. `nmfcluster.NMFConsensus`
+        describes this and the next three parameters.
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6
@@ -78,8 +84,8 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : dask.array.Array of shape (n_samples,), int
-        Cluster of every sample, in the blocks of `X`; computed when it is read.
-        Clusters are numbered by decreasing size.
+        Cluster of every sample, in the same blocks as `X`. Like all Dask arrays here, it is
+        computed when it is read. Clusters are numbered by decreasing size.
     membership_ : dask.array.Array of shape (n_samples, n_clusters), float
         Mean co-association with every cluster, scaled to sum to 1.
     confidence_ : dask.array.Array of shape (n_samples,), float
@@ -89,17 +95,20 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
     weights_ : ndarray of shape (n_partitions,)
         Weights of the partitions, scaled to sum to 1.
     core_ : ndarray of shape (n_clusters, n_clusters)
-        Weight of every cluster in the fitted factor; if rows were drawn, in that of these rows.
+        Diagonal matrix with the weight of every cluster in the fitted factor. If rows were drawn,
+        this is the factor of the drawn rows.
     loss_ : float
         Loss of the kept factor of all samples.
     loss_curve_ : ndarray
-        Loss before the first and after every update; if rows were drawn, after every pass.
+        Loss before the first and after every update. If rows were drawn, loss after every pass.
     n_iter_ : int
-        Number of updates of the kept run; if rows were drawn, of passes.
+        Number of updates of the kept start. If rows were drawn, number of passes.
     n_distinct_ : int
-        Number of distinct label rows that were fitted in memory: all, or those among drawn rows.
+        Number of distinct label rows that were fitted in memory: all of them, or those among the
+        drawn rows.
     is_exact_ : bool
-        Whether these are all distinct rows, so that the result is that in memory.
+        Whether all distinct rows were fitted, so that the result equals that of
+        `nmfcluster.NMFConsensus`.
     n_samples_ : int
         Number of rows of `X`.
     n_features_in_ : int
@@ -107,15 +116,15 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
 
     See Also
     --------
-    nmfcluster.NMFConsensus : The same for label tables in memory.
+    nmfcluster.NMFConsensus : The same estimator for label tables in memory.
     nmfcluster.dask.base_partitions : Computes label tables from features.
 
     Notes
     -----
     `X` is read once to find its distinct rows, and once more for each attribute that has an entry
-    per sample. If rows are drawn, it is read `n_passes` + 2 more times. It must hold the same
-    labels every time, or an error is raised. If a table is computed at random, write it to a file
-    first.
+    per sample. If rows are drawn, it is read `n_passes` + 2 more times. If it does not hold the
+    same labels every time, an error is raised. If a step that computes `X` is random, write `X` to
+    a file first.
 
     References
     ----------
@@ -171,15 +180,16 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the consensus.
+        """Find the consensus of a label table.
 
         Parameters
         ----------
         X : dask.array.Array of shape (n_samples, n_partitions)
-            Integer labels, one column per partition. -1 is noise, and another negative number means
-            not seen. Whole numbers as floats are allowed, with NaN for not seen; encode strings.
+            Integer labels, one column per partition. -1 is noise; another negative number means
+            that the partition did not see the sample. Floats are allowed if they are whole numbers
+            or NaN, which also means not seen. Encode strings as integers first.
         y : None
-            Ignored; here for the conventions of scikit-learn.
+            Ignored, present for API consistency.
 
         Returns
         -------
@@ -193,7 +203,7 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
         ValueError
             If `X` or a parameter is not as described.
         RuntimeError
-            If `X` holds another label or label row when it is read again.
+            If `X` does not hold the same labels when it is read again.
         """
         X = read_rows(X)
         with fitting(self) as rng:
@@ -289,13 +299,13 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
         return found
 
     def to_local(self) -> consensus.NMFConsensus:
-        """Return an estimator in memory, to predict new samples, draw figures or save it.
+        """Return an estimator in memory, which can predict new samples, draw figures or be saved.
 
         Returns
         -------
         nmfcluster.NMFConsensus
-            Attributes with an entry per sample have an entry per label row instead, for the
-            `n_distinct_` rows that were fitted in memory.
+            Its attributes have an entry for each of the `n_distinct_` label rows that were fitted
+            in memory, where those of this estimator have one for each sample.
 
         Raises
         ------
@@ -306,7 +316,7 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
         return copy(self._local_)
 
     def predict(self, X: Any) -> Any:
-        """Return the cluster of samples from their labels, as `nmfcluster.dask.predict` does.
+        """Return the cluster of every sample, computed from its base labels.
 
         Parameters
         ----------
@@ -325,7 +335,7 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
         return predict(local, X) if isinstance(X, da.Array) else local.predict(X)
 
     def transform(self, X: Any) -> Any:
-        """Return the memberships of samples from their labels, as `nmfcluster.dask.transform` does.
+        """Return the memberships of every sample, computed from its base labels.
 
         Parameters
         ----------

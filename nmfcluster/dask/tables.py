@@ -55,7 +55,7 @@ def read_rows(X):
 
 
 def on_block(function, value, **options):
-    """Call a function as a fit does: with one BLAS thread, and 0 for underflow."""
+    """Call a function under the settings of a fit: one BLAS thread, and 0 for underflow."""
     with one_blas_thread(), np.errstate(under="ignore"):
         return function(value, **options)
 
@@ -71,7 +71,7 @@ def of_blocks(X, function, with_first=False):
     X : dask.array.Array
     function : callable
         Called with a block and, if `with_first`, the number of its first row as `first`. It is
-        sent to every worker once, with all that it holds.
+        sent to every worker once, with the data that it holds.
     with_first : bool, default=False
         Whether the function takes `first`.
     """
@@ -87,7 +87,7 @@ def of_blocks(X, function, with_first=False):
 
 
 def by_blocks(X, function, dtype, shape=()):
-    """Return the results of a function for every block as a Dask array, one row per row.
+    """Return the results of a function for every block as a Dask array, one row for each row of X.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def reduced(parts, merge):
 def predict(model: Any, X: da.Array) -> da.Array:
     """Return the cluster of every row of a Dask array, predicted by a model in memory.
 
-    The model is sent to every worker once. Nothing is computed before the result is read.
+    The model is sent to every worker once. Labels are computed only when the result is read.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def predict(model: Any, X: da.Array) -> da.Array:
 
 
 def transform(model: Any, X: da.Array) -> da.Array:
-    """Return the memberships of every row of a Dask array, by `transform` of a model in memory.
+    """Return `transform` of every row of a Dask array, such as memberships, by a model in memory.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def transform(model: Any, X: da.Array) -> da.Array:
     Returns
     -------
     dask.array.Array of shape (n_samples, n_clusters)
-        In the dtype that the model returns for the dtype of `X`.
+        The dtype is the one that the model returns for input of the dtype of `X`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Stable, overlapping biclusters out of many NMF runs: metaclustering (Badea, 2005)."""
+"""Stable, overlapping biclusters from many NMF runs, by metaclustering (Badea, 2005)."""
 
 from nmfcluster.meta.assignment import Assignment, assign
 from nmfcluster.meta.estimator import NMFMetaCluster

@@ -1,4 +1,4 @@
-"""Sparse assignment: few known components that explain each sample of counts."""
+"""Sparse assignment: explain each sample of counts by a few known components."""
 
 from typing import Any, NamedTuple
 
@@ -30,16 +30,17 @@ _START_SHARE = 0.03
 
 
 class Assignment(NamedTuple):
-    """What `assign` returns.
+    """Result of `assign`.
 
     Attributes
     ----------
     usages : ndarray of shape (n_samples, n_components)
-        Number of counts of every sample that come from every component, 0 for components that it
-        does not need. With rows of `components` scaled to sum to 1, ``usages @ components`` is the
-        expected X.
+        Number of counts that every component contributes to every sample. It is 0 for components
+        that the sample does not need. If rows of `components` sum to 1, ``usages @ components`` is
+        the expected X.
     low, high : ndarray of shape (n_samples, n_components) or None
-        Ends of intervals that hold 95 % of the usages of the bootstraps; None without bootstraps.
+        Lower and upper ends of the 95 % bootstrap intervals of the usages; None without
+        bootstraps.
 
     Examples
     --------
@@ -63,37 +64,39 @@ def assign(
     n_bootstraps: int = 0,
     random_state: Any = None,
 ) -> Assignment:
-    r"""Write every sample of counts as a sum of few known components, such as signatures.
+    r"""Explain every sample of counts by a few known components, such as mutational signatures.
 
     For a set S of components, :math:`L_S(x) = \min_{w \ge 0} \sum_j (wH)_j - x_j \log (wH)_j` is
-    the negative log-likelihood of Poisson counts, up to a constant. A sample keeps a set of which
-    no component can be left out at a cost below g, which is `min_gain`:
+    the negative log-likelihood of Poisson counts, up to a constant. A sample keeps a set S of
+    components that it needs. Leaving out any of them raises the loss by at least g, which is
+    `min_gain`:
 
     .. math:: L_{S \setminus c}(x) - L_S(x) \ge g \quad \text{for all } c \in S.
 
-    It is found by backward elimination. First, components that the best fit does not use are left
-    out. Then the others are tried one at a time, the one with the smallest bound on the rise of the
-    loss first. A component is left out if the exact rise is below `min_gain`.
+    Backward elimination finds this set. It first leaves out the components that the best fit does
+    not use. It then tries the others one at a time, in order of a lower bound on the rise of the
+    loss. A component is left out if the exact rise is below `min_gain`.
 
     Read more in the :ref:`User Guide <sparse-assignment>`.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Counts, such as mutations by their kinds: nonnegative, without NaN. A row of zeros gets
-        usages of 0.
+        Counts, such as the number of mutations of each kind, nonnegative and without NaN. A row of
+        zeros gets usages of 0.
     components : array-like of shape (n_components, n_features)
-        Nonnegative, one in each row; transpose a catalogue that has them in columns. Rows are
-        scaled to sum to 1, so that shares, percentages and counts give the same result. Columns of
-        two data frames are matched by their names.
+        Nonnegative components, one in each row. Transpose a catalogue that has them in columns.
+        Rows are scaled to sum to 1, so that shares, percentages and counts give the same result.
+        If `X` and `components` are data frames, their columns are matched by name.
     min_gain : float, default=8
         A larger value keeps fewer components. It is the number of nats by which a component must
-        raise the log-likelihood of a sample, whatever its number of counts. The default was chosen
-        on planted signatures. Counts that vary more than Poisson numbers need a larger value; 0
-        keeps all components that the best fit uses.
+        raise the log-likelihood of a sample, and does not depend on the number of counts. The
+        default was chosen on simulated counts with known signatures. Use a larger value if counts
+        vary more than Poisson counts do. 0 keeps all components that the best fit uses.
     n_bootstraps : int, default=0
-        Number of matrices of Poisson counts, drawn with X as their means, that are assigned anew to
-        find intervals of the usages; 0 for no intervals.
+        A larger value gives more precise intervals of the usages, and takes longer in proportion.
+        0 gives no intervals. Each bootstrap draws a matrix of Poisson counts with X as their
+        means, and assigns its samples again.
     random_state : int, RandomState, Generator or None, default=None
         Determines the counts that are drawn.
 
@@ -106,8 +109,8 @@ def assign(
     Raises
     ------
     ValueError
-        If an entry is negative, NaN or infinite, X holds shares instead of counts, a component is 0
-        throughout, or features differ.
+        If an entry is negative, NaN or infinite, `X` holds shares instead of counts, all entries
+        of a component are 0, or `X` and `components` have different features.
     TypeError
         If an argument is of the wrong type.
 
@@ -118,9 +121,10 @@ def assign(
 
     Notes
     -----
-    Counts in columns where all components are 0 are left out, with a warning. If all components but
-    one are 0 in a column, a single count there makes that one indispensable. To allow for stray
-    counts, add a flat component, or a small number to all entries of the components.
+    Counts in columns where all components are 0 are left out, with a warning. If only one
+    component is above 0 in a column, a single count in this column makes the component
+    indispensable. To allow for stray counts, add a component with equal entries, or add a small
+    number to all entries of the components.
 
     Examples
     --------
@@ -168,7 +172,7 @@ def _assign(X, H, min_gain):
 
 
 def _eliminate(x, H, W, min_gain):
-    """Return the usages of rows, (n, k), after leaving out components that W can do without."""
+    """Return the usages of rows, (n, k), after leaving out components that rows do not need."""
     fit = _fit_used(x, H, W)
     active = np.arange(len(x))
     while len(active):
@@ -195,7 +199,7 @@ class _Fit(NamedTuple):
 
 
 def _fit_used(x, H, W):
-    """Return the best fits with the components in W, their losses, and bounds of rises of these.
+    """Return the best fits with the components in W, their losses, and bounds on their rises.
 
     A sum of ``-x log m`` with x >= r, divided by r, is self-concordant [1]_. Leaving a component
     out therefore costs at least ``r (t - log(1 + t))``, where ``r t^2 / 2`` is the rise of the

@@ -1,4 +1,4 @@
-"""Fits on a device: all but the runs use numpy, and results return to the device of X."""
+"""Fits on a device such as a GPU: only the runs use it, and results return to the device of X."""
 
 import inspect
 from contextvars import ContextVar

@@ -1,7 +1,7 @@
 """The Kullback-Leibler loss, for counts.
 
-It has its products and two solvers: accelerated joint EM for both factors, and Newton's method for
-exact rows of W with fixed components.
+This module has the matrix products for this loss and two solvers: accelerated joint EM for both
+factors, and Newton's method for exact rows of W with fixed components.
 """
 
 from __future__ import annotations
@@ -63,19 +63,19 @@ def joint_em(objective, F) -> Steps:
     Counts are sums over clusters, :math:`x_{ij} = \sum_k z_{ijk}`. The expected :math:`z_{ijk} =
     w_{ik} h_{kj} q_{ij}`, with the quotient :math:`q_{ij} = x_{ij} / (WH)_{ij}`, give both factors:
     their sums over columns are W, and those over rows, scaled to sum to 1, are H. An update makes
-    two such steps, which never raise the loss, and extrapolates them (SQUAREM [1]_). If the loss
-    would rise by that, the result of the two steps is kept.
+    two such steps, which never raise the loss, and extrapolates them (SQUAREM [1]_). If the
+    extrapolation would raise the loss, the result of the two steps is kept.
 
     Parameters
     ----------
     objective : Divergence
     F : ndarray of shape (n_starts, k, n + p)
-        W transposed, and H: an entry of 0 stays 0.
+        W transposed, and H. Entries of 0 stay 0.
 
     Yields
     ------
     factors : tuple of ndarrays of shapes (n_starts, n, k) and (n_starts, k, p)
-        W and H, whose rows sum to 1.
+        W, and H with rows that sum to 1.
     loss : ndarray of shape (n_starts,)
 
     References
@@ -168,9 +168,9 @@ def _extrapolate(length, F, F1, F2):
 class Divergence(BaseObjective):
     r"""The objective :math:`\sum_{ij} x_{ij} \log (x_{ij} / (WH)_{ij}) - x_{ij} + (WH)_{ij}`.
 
-    This is the generalised Kullback-Leibler divergence: the largest log-likelihood of Poisson
-    counts minus that with the means WH. Missing entries are left out of the sum; the counts that
-    are expected there are those of WH.
+    This is the generalised Kullback-Leibler divergence: the largest possible log-likelihood of
+    Poisson counts, minus their log-likelihood with the means WH. Missing entries are left out of
+    the sum, and the counts expected there are the entries of WH.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ class Divergence(BaseObjective):
         return W.astype(np.result_type(self.X.dtype, H.dtype), copy=False)
 
     def approximate_rows(self, H, rows=None):
-        """Return the W >= 0 with the smallest chi-square, for all or some rows, which is fast."""
+        """Approximate all or some rows of W fast, by the W >= 0 with the smallest chi-square."""
         roots, columns = self.root_means()
         scaled = (H / columns).astype(H.dtype)
         W = self.standardised.approximate_rows(scaled, rows)
@@ -304,7 +304,7 @@ def _add_of_all(X, W, H, rows, columns, with_loss):
 
 
 def _add_of_stored(X, W, H, rows, columns, with_loss):
-    """Do the same for a sparse X, from its stored entries."""
+    """Do the same as `_add_of_all` for a sparse X, from its stored entries."""
     loss = 0.0
     W = contiguous_transpose(W)
     q = namespace(W).empty_like(X.data)
@@ -341,7 +341,7 @@ def poisson_rows(X, H, missing=None):
 
     Each row minimises a convex function, :math:`\sum_j (wH)_j - x_j \log (wH)_j`, over the observed
     entries. The proximal Newton method [1]_ finds it: each step goes to the nonnegative minimum of
-    the quadratic approximation, and is halved while it is too long. Columns where all components
+    the quadratic approximation, and is halved until the loss falls. Columns where all components
     are 0 have no influence.
 
     Parameters
@@ -418,7 +418,8 @@ class PoissonRows:
     ----------
     X : ndarray or csr_array of shape (n, p)
     components : ndarray of shape (k, p), or of shape (n, k, p) with a dense X
-        Components that sum to 1, for all rows; or those of each row, some of which may be 0.
+        Components that sum to 1. All rows have the same, or each row has its own, of which some
+        may be 0.
     costs : ndarray of shape (n, k)
         Sums of the components over the observed entries of every row.
     totals : ndarray of shape (n,)

@@ -1,4 +1,4 @@
-"""Stable, overlapping biclusters out of many NMF runs: metaclustering (Badea, 2005)."""
+"""Stable, overlapping biclusters from many NMF runs, by metaclustering (Badea, 2005)."""
 
 from __future__ import annotations
 
@@ -96,89 +96,96 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
        rows and columns at once, by positive tensor factorization, :math:`w_j h_j \approx \sum_k
        \alpha_{jk} \beta_k \gamma_k` (eq. 14). ``meta="nmf"`` clusters their columns alone,
        :math:`h_j \approx \sum_k \alpha_{jk} \gamma_k` (eq. 8).
-    3. Find the rows of the metaclusters by nonnegative least squares, and run NMF from there.
+    3. Find W for the metaclusters by nonnegative least squares, and run NMF from there.
 
     Read more in the :ref:`User Guide <meta>`.
 
     Parameters
     ----------
     n_clusters : int
-        Number of clusters.
+        Number of clusters. A larger number gives finer clusters;
+        `nmfcluster.model_selection.sweep_n_clusters` helps to choose it.
     loss : {"frobenius", "kullback-leibler"}, default="frobenius"
         The loss to minimise. "frobenius" is half of the squared error. "kullback-leibler" is
-        :math:`\sum x \log (x / y) - x + y` with :math:`Y = WH`, and suits counts, which vary like
-        Poisson numbers.
+        :math:`\sum x \log (x / y) - x + y` with :math:`Y = WH`, and suits counts with Poisson
+        noise.
     n_estimators : int, default=20
-        Number of factorizations from random starts. More runs make `recurrence_` more precise.
+        More runs make `recurrence_` more precise, and take longer. It is the number of
+        factorizations from random starts.
     base_n_clusters : int or tuple (low, high), default=None
-        Number of clusters of a run, or the range from which it is drawn, ends included;
-        `n_clusters` by default. With fewer, not all clusters can recur in a run. With groups, it
-        is the number of programs of a group. If it is then a range, or larger than `n_clusters`, a
-        group keeps the programs that recur in half of its runs, at most `n_clusters` of them.
+        Number of clusters of a run, or the range (both ends included) from which it is drawn;
+        `n_clusters` by default. With a smaller number, no run can contain all clusters. With
+        groups, it is the number of clusters of each group, which are called its programs. If it is
+        then a range, or larger than `n_clusters`, a group keeps only the programs that recur in
+        half of its runs, and at most `n_clusters` of them.
     resample : {"poisson", "bootstrap"}, float or None, default=0.8
-        Data of each run. If runs use different data, recurrence depends on the data and not only
-        on the random starts. "poisson" draws counts with X as their means. "bootstrap" draws as
-        many rows as X has, with replacement. A number is the share of the rows that a run uses,
-        which are at least as many as its clusters. None is X itself, as in [1]_.
+        How the data of each run are drawn. If runs use different data, `recurrence_` depends on
+        the data, and not only on the random starts. "poisson" draws counts with X as their means.
+        "bootstrap" draws as many rows as X has, with replacement. A float is the share of the rows
+        that are drawn without replacement, at least as many as the run has clusters. None uses X
+        itself, as in [1]_.
     fixed_components : array-like of shape (n_fixed, n_features), default=None
-        Known rows of H. They become the first rows of `components_`, scaled like these. All runs
-        contain them and search for the others. If all `n_clusters` are known, only W is fitted,
-        once, and one sample is enough.
+        Known rows of H. They become the first rows of `components_`, with the scale of its other
+        rows. All runs contain them and search for the others. If all `n_clusters` rows are known,
+        only W is fitted, in a single run, and `X` may have a single row.
     meta : {"ptf", "nmf"}, default="ptf"
-        Whether clusters of the runs are clustered as biclusters, "ptf", or by their columns, "nmf".
-        Only "ptf" separates biclusters with the same columns.
+        How the clusters of the runs are compared: as biclusters ("ptf"), or by their columns alone
+        ("nmf"). Only "ptf" separates biclusters with the same columns.
     sparsity : float, default=0.0
         A larger value leaves each feature in fewer clusters. Keep 0, no penalty, unless clusters
         share more features than they should; then try 0.05 to 0.2. It is the weight
-        :math:`\lambda` of a penalty on H, in all runs and at the end, and needs
+        :math:`\lambda` of a penalty on H, in all runs and in the last factorization. It needs
         ``loss="frobenius"``.
     penalty : {"l1_columns", "l1", "l2"}, default="l1_columns"
-        The penalty on H, where columns of W have length 1. It changes nothing while `sparsity` is
-        0, and the default need not be changed. "l1_columns" is :math:`\sum_g (\sum_c H_{cg})^2`
-        and leaves few clusters in a column. "l1" (eq. 11 of [1]_) is :math:`\sum_{cg} H_{cg}`, and
-        its weight has the unit of X. "l2" (eq. 12 of [1]_) is :math:`\|H\|^2`, which shrinks H but
-        makes it no sparser.
+        The penalty on H, where columns of W have length 1. It has no effect while `sparsity` is 0,
+        and the default rarely needs to be changed. "l1_columns" is :math:`\sum_g (\sum_c
+        H_{cg})^2` and leaves few clusters in a column. "l1" (eq. 11 of [1]_) is :math:`\sum_{cg}
+        H_{cg}`, and its weight has the unit of X. "l2" (eq. 12 of [1]_) is :math:`\|H\|^2`, which
+        shrinks H but makes it no sparser.
     threshold : float, default=0.2
-        A larger value makes biclusters smaller: their members reach this share of the largest
-        entry. It changes only `rows_` and `columns_`, and need not be set unless you use these.
+        A larger value makes biclusters smaller: a member has at least this share of the largest
+        entry of its bicluster. It changes only `rows_` and `columns_`, and need not be set unless
+        you use these.
     min_groups : int or float, default=0.5
-        A larger value makes fewer clusters count as shared. An int is the number of groups in which
-        a shared cluster has to be present, and a float is their share, but at least two groups. It
-        changes only `shared_`, and need not be set unless you use this.
+        A larger value makes fewer clusters count as shared. An int is the number of groups in
+        which a shared cluster has to be present. A float is the share of all groups, and stands
+        for at least two of them. It changes only `shared_`, and need not be set unless you use
+        this.
     n_init : int, default=5
         A larger value takes longer, and can lead to a smaller loss. It is the number of starts of
         the metaclustering. Each start uses the clusters of one run, and runs with the smallest
-        losses come first. The last factorization starts from the result of each of them, and the
-        one with the smallest loss is kept.
+        losses come first. A last factorization follows each start, and the one with the smallest
+        loss is kept.
     max_iter : int, default=1000
         Largest number of updates of a run, of the metaclustering, and of the last factorization.
+        Increase it if a warning about convergence appears.
     tol : float, default=1e-4
-        A larger value ends a long fit earlier; it hardly ever has to be set. A factorization has
-        converged when ten updates lower its loss by less than `tol` times the loss. With a negative
-        value it makes all updates.
+        A larger value ends a long fit earlier; the default rarely has to be changed. A
+        factorization has converged when ten updates lower its loss by less than `tol` times the
+        loss. With a negative value, it always makes `max_iter` updates.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the starts and the resampled data. The result depends neither on `n_jobs` nor on
-        the number of threads or the order of the samples. It can change with the order of the
-        columns and with repeated samples, which change the random numbers, and between dense and
-        sparse matrices, which are rounded differently. If clusters are weak, labels then agree to
-        an adjusted Rand index of about 0.93.
+        Determines the starts and the resampled data. The result does not depend on `n_jobs`, the
+        number of threads or the order of the samples. It can change if columns are reordered or
+        samples repeated, because this changes the random numbers. It can also change between a
+        dense and a sparse matrix, because these are rounded differently. If clusters are weak,
+        labels before and after such a change have an adjusted Rand index of about 0.93.
     n_jobs : int, default=None
         Number of threads among which runs are divided. Runs on small matrices take one thread.
     memory : str or joblib.Memory, default=None
-        A folder in which runs are kept. A fit with the same X, seed and parameters then makes none
-        of them again, and an interrupted fit continues. Files in it are loaded as pickles, which
-        can run code, so choose a folder that nobody else writes to.
+        Folder in which runs are cached. A later fit with the same X, seed and parameters loads
+        them, and an interrupted fit continues. Files are loaded as pickles, which can run code, so
+        choose a folder that nobody else can write to.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int
-        Strongest cluster of every sample, or -1 if it has none. Fixed components come first, and
-        other clusters are numbered by decreasing size.
+        Strongest cluster of every sample, or -1 for a sample in no cluster. Fixed components come
+        first, and other clusters are numbered by decreasing size.
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Rows of `factor_`, scaled to sum to 1; a row of zeros becomes uniform. With the
-        Kullback-Leibler loss, they are the shares that clusters add to the rows of X, such as
-        compositions. With the squared error, these are the shares of
-        ``factor_ * components_.sum(axis=1)``.
+        Kullback-Leibler loss, they are the shares of the counts of a sample that come from each
+        cluster. With the squared error, scale the rows of ``factor_ * components_.sum(axis=1)`` to
+        sum to 1 to get such shares.
     factor_ : ndarray of shape (n_samples, n_clusters), float
         W, the best fit to X with `components_` fixed, as `transform` returns it.
     components_ : ndarray of shape (n_clusters, n_features), float
@@ -189,40 +196,44 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     columns_ : ndarray of shape (n_clusters, n_features), bool
         Columns of every bicluster: ``H[c, g] >= threshold * H[c].max()``.
     correspondence_ : ndarray of shape (n_base_clusters, n_clusters), float
-        :math:`\alpha`: how much of every metacluster is in every cluster of the runs. Columns sum
-        to `n_estimators`, or to 0 for an empty metacluster.
+        The matrix :math:`\alpha`, with the weight of every metacluster in every cluster of the
+        runs. Columns sum to `n_estimators`, or to 0 for an empty metacluster.
     base_runs_ : ndarray of shape (n_base_clusters,), int
         The run of every row of `correspondence_`.
     recurrence_ : ndarray of shape (n_clusters,), float
-        How reliably a cluster comes back: its cosine with its counterpart in a run, or 0 without
-        one, averaged over all runs. Counterparts are each other's most similar biclusters. With
-        `resample=None` it measures how far runs on X agree, and predicts nothing for other data. It
-        does not show that programs are identified: all runs can agree on a mixture, above all if
-        the usage of a program is never 0. With groups it is the mean of `presence_`.
+        How reliably a cluster recurs, from 0 to 1: its cosine with its counterpart in a run,
+        averaged over all runs. A run without a counterpart counts as 0. A cluster and its
+        counterpart are each other's most similar biclusters. With ``resample=None``, it measures
+        how well runs on X agree, but not whether clusters would recur in other data. A high value
+        does not prove that a cluster is a single program: all runs can agree on a mixture of
+        programs, above all if one of them is used by every sample. With groups, it is the mean of
+        `presence_`.
     groups_ : ndarray of shape (n_groups,)
         Names of the groups, sorted. This and the next three attributes exist only after a fit with
         groups.
     presence_ : ndarray of shape (n_groups, n_clusters), float
-        How reliably a cluster comes back in the runs of each group, defined like `recurrence_`. It
-        is 0 if no program of the group is similar, even if a dissimilar one is in the cluster
-        because `n_clusters` is too small. It is below 0.5 in a group that has fewer than twice as
-        many entries as its programs have free parameters, because noise recurs there, too.
+        How reliably a cluster recurs in the runs of each group, defined like `recurrence_`. It is
+        0 if no program of the group is similar to the cluster, even if `n_clusters` is so small
+        that a dissimilar one was merged into it. It is limited to values below 0.5 in a group with
+        fewer than twice as many entries as its programs have free parameters, because runs on such
+        data agree even on noise.
     shared_ : ndarray of shape (n_clusters,), bool
         Whether a cluster has a presence of at least 0.5 in as many groups as `min_groups` requires.
     merge_similarities_ : ndarray of shape (n_programs - 1,)
         Similarities at which the programs of all groups are merged, in decreasing order, as
-        `nmfcluster.meta.metacluster` defines them. Programs are alike from 0.55 on; -1 stands for
-        programs of one group. `sweep_n_clusters` uses them to choose the number of clusters.
+        `nmfcluster.meta.metacluster` defines them. Programs count as alike at 0.55 or more; -1
+        stands for a merge of programs of the same group. `sweep_n_clusters` uses them to choose
+        the number of clusters.
     run_losses_ : ndarray of shape (n_estimators,), float
-        Losses of the runs on their data, the smallest first. All attributes have the runs in this
+        Losses of the runs on their data, the smallest first. All attributes list the runs in this
         order. With groups, these are the losses of each group, one group after the other.
     partitions_ : ndarray of shape (n_samples, n_estimators), int
-        Strongest cluster of every sample in every run; -1 if it is in no cluster or has a weight of
-        0, and -2 if it is in another group than the run.
+        Strongest cluster of every sample in every run; -1 if the sample is in no cluster or has a
+        weight of 0, and -2 if the run belongs to another group.
     confidence_ : ndarray of shape (n_samples,), float
         Agreement of the runs on the cluster of a sample, computed from `partitions_`: 1 if all
-        agree, about 1 / n_clusters by chance, and 0 for a sample in no cluster. `NMFConsensus` has
-        the definition.
+        agree, about 1 / n_clusters by chance, and 0 for a sample in no cluster. See `NMFConsensus`
+        for the definition.
     reconstruction_err_ : float
         Root of twice the loss of `factor_` and `components_`, :math:`\|X - WH\|` by default.
     loss_ : float
@@ -230,7 +241,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         `loss_` before the first and after every update of the last factorization that was kept.
     loss_curves_ : list of ndarray
-        `loss_curve_` of the last factorizations from all metaclusterings, the kept one first.
+        Loss curves of the last factorizations from all metaclusterings, the kept one first.
     n_iter_ : int
         Number of updates of the last factorization.
     n_features_in_ : int
@@ -242,24 +253,25 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     --------
     sklearn.decomposition.NMF : A single run, with other losses.
     sklearn.cluster.SpectralCoclustering : Biclusters that do not overlap.
-    nmfcluster.NMFConsensus : One partition out of many.
+    nmfcluster.NMFConsensus : Combines many clusterings into one.
     nmfcluster.display.BiclusterDisplay : Shows the biclusters in the data matrix.
     nmfcluster.metrics.match_components : Matches components to those of another fit.
     sklearn.metrics.consensus_score : Compares `biclusters_` with others.
 
     Notes
     -----
-    Samples are rows here, and labels are those of the samples. In [1]_ columns are clustered, and W
-    and H are called A and S. To cluster the columns, transpose X or use `columns_`.
+    Samples are rows here, and `labels_` are those of the rows. In [1]_, columns are clustered, and
+    W and H are called A and S. To cluster columns, transpose X or use `columns_`.
 
     The tensor of all biclusters is never formed: an update of its factorization takes
-    O(J k (n + p)) for the J clusters of all runs. The method departs from [1]_ where the paper is
-    silent or wrong:
+    O(J k (n + p)) for the J clusters of all runs. The method departs from [1]_ where the paper
+    leaves a step open or is wrong:
 
     - Runs begin on X divided by the roots of the means of its rows and columns, to find clusters of
       few rows.
-    - The metaclustering starts from single runs, which lead to the best optimum more often.
-    - Entries of 0 block no update, and updates of penalised rows are exact minima.
+    - The metaclustering starts from single runs, which lead to the best optimum more often than
+      random starts.
+    - Entries of 0 do not block an update, and updates of penalised rows are exact minima.
 
     For the samples of `fit`, `transform` returns `factor_`, and `predict` returns `labels_`.
 
@@ -352,18 +364,19 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Nonnegative, with an entry above 0. A sparse matrix stays sparse. NaN marks an entry
-            that was not observed, which the loss leaves out. An array of torch or CuPy is fitted
-            on its device if scikit-learn dispatches arrays, see the :ref:`User Guide <meta>`.
+            that was not observed, which the loss leaves out. A PyTorch or CuPy array is fitted on
+            its device if scikit-learn's ``array_api_dispatch`` is on, see the :ref:`User Guide
+            <meta>`.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
             How often a sample counts in all losses; 1 by default. A sample with weight 0 is in no
             cluster of the runs.
         groups : array-like of shape (n_samples,), default=None
-            The group of each sample, such as its patient or batch. Every group has runs of its own,
+            The group of each sample, such as its patient or batch. Every group has its own runs,
             with `base_n_clusters` programs each. The programs of all groups, with equal weights,
             are then clustered into metaclusters, see `nmfcluster.meta.metacluster`. A column that
-            is NaN throughout a group is left out of its runs.
+            is NaN throughout a group is left out of the runs of this group.
 
         Returns
         -------
@@ -503,7 +516,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return fit_rows(drop_unexplained(objective, H, names), H)
 
     def transform(self, X: Any) -> np.ndarray:
-        r"""Return the strengths of the clusters in samples, W with the components fixed.
+        r"""Return the strengths of the clusters in samples: W, with the components fixed.
 
         Parameters
         ----------
@@ -525,7 +538,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return self._extend_alone(X)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Return the data matrix of given cluster strengths, ``W @ components_``.
+        """Reconstruct the data matrix from cluster strengths, ``W @ components_``.
 
         Parameters
         ----------
@@ -549,12 +562,12 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return W @ self.components_
 
     def components_of(self, X: Any) -> np.ndarray:
-        r"""Return the components over other columns of the samples of `fit`.
+        r"""Extend the components to other columns of the samples of `fit`.
 
-        After a fit to some columns, such as the variable genes, these are the programs over all
-        genes: H with the smallest loss of :math:`X \approx WH`, where W is `factor_`.
-        They have the scale of `components_`, and nearly the same values in the columns of `fit`.
-        Every column is solved independently, so that X may be passed in blocks of columns.
+        After a fit to some columns, such as the variable genes, this gives the programs over all
+        genes: the H with the smallest loss of :math:`X \approx WH`, where W is `factor_`. Programs
+        have the scale of `components_`, and nearly the same values in the columns of `fit`. Every
+        column is solved independently, so that X may be passed in blocks of columns.
 
         Parameters
         ----------
@@ -699,13 +712,14 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
     def merged(self, groups: Any, X: Any) -> Self:
         """Return the model with some clusters merged, and all strengths refitted.
 
-        A merged cluster takes the position of its first part, and is the sum of what its parts add
-        to X.
+        A merged cluster takes the position of the first of its parts. It contributes to X the sum
+        of their contributions.
 
         Parameters
         ----------
         groups : sequence of sequences of int
-            Numbers of the clusters to merge, as in ``[(1, 4), (2, 3)]``; each in one group.
+            Numbers of the clusters to merge, as in ``[(1, 4), (2, 3)]``. A cluster can be in one
+            group only.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The samples of `fit`.
 
@@ -719,7 +733,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If a cluster does not exist or is in two groups, or `X` has another shape than in `fit`.
+            If a cluster does not exist or is in two groups, or `X` does not have the shape of
+            `fit`.
         TypeError
             If groups are not sequences of numbers.
         """
@@ -800,7 +815,7 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return usages, programs
 
     def feature_profiles(self, X: Any) -> np.ndarray:
-        r"""Return the expected values of a sample that is in one cluster alone.
+        r"""Return the expected feature values of a sample that is in one cluster only.
 
         These are the rows of H in the unit of X: the :math:`H \ge 0` with the smallest :math:`\|X -
         MH\|`, where M holds the memberships of the samples.
@@ -808,7 +823,8 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Nonnegative, without NaN: samples of `fit` or others, also with counts divided by depth.
+            Samples of `fit` or others, nonnegative and without NaN. Counts may be normalised, for
+            example by sequencing depth.
 
         Returns
         -------
@@ -834,16 +850,18 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return nnls_rows(X.T @ M, M.T @ M).T
 
     def feature_scores(self, X: Any) -> np.ndarray:
-        """Return by how many deviations every column increases with the membership in a cluster.
+        """Return how strongly every column increases with the membership in each cluster.
 
-        Scores are the coefficients of the linear regression of all columns on all memberships, both
-        with mean 0 and variance 1. Columns that are high everywhere are no markers, and have low
-        scores. Memberships sum to 1, so coefficients are not unique, and the smallest are taken.
+        Scores are the coefficients of the linear regression of all columns on all memberships,
+        both scaled to mean 0 and variance 1. Columns that are high everywhere are no markers, and
+        have low scores. Memberships sum to 1, so coefficients are not unique. The ones with the
+        smallest norm are returned.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Nonnegative, without NaN: samples of `fit` or others, also with counts divided by depth.
+            Samples of `fit` or others, nonnegative and without NaN. Counts may be normalised, for
+            example by sequencing depth.
 
         Returns
         -------
@@ -891,16 +909,18 @@ class NMFMetaCluster(BiclusterMixin, NMFClusterer):
         return X, M
 
     def consensus_matrix(self, indices: Any = None) -> np.ndarray:
-        """Return the share of runs in which two samples are in one cluster, as a dense array.
+        """Return the share of runs in which two samples are in the same cluster, as a dense array.
 
-        In every run a sample is in its strongest cluster, as in Brunet et al. (2004). To choose
-        the number of clusters, pass the matrix to `nmfcluster.metrics.cophenetic_correlation`. If
-        some samples are in no cluster, pass that of ``np.flatnonzero(model.labels_ >= 0)``.
+        Every sample is assigned to its strongest cluster in each run, as in Brunet et al. (2004).
+        To choose the number of clusters, pass the matrix to
+        `nmfcluster.metrics.cophenetic_correlation`. If some samples are in no cluster, leave them
+        out: pass ``np.flatnonzero(model.labels_ >= 0)`` as `indices`.
 
         Parameters
         ----------
         indices : array-like of int, default=None
-            Samples to include; all by default, which takes n_samples^2 numbers.
+            Samples to include. By default, all are included, and the matrix has n_samples^2
+            entries.
 
         Returns
         -------

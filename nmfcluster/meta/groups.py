@@ -1,4 +1,4 @@
-"""Metaclusters of the programs of several tables, and programs of groups of samples."""
+"""Metaclusters of programs from several fits, and programs of groups of samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,23 +36,23 @@ ALIKE = 0.55
 
 @dataclass(frozen=True)
 class SharedPrograms:
-    """What `metacluster` returns: metaclusters of the programs of several tables.
+    """Result of `metacluster`: metaclusters of the programs of several tables.
 
     Attributes
     ----------
     components : ndarray of shape (n_clusters, n_features)
-        Mean program of every metacluster: the squared mean of the roots of its programs, scaled to
-        sum to 1. Metaclusters with the most programs come first.
+        Mean program of every metacluster: the square roots of its programs are averaged, squared,
+        and scaled to sum to 1. Metaclusters with the most programs come first.
     labels : list of ndarray of shape (n_programs_i,), int
         The metacluster of every program of a table.
     presence : ndarray of shape (n_sources, n_clusters)
         Share of the tables of a source that have a program in the metacluster.
     is_alike : list of ndarray of shape (n_programs_i,), bool
-        False for programs that differ from most of their metacluster, and are in it only because
+        False for programs that differ from most of their metacluster. They are in it only because
         `n_clusters` is too small. They do not count for `presence`.
     similarities : ndarray of shape (n_programs - 1,)
-        Similarities at which programs are merged, in decreasing order; -1 for programs of one
-        table. Programs count as alike from 0.55 on.
+        Similarities at which programs are merged, in decreasing order; -1 for a merge of programs
+        of the same table. Programs count as alike at 0.55 or more.
     sources : ndarray of shape (n_sources,)
         Names of the sources, sorted.
     feature_names : ndarray of shape (n_features,) or None
@@ -71,27 +71,30 @@ class SharedPrograms:
 def metacluster(
     components: Sequence[Any], n_clusters: int, *, sources: Any = None
 ) -> SharedPrograms:
-    r"""Find programs that several tables share, such as those of other runs, samples or tools.
+    r"""Find programs that several tables share, such as tables from different runs or samples.
 
-    Programs are clustered by average linkage, with these similarities:
+    A table holds the programs of one fit, such as `NMFMetaCluster.components_`. Programs are
+    clustered by average linkage, with these similarities:
 
-    1. Programs are scaled to sum to 1, and roots are taken. Two programs p and q with the same
-       distribution over features have the affinity :math:`\sum_g \sqrt{p_g q_g} = 1` [1]_. On a
-       logarithmic scale, roots halve the factors of genes by which samples differ.
-    2. Most of the mean of the programs of a table is subtracted from each of them. It holds what
-       they share, such as these factors and genes that are high everywhere, which would make
-       different programs of other tables similar, too.
-    3. The similarity of two programs is the cosine of the differences, about 0 by chance.
+    1. Every program is scaled to sum to 1, and replaced by its square roots. Two programs p and q
+       with the same distribution over features then have the affinity :math:`\sum_g \sqrt{p_g q_g}
+       = 1` [1]_. Samples can differ by a factor for every gene; square roots halve its logarithm.
+    2. Most of the mean of the programs of a table is subtracted from each of them. The mean holds
+       what these programs have in common, such as genes that are high everywhere and the factors
+       above. Without this step, different programs of two tables would be similar, too.
+    3. The similarity of two programs is the cosine of the differences. By chance, it is about 0.
 
-    Programs of one table are merged only if no others are left.
+    Programs of the same table are merged only after all others.
 
     Parameters
     ----------
     components : sequence of array-like of shape (n_programs_i, n_features_i)
-        Nonnegative programs, one in each row. Columns of data frames are matched by their names. A
-        feature that is NaN or absent in a table is left out when its programs are compared.
+        Nonnegative programs, one in each row. Columns of data frames are matched by their names.
+        If a feature is NaN or absent in a table, it is ignored when programs of this table are
+        compared with others.
     n_clusters : int
-        Number of metaclusters, at least the number of programs of the largest table.
+        A larger number merges fewer programs. It is the number of metaclusters, at least the
+        number of programs of the largest table.
     sources : array-like of shape (n_tables,), default=None
         Source of each table, such as the sample that a run was fitted to. By default, each table is
         a source of its own.
@@ -105,7 +108,7 @@ def metacluster(
     ValueError
         If a table or parameter is not as described.
     TypeError
-        If `components` are not a sequence of tables, or sources are of several kinds.
+        If `components` are not a sequence of tables, or `sources` mix types.
 
     See Also
     --------
@@ -279,13 +282,13 @@ class GroupFits:
     components : ndarray of shape (n_clusters, n_features)
         The metaclusters, after the fixed components.
     presence : ndarray of shape (n_groups, n_clusters)
-        How reliably they come back in the runs of every group.
+        How reliably each cluster recurs in the runs of every group.
     similarities : ndarray of shape (n_programs - 1,)
         Similarities at which programs of the groups are merged, see `SharedPrograms`.
     correspondence : ndarray of shape (J, n_clusters)
-        How much of every metacluster is in every cluster of the runs of all groups.
+        Weight of every metacluster in every cluster of the runs of all groups.
     base_runs : ndarray of shape (J,), int
-        The run of every one of these clusters.
+        The run of every cluster of the runs.
     losses : ndarray of shape (n_runs,)
     partitions : ndarray of shape (n_samples, n_runs), int
     """
@@ -383,7 +386,7 @@ def _fit_each(own_model, X, names, group, weights, fixed):
 
 
 def _limit_presence(names, n, p, k):
-    """Return the largest presence in groups of n samples by p features, with k programs.
+    """Return the limit of the presence in groups of n samples by p features, with k programs.
 
     It is 1 minus the number of free parameters of a factorization over the number of entries, if
     that is below one half, and 1 otherwise. Runs of such small groups agree even on noise, as on

@@ -65,7 +65,7 @@ def make_objective(
 def drop_unexplained(objective, H, names=None):
     """Return the objective without counts in columns where all components are 0, and warn.
 
-    Objectives of squares keep these columns. `names` are the names of the columns.
+    Least-squares objectives keep these columns. `names` are the names of the columns.
     """
     X = objective.X
     unexplained = ~H.any(axis=0) & (row_sums(X.T) > 0)
@@ -92,7 +92,7 @@ def order_of_samples(objective, weights=None):
 
 
 def fit_rows(objective, H):
-    """Return the best W for H, which does not depend on the order of rows to the last bit."""
+    """Return the best W for H, identical to the last bit for every order of the rows."""
     order = order_of_samples(objective)
     if (np.diff(order.samples) < 0).any():
         objective = objective.take_rows(order.samples)

@@ -129,7 +129,7 @@ class Runs:
 
     @classmethod
     def of(cls, solutions):
-        """Collect the clusters of solutions; the list is emptied, so that W is held once."""
+        """Collect the clusters of solutions, and empty the list to hold W in memory only once."""
         components = [solution.factors[1] for solution in solutions]
         sizes = np.array([len(H) for H in components])
         losses = np.array([solution.loss for solution in solutions])
@@ -164,8 +164,8 @@ class Runs:
     def starts(self, n_starts, n_clusters):
         """Return the positions of the clusters of starts, one start for each of the first runs.
 
-        These are the largest clusters of the run, and then of the next runs if it has too few. The
-        size of a cluster is the length of its row of W.
+        These are the largest clusters of the run. If it has too few, those of the next runs
+        follow. The size of a cluster is the length of its row of W.
         """
         lengths = np.linalg.norm(self.W, axis=1)
         ranked = [
@@ -234,16 +234,16 @@ class RandomStart:
     shape : tuple of int
         Shape of X, (n, p).
     high : float
-        Entries are drawn uniformly between 0 and this over the root of `size`.
+        Entries are drawn uniformly between 0 and ``high / sqrt(size)``.
     dtype : dtype
     size : int
         Number of clusters.
     seed : int
     table : int
-        Seed of its data.
+        Seed of the resampled data.
     resample : {"poisson", "bootstrap"}, float or None
-        Its data: counts drawn anew; rows drawn with replacement; a share of the rows, at least as
-        many as it has clusters that are not fixed; or X itself.
+        Data of the run: Poisson counts, rows drawn with replacement, a share of the rows (at least
+        as many as the run has clusters that are not fixed), or X itself.
     n_fixed : int, default=0
     """
 
@@ -257,14 +257,14 @@ class RandomStart:
     n_fixed: int = 0
 
     def __call__(self):
-        """Return both factors side by side, (size, n + p), with only the n rows of its data."""
+        """Return both factors side by side, (size, n + p), for the n rows that the run uses."""
         F = np.random.RandomState(self.seed).uniform(size=(self.size, sum(self.shape)))
         F = (F * (self.high / np.sqrt(self.size))).astype(self.dtype)
         W, H = np.split(F, [self.shape[0]], axis=1)
         return np.concatenate([W[:, self.rows()], H], axis=1)
 
     def rows(self):
-        """Return the rows of X in its data, in their order."""
+        """Return the rows of X that the run uses, in increasing order."""
         n = self.shape[0]
         rng = np.random.default_rng(self.table)
         if self.resample == "bootstrap":
@@ -277,7 +277,7 @@ class RandomStart:
 
 @dataclass(frozen=True)
 class Resampled:
-    """An objective with its own data for every start.
+    """An objective that has different data for every start.
 
     Attributes
     ----------
@@ -297,7 +297,7 @@ class Resampled:
 
     @property
     def wide(self):
-        """Whether starts run side by side, as on small X, where products are not all the work."""
+        """Whether starts run side by side. They do on small X, where products do not dominate."""
         is_small = self.objective.X.size <= _SIDE_BY_SIDE
         return is_small and not self.objective.sparsity
 
@@ -317,7 +317,7 @@ class Resampled:
         return SideBySide(objectives) if len(objectives) > 1 else objectives[0]
 
     def of_all(self, start, factors):
-        """Return the factors of a start, with rows of 0 for rows of X outside of its data."""
+        """Return the factors of a start, with zeros in the rows of W that the run did not use."""
         W, H = factors
         all_rows = np.zeros((start.shape[0], len(H)), dtype=H.dtype)
         all_rows[start.rows()] = W
@@ -460,11 +460,11 @@ class RunsObjective:
 def tensor_hals(objective, F) -> Steps:
     r"""Factorize the biclusters of runs, ``w_j h_j ~ sum_k alpha_jk beta_k gamma_k``.
 
-    Positive tensor factorization (Badea, 2005, eq. 14) from the factors alone: with
-    :math:`\Gamma = \beta'\beta \circ \gamma\gamma'` and
-    :math:`N = W'\beta \circ H\gamma'`, :math:`\alpha` is improved by coordinate descent on
-    :math:`\frac12 \langle \Gamma, \alpha'\alpha \rangle - \langle N, \alpha \rangle`, and the
-    other two likewise, one after the other. The loss never rises. An update costs O(J k (n + p)).
+    This is positive tensor factorization (Badea, 2005, eq. 14), without forming the tensor. With
+    :math:`\Gamma = \beta'\beta \circ \gamma\gamma'` and :math:`N = W'\beta \circ H\gamma'`,
+    coordinate descent on :math:`\frac12 \langle \Gamma, \alpha'\alpha \rangle - \langle N, \alpha
+    \rangle` improves :math:`\alpha`. The other two factors are then improved likewise, one after
+    the other. The loss never rises. An update costs O(J k (n + p)).
 
     Parameters
     ----------
@@ -511,8 +511,8 @@ class Metaclusters:
     Attributes
     ----------
     correspondence : ndarray of shape (J, k)
-        How much of every metacluster is in every cluster of the runs: :math:`\alpha`, whose
-        columns sum to the number of runs.
+        The matrix :math:`\alpha`, with the weight of every metacluster in every cluster of the
+        runs. Columns sum to the number of runs.
     columns : ndarray of shape (k, p)
         The prototypes :math:`\gamma`.
     """
@@ -525,8 +525,8 @@ def cluster_runs(way, runs, config):
     r"""Metacluster the clusters of the runs, and return the distinct optima.
 
     ``"ptf"`` factorizes the biclusters of the runs as a positive tensor (eq. 14), ``"nmf"`` their
-    columns as a matrix, ``H ~ alpha gamma`` (eq. 8). The starts are the clusters of single runs,
-    from which the best optimum is found more often than from random ones.
+    columns as a matrix, ``H ~ alpha gamma`` (eq. 8). The starts are the clusters of single runs.
+    They lead to the best optimum more often than random starts.
     """
     device = current_device.get()
     objective: Any = MatrixObjective(runs.H, device=device)
@@ -647,7 +647,8 @@ def order_by_size(
     """Return the best W (n, k), scaled H, and the order of the clusters, the largest first.
 
     The size of a cluster is the weight of the rows in which it is strongest. Fixed clusters stay
-    first. The best rows may have another order than the last update; then they are sorted again.
+    first. The best W can give other sizes than the last update; the clusters are then sorted
+    again.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Objectives of a data matrix, and least squares: the loss and its solvers.
+r"""Base class of the objectives of a data matrix, and the least-squares loss with its solvers.
 
 A solver is a generator, see `nmfcluster._optim.run`. It stores factors as rows, with W transposed:
 (k, n) and (k, p) for one start, so that all starts share one product with the data.
@@ -66,7 +66,7 @@ class BaseObjective:
     device : Device, default=None
         Device of the products and factors; None for numpy.
     sparsity : float, default=0
-        Weight :math:`\lambda` of a penalty on H, which only least squares can have.
+        Weight :math:`\lambda` of a penalty on H, which is only possible with least squares.
     penalty : str, default="l2"
         One of `PENALTIES`.
     """
@@ -202,13 +202,13 @@ class BaseObjective:
 
 
 def from_standardised(objective, F) -> Steps:
-    """Minimise a loss after some updates of least squares of the standardised matrix.
+    """Minimise a loss, starting with least-squares updates on the standardised matrix.
 
-    A cluster of few rows adds little to squares, so most random starts end in an optimum without
-    it, in which a large cluster is split. Its columns are small, too. Divided by the roots of their
-    means, they count as much as those of other clusters. The loss of the standardised matrix is
-    half of chi-square, which is close to the divergence. HALS takes a fraction of the time of EM to
-    get as far, and all starts share its products.
+    A cluster of few rows contributes little to the squared error, and its columns are small. Most
+    random starts therefore end in an optimum that lacks it and splits a large cluster. If columns
+    are divided by the roots of their means, those of a small cluster count as much as others. The
+    loss of the standardised matrix is half of chi-square, which is close to the divergence. HALS
+    gets as far as EM in a fraction of the time, and all starts share its products.
 
     Parameters
     ----------
@@ -238,8 +238,8 @@ def from_standardised(objective, F) -> Steps:
 class MatrixObjective(BaseObjective):
     r"""The objective :math:`\frac12 \|X - WH\|^2`, with or without a penalty on H.
 
-    Missing entries are left out of the sum. Products are made with the entries of WH in their
-    place, so that no step raises the loss. Attributes are those of `BaseObjective`.
+    Missing entries are left out of the sum. Products use the entries of WH in their place, so that
+    no step raises the loss. Attributes are those of `BaseObjective`.
     """
 
     degree: ClassVar[int] = 2
@@ -488,7 +488,7 @@ def hals(objective, F) -> Steps:
 
 
 def extrapolate(F, before, share):
-    """Return F moved on by a share of its step from `before`; no cluster becomes 0."""
+    """Return F plus a share of its step from `before`; no cluster becomes 0."""
     further = F - before
     further *= per_start(share, F)
     further += F

@@ -1,4 +1,4 @@
-"""Containers of several similarities of the same samples, and kernels that compute these."""
+"""Containers for several similarity matrices of the same samples, and kernels that compute them."""
 
 from nmfcluster.stack.container import SimilarityStack, ViewStack
 from nmfcluster.stack.readers import KernelStack

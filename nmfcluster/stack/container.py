@@ -47,7 +47,7 @@ class _Stack:
     index : Index or None
         Names of the samples.
     shape : tuple of int
-        ``(n, m, L)``, the numbers of samples, of samples to which they are similar, and of sources.
+        ``(n, m, L)``: the numbers of rows and columns of each source, and the number of sources.
     """
 
     shape: tuple[int, int, int]
@@ -92,32 +92,30 @@ class _Stack:
 
 
 class SimilarityStack(_Stack):
-    """Several similarities of the same samples, as dense or sparse matrices.
+    """Several similarity matrices of the same samples, dense or sparse.
 
-    Its length is the number of samples, and cross-validation splits it by samples. Estimators that
-    take similarities are cross-validated on ``stack[np.ix_(rows, columns)]``, which selects from
-    both axes of all sources; ``stack[rows]`` selects from the first axis only. Sparse sources stay
-    sparse.
+    Each matrix is called a source. The length of a stack is the number of samples, and
+    cross-validation splits it by samples. ``stack[rows]`` selects rows of all sources, and
+    ``stack[np.ix_(rows, columns)]`` rows and columns, as scikit-learn does to cross-validate
+    estimators that take similarities. Sparse sources stay sparse.
 
-    NaN marks a sample that a source does not cover. Its whole row is NaN and, if the columns are
-    the same samples, its whole column. In a sparse source only stored NaN count: a single NaN, for
-    example on the diagonal, marks a row that stores nothing else.
+    NaN marks a sample that a source does not cover. The whole row of the sample is NaN and, if the
+    columns are the same samples, its whole column, too. In a sparse source, only stored entries
+    count: a single NaN, for example on the diagonal, marks a row that stores nothing else.
 
     Parameters
     ----------
-    sources : list or dict of {array-like, sparse matrix} of shape (n, m), ndarray of shape \
-            (n, m, L) or SimilarityStack
-        Similarities of n samples to each other, n = m, or to the m samples that a model was fitted
-        on. Rows and columns of data frames are matched by their names, unless these are 0, 1, ...
-        Those of other matrices are matched by position, with a warning if data frames in the list
-        have names. If all sources are data frames with the same names in rows and columns, each
-        can have some of the samples. The stack then has the samples of all frames, in the order in
-        which they first occur, and each source covers those of its frame. float32 stays float32 if
-        all sources are, everything else becomes float64. Sources are copied only if necessary, and
-        never modified.
+    sources : list or dict of matrices of shape (n, m), ndarray of shape (n, m, L), SimilarityStack
+        Similarities of n samples to each other (n = m), or to the m samples that a model was
+        fitted on. Rows and columns of data frames are matched by their names, unless these are 0,
+        1, ... Other matrices are matched by position, with a warning if data frames in the list
+        have names. If all sources are data frames whose rows and columns have the same names, each
+        can hold a part of the samples. The stack then has the samples of all frames, in the order
+        in which they first occur, and a source covers the samples of its frame. The stack is
+        float32 if all sources are, and float64 otherwise. Sources are copied only if necessary,
+        and never modified.
     names : sequence of str, default=None
-        A different name for each source. By default the keys of a dict, or "source0", "source1",
-        ...
+        Unique names of the sources. By default, the keys of a dict, or "source0", "source1", ...
 
     Attributes
     ----------
@@ -126,15 +124,15 @@ class SimilarityStack(_Stack):
     index : Index or None
         Names of the samples, if a data frame has some.
     shape : tuple of int
-        ``(n, m, L)``, the numbers of samples, of samples to which they are similar, and of sources.
+        ``(n, m, L)``: the numbers of rows and columns of each source, and the number of sources.
 
     Raises
     ------
     TypeError
         If `sources` is none of the above, or empty, or a source does not hold numbers.
     ValueError
-        If sources differ in shape, a NaN has numbers in both its row and its column, `names` do not
-        fit, or rows of data frames cannot be matched.
+        If sources differ in shape, a NaN has numbers in both its row and its column, `names` do
+        not match the sources, or rows of data frames cannot be matched.
 
     Examples
     --------
@@ -175,7 +173,7 @@ class SimilarityStack(_Stack):
 
     @property
     def dtype(self) -> np.dtype:
-        """float32 or float64, that of all sources."""
+        """Data type of all sources, float32 or float64."""
         return np.dtype(self._held[0].values.dtype)
 
     @property
@@ -202,7 +200,7 @@ class SimilarityStack(_Stack):
         return tuple(source.values for source in self._held)
 
     def seen(self) -> np.ndarray:
-        """Return which samples each source covers, whose rows are not NaN.
+        """Return which samples each source covers. The rows of the others are NaN.
 
         Returns
         -------
@@ -229,7 +227,7 @@ class SimilarityStack(_Stack):
         Returns
         -------
         ndarray of shape (n, m, L)
-            It has NaN in the rows and columns of samples that a source does not cover.
+            Rows and columns of samples that a source does not cover are NaN.
 
         Examples
         --------
@@ -252,30 +250,30 @@ class SimilarityStack(_Stack):
 
 
 class ViewStack(_Stack):
-    """Several views of the same samples, as matrices of features of different widths.
+    """Several views of the same samples: feature matrices of different widths.
 
-    Its length is the number of samples, and cross-validation splits it by samples, as
-    ``views[rows]``. With ``affinity="precomputed"`` scikit-learn takes
-    ``views[np.ix_(rows, columns)]``. This selects the rows only, because similarities are computed
-    from the features when a model is fitted.
+    The length of a stack is the number of samples, and ``views[rows]`` selects samples of all
+    views, as cross-validation does. For an estimator with ``affinity="precomputed"``, scikit-learn
+    selects ``views[np.ix_(rows, columns)]``. This selects the rows only, because similarities are
+    computed from the features when a model is fitted.
 
     Parameters
     ----------
     views : dict or list of {array-like, sparse matrix} of shape (n, p_l), or ViewStack
         Each matrix has a row for every sample, which is all NaN if the view lacks the sample. The
         keys of a dict are names of the views. Rows of data frames are matched by their index,
-        unless it is 0, 1, ...: the stack has the samples of all frames, in the order in which they
-        first occur, and a view lacks those that are not in its frame. Rows of other matrices are
-        matched by position, with a warning if data frames in the list have names.
+        unless it is 0, 1, ... The stack then has the samples of all frames, in the order in which
+        they first occur, and a view lacks samples that are not in its frame. Rows of other
+        matrices are matched by position, with a warning if data frames in the list have names.
 
     Attributes
     ----------
     names : tuple of str
-        Names of the views: the keys of a dict, else "view0", "view1", ...
+        Names of the views: the keys of a dict, or "view0", "view1", ...
     index : Index or None
         Names of the samples, if a data frame has some.
     shape : tuple of int
-        ``(n, n, L)``, the shape of the similarities of n samples by L views.
+        ``(n, n, L)``, the shape of the similarities of n samples in L views.
 
     Raises
     ------
@@ -459,7 +457,7 @@ def read_views(views):
 
 @contextmanager
 def named_in_errors(label):
-    """Put the name of a source before messages of errors that lack it."""
+    """Prefix error messages with the name of a source unless they contain it."""
     try:
         yield
     except (TypeError, ValueError) as error:

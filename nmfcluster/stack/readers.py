@@ -1,4 +1,4 @@
-"""Several similarities of objects: kernels that compute them from features, and their readers.
+"""Kernels that compute similarities from features, and readers of the input of estimators.
 
 `KernelStack` is public; estimators read their input with `read_objects`.
 """
@@ -69,36 +69,38 @@ class _FittedView(NamedTuple):
 
 
 class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
-    r"""Similarities of samples by several kernels, or of several views of their features.
+    r"""Compute similarities of samples by several kernels, or from several views of features.
 
     This transformer turns features into a `SimilarityStack`. Use it in a `Pipeline` before an
     estimator that takes similarities. `fit_transform` returns the similarities of the training
-    samples to each other, `transform` those of new samples to the training samples.
-    Cross-validation of the pipeline then splits features, and training never uses a similarity to
-    a test sample.
+    samples to each other, and `transform` those of new samples to the training samples.
+    Cross-validation of the pipeline then splits the features, so that training never uses a
+    similarity to a test sample.
 
     Parameters
     ----------
     kernels : str, callable or list, default="nearest_neighbors"
-        A kernel, or a list whose items each make a source: a kernel, or a triple
+        A kernel or a list. Each item of a list gives one source; it is a kernel or a triple
         ``(name, kernel, columns)``. A kernel is "linear", "cosine", "rbf", "landmarks" or
-        "nearest_neighbors", see `nmfcluster.affinity.make_affinity`, or a callable:
+        "nearest_neighbors", see `nmfcluster.affinity.make_affinity`, or a callable. A callable
         ``kernel(X, Y)`` returns the similarities of the rows of X to those of Y, dense or sparse,
         as kernels of `sklearn.metrics.pairwise` and `sklearn.gaussian_process.kernels` do.
-        `columns` selects the columns of X that the source uses, a view. It is a slice, a list of
-        ints, a mask, or a name or list of names of columns of a data frame.
+        `columns` selects the columns of X that the source uses, its view: a slice, a list of ints,
+        a mask, or a name or list of names of columns of a data frame.
     gamma : float, default=None
         Larger values limit the similarity of "rbf" kernels to closer samples. By default it is 1
-        over the median squared distance of two samples, for each source separately. For several
-        values pass callables, as ``partial(rbf_kernel, gamma=2)``.
+        over the median squared distance of two samples, for each source separately. To use several
+        values, pass callables such as ``partial(rbf_kernel, gamma=2)``.
     n_neighbors : int, default=None
-        Number of neighbours of "nearest_neighbors" kernels, by default 10, and of landmarks of a
-        sample of "landmarks" kernels, by default 5. Numbers above that of all others use all.
+        A larger number connects more distant samples. It is the number of neighbours of a sample
+        with "nearest_neighbors" (10 by default), or of landmarks of a sample with "landmarks" (5
+        by default). If it exceeds the number of others, all are used.
     normalize : bool or "auto", default=False
-        Whether every similarity W is replaced by :math:`D^{-1/2} W D^{-1/2}`, with a diagonal of 0
-        and D its row sums. "auto" does so for "nearest_neighbors" only.
+        Whether to normalise every similarity matrix W to :math:`D^{-1/2} W D^{-1/2}`, with D the
+        row sums of W. The diagonal of W is set to 0 before. "auto" normalises "nearest_neighbors"
+        only.
     n_jobs : int, default=None
-        Number of jobs that search for neighbours.
+        Number of parallel jobs of the search for neighbours.
 
     Attributes
     ----------
@@ -116,12 +118,12 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
     Notes
     -----
     A source does not cover a sample that is NaN in all columns of its view, or whose sparse row
-    stores only NaN. The kernel is then fitted on the others, and the sample's row and column of the
-    source are NaN, or marked by a NaN if the source is sparse. Other NaN cells are replaced by the
-    mean of their column over the training samples that the view covers.
+    stores only NaN. The kernel is then fitted on the other samples. The row and the column of the
+    sample are NaN in a dense source, and a single NaN marks them in a sparse source. Other NaN are
+    replaced by the mean of their column over the training samples that the view covers.
 
-    ``fit_transform(X)`` need not equal ``fit(X).transform(X)``: neighbours of training samples are
-    searched among the other samples, and those of new samples among all of them.
+    ``fit_transform(X)`` can differ from ``fit(X).transform(X)``. Neighbours of a training sample
+    are searched among the other training samples, and those of a new sample among all of them.
 
     There is no `get_feature_names_out` or `set_output`, because a stack has no feature columns.
 
@@ -162,7 +164,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Store the samples with which `transform` compares new ones.
+        """Store the samples with which `transform` compares new samples.
 
         Parameters
         ----------
@@ -200,7 +202,7 @@ class KernelStack(TakesSparse, TransformerMixin, BaseEstimator):
         Returns
         -------
         SimilarityStack of shape (n_samples, n_samples, L)
-            Its matrices are symmetric. Entries are negative where kernels are.
+            The matrices are symmetric. Entries can be negative if those of the kernel can.
 
         Raises
         ------
