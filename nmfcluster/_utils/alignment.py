@@ -16,8 +16,8 @@ def align_similarities(tables, names):
     """Return similarities with rows and columns in the order of the first named data frame.
 
     If rows and columns of a table have the same names, its columns are put in the order of its
-    rows. If this holds for all tables, and their names differ, each covers some of the samples,
-    and NaN is filled in for the others.
+    rows. If this holds for all tables but their names differ, each table covers some of the
+    samples, and the entries of other samples are filled with NaN.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def _is_square(own, table):
 
 
 def align_samples(tables, names):
-    """Return tables with a row for every sample that one of them has.
+    """Return tables with one row for every sample that occurs in any of them.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def align_samples(tables, names):
     Raises
     ------
     ValueError
-        If it is unknown which rows belong together.
+        If rows cannot be matched, by name or by position.
     """
     own = [sample_names(table) for table in tables]
     named = [i for i, index in enumerate(own) if index is not None]
@@ -138,7 +138,7 @@ def align_samples(tables, names):
 
 
 def union_of_names(indices, names, noun="sample"):
-    """Return the union of the names in several indices, each of which must share one."""
+    """Return the union of the names in several indices; each must share a name with the others."""
     for i, (index, name) in enumerate(zip(indices, names, strict=True)):
         if not index.is_unique:
             twice = index[index.duplicated()][0]

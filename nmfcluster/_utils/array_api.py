@@ -1,4 +1,4 @@
-"""Operations on arrays of numpy, in place, and of other libraries, by the array API standard.
+"""Operations on arrays: in place for numpy, and by the array API for other libraries.
 
 The factors of runs are on the device of their data matrix. Values with one number per start, such
 as losses, shares and masks, are always numpy arrays.
@@ -97,7 +97,8 @@ class Device:
 def to_device(array, there):
     """Copy a numpy array to a device, and a CSR matrix to a `SparseTensor`.
 
-    The input is returned as it is if the device is None, which means numpy, or if it is None.
+    An input of None is returned as it is, and so is any input if the device is None, which means
+    numpy.
     """
     if there is None or array is None:
         return array
@@ -157,8 +158,8 @@ def sum_to_numpy(F, axis):
 def einsum_inner_products(X, Y):
     """Return <X_s, Y_s> for every start s, accumulated in float64.
 
-    `linalg.inner_products` splits long arrays among threads, and sums float64 by BLAS. Its last
-    bits differ.
+    `linalg.inner_products` splits long arrays among threads, and sums float64 by BLAS. The last
+    bits of its results differ.
     """
     xp = namespace(X)
     if xp is np:
@@ -178,7 +179,7 @@ class SparseTensor:
     places : tuple of tensors of shape (n_stored,)
         Rows and columns of the values.
     ends : tuple of tensors of shapes (n + 1,) and (p + 1,)
-        Where the entries of every row, and of every column, begin and end.
+        Positions at which the entries of every row, and of every column, begin and end.
     by_column : tensor of shape (n_stored,)
         Positions of the entries in the order of columns.
     is_transposed : bool

@@ -241,8 +241,9 @@ _SMALL_SHARE = 0.03
 def cluster_votes(contingency, n_clusters, weights):
     r"""Return the votes of base clusters, (C, k), which `confidence_of_votes` sums.
 
-    A base cluster of partition t votes :math:`w_t \log(1 + v / 0.03)` for a consensus cluster. It
-    holds the share v of those samples of the consensus cluster that t saw.
+    A base cluster of partition t votes :math:`w_t \log(1 + v / 0.03)` for a consensus cluster.
+    Here, v is the share of the samples of the consensus cluster that the base cluster contains,
+    among those that t saw.
 
     Parameters
     ----------
@@ -312,8 +313,8 @@ def tuple_indicator(codes, n_clusters, most):
 
     Partitions are grouped. A group is treated as one partition whose clusters are the tuples of
     labels in it, including "not seen". J is the indicator of the tuples: it has one entry per row
-    and group, not one per row and partition. A is small, and holds the clusters of every tuple.
-    Products with Z take about a third of the time, and Z about a third of the memory.
+    and group, not one per row and partition. A is small, and holds the clusters of every tuple. In
+    this form, products take about a third of the time, and Z takes about a third of the memory.
 
     Parameters
     ----------
@@ -407,9 +408,9 @@ def one_hot(labels, n_clusters, dtype=np.float64):
 def distinct_rows(codes):
     """Find the distinct rows of a table of integers, without sorting rows.
 
-    Rows are compared by a 64-bit key, and every row is then checked against the first of its
-    group, so a collision of keys costs time and never correctness. The order of the groups
-    does not depend on the order of the rows.
+    Rows are compared by a 64-bit key, and every row is then checked against the first of its group,
+    so a collision of keys costs time but does not change the result. The order of the groups does
+    not depend on the order of the rows.
 
     Returns
     -------

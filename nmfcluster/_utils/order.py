@@ -123,9 +123,9 @@ class CanonicalOrder:
     samples : ndarray of shape (n,), int
         ``X[samples]`` is in canonical order.
     first : ndarray of shape (n,), int
-        For every position in that order, the first position with an equal sample. Equal samples
-        are in the user's order there, so they get the same result only if all take that of the
-        first: ``results[first]``.
+        For every position in that order, the first position with an equal sample. Equal samples are
+        in the user's order there. Use ``results[first]`` to give all of them the result of the
+        first.
 
     Attributes
     ----------
@@ -162,17 +162,18 @@ class CanonicalOrder:
 def canonical_order(*tables, similarities=(), links=(), weights=None):
     """Return the order of samples by their rows in data matrices, or by their relations.
 
-    Samples are sorted by the extremes of their rows in the first matrix, as rounding or scaling it
-    does not change the order of these. Ties are broken by hashes of the rows. The sorted samples
-    are then shuffled, always in the same way, so that the first samples are typical. Equal samples
-    stay together.
+    Samples are sorted by the extremes of their rows in the first matrix, because rounding or
+    scaling the matrix does not change the order of the extremes. Ties are broken by hashes of the
+    rows. The sorted samples are then shuffled, always in the same way, so that the first samples
+    are typical. Equal samples stay together.
 
     Parameters
     ----------
     *tables : ndarray or csr_array of shape (n, p)
         If there are several, all are used, and their order does not matter.
     similarities : sequence of {ndarray, csr_array} of shape (n, n), default=()
-        Samples are equal if their rows are. If there are several, their order does not matter.
+        Samples are equal if their rows are equal. If there are several, their order does not
+        matter.
     links : sequence of csr_array of shape (n, n), default=()
         Weights of pairs, which distinguish equal rows: a sample in a pair equals no other sample.
     weights : ndarray of shape (n,), default=None

@@ -237,7 +237,7 @@ class Parcel:
     Raises
     ------
     TypeError
-        If they cannot be sent.
+        If the values cannot be sent.
     """
 
     def __init__(self, values):

@@ -87,7 +87,7 @@ def stage(task, n_batches=None):
     task : str
         Name of the stage.
     n_batches : int, default=None
-        Number of its batches, whose ends `Stage.batch_done` reports; one by default.
+        Number of its batches. `Stage.batch_done` reports the end of each. One by default.
 
     Yields
     ------

@@ -18,7 +18,7 @@ _DRAWN_ENTRIES = 2**20  # entries that are drawn at a time: 8 MiB of counts
 
 
 def draw_positions(size, most, rng):
-    """Return at most `most` of the positions 0 to size - 1, drawn at random, in order."""
+    """Draw at most `most` of the positions 0 to size - 1 at random, and return them sorted."""
     return np.arange(size) if size <= most else np.sort(rng.permutation(size)[:most])
 
 
@@ -132,9 +132,10 @@ _MAX_SIDE = 1000
 def overdispersion(X, W, H, rng):
     r"""Estimate the :math:`\phi` of counts with variance :math:`\mu + \phi \mu^2` and mean WH.
 
-    It balances squared residuals against this variance, with entries weighted by
-    :math:`(\mu / (\mu + \phi \mu^2))^2`, which suits their precision. Factors that follow an entry
-    make its residual too small, so squares are divided by 1 minus the leverage of the entry.
+    The estimate makes the weighted sum of squared residuals equal to that of this variance. The
+    weights of entries, :math:`(\mu / (\mu + \phi \mu^2))^2`, suit their precision. Factors that
+    follow an entry make its residual too small, so squares are divided by 1 minus the leverage of
+    the entry.
 
     Parameters
     ----------

@@ -476,7 +476,7 @@ def bipartite_graph(array):
 
 
 def maximum_spanning_edges(heights, nearest):
-    """Return the edges of a spanning forest of a graph, as high as possible.
+    """Return the edges of a maximum spanning forest of a graph.
 
     Parameters
     ----------

@@ -217,8 +217,8 @@ def _is_symmetric(X):
 def may_take_pairs(estimator, X):
     """Return whether X is symmetric, and a clusterer does not declare whether it takes features.
 
-    Clusterers of scikit-learn and of this package do, and so do those with a parameter such as
-    metric.
+    Clusterers of scikit-learn and of this package declare it, and so do those with a parameter such
+    as `metric`.
     """
     for step in _clusterers_in(estimator):
         modules = [each.__module__ for each in type(step).__mro__]

@@ -318,13 +318,15 @@ def measure_gaps(estimator, X, numbers, seed):
 
     .. math:: 1 - \frac{1 + \epsilon - \lambda_k}{1 + \epsilon - \lambda_{k+1}}
 
-    is large. This compares how much clusters are mixed. The difference of eigenvalues would not do:
-    if partitions have at least m clusters, it is largest after m, whatever the clusters are.
+    is large. This compares how much clusters are mixed. The plain difference of eigenvalues would
+    not work. If partitions have at least m clusters, the difference is largest after m, whatever
+    the clusters are.
 
     If even :math:`\lambda_2` is below 0.9, partitions are noisy copies of the clusters and do not
     only split them. Small clusters then have eigenvalues that are low, but above chance. The
-    fraction is multiplied by a second one, of the parts of :math:`\lambda_{k+1}` and
-    :math:`\lambda_k` above the eigenvalue of a cluster of one partition alone.
+    fraction is then multiplied by a second one. It divides :math:`\lambda_{k+1}` by
+    :math:`\lambda_k`, after the eigenvalue of a cluster that only one partition has is subtracted
+    from both.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class Samples(NamedTuple):
     def compared_with(self, rows, targets):
         """Return the input of `predict` for the samples `targets`, after a fit to `rows`.
 
-        A pairwise X is also cut to the columns `rows`.
+        If X is pairwise, only the columns `rows` are kept.
         """
         if self.pairwise is None:
             is_all = len(targets) == count_entries(self.X)
@@ -62,7 +62,7 @@ class Samples(NamedTuple):
 
 
 def read_samples(estimator, X, y, metadata, fit_params, advice):
-    """Return all samples and the arguments of `fit`, after checks that both can be cut.
+    """Return all samples and the arguments of `fit`, after checks that both can be split.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def takes_labels(estimator):
 
 
 def check_symmetric(X, pairwise, name):
-    """Raise if X is not symmetric: it may hold pairs between the halves of a split."""
+    """Raise if X is not symmetric, as it may then hold pairs between the halves of a split."""
     if hasattr(X, "tocsr"):
         if pairwise == "similarities":  # sparse distances are directed
             require_symmetric(X, name)

@@ -263,8 +263,8 @@ def project_above_noise(X):
     If p features of n samples are noise with one variance :math:`\sigma^2`, the variance along a
     principal axis is at most about :math:`\sigma^2 (1 + \sqrt{p / n})^2` [1]_. The median over axes
     estimates :math:`\sigma^2`, as few axes separate clusters. All axes of up to five features are
-    kept. There are at most 20 axes, and at most one per 30 samples, but at least two. The entries
-    are scaled to a variance of 1, taken over all of them.
+    kept. There are at most 20 axes, and at most one per 30 samples, but at least two. All entries
+    are divided by the same number, so that their variance is 1.
 
     Parameters
     ----------
