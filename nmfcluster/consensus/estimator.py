@@ -49,17 +49,21 @@ COARSE = 10_000
 class NMFConsensus(NMFClusterer):
     r"""Consensus clustering by symmetric nonnegative matrix factorization.
 
-    Partition t is represented by the projector :math:`P^t` onto the indicators of its clusters.
-    Its entry is 1 / s for two samples that share a cluster of s samples, and 0 for other pairs. The
-    consensus is the partition that is given by the factor H with the smallest loss,
+    The estimator combines many base partitions of the same samples into one partition. Partition t
+    is represented by a matrix :math:`P^t`, the projector onto the indicators of its clusters. The
+    entry of two samples is 1 / s if they share a cluster of s samples, and 0 otherwise. `fit`
+    minimizes the loss
 
-    .. math:: J(H) = \sum_t w_t \|P^t - HH'\|_F^2, \quad H \ge 0 .
+    .. math:: J(H) = \sum_t w_t \|P^t - HH'\|_F^2, \quad H \ge 0 ,
 
-    Every cluster has equal weight, whatever its size. With ``normalize=False``, every pair of
-    samples has equal weight, as in the relaxation of eq. 12 of [1]_. The co-association
-    :math:`\tilde M`, the share of partitions in which two samples are together, then replaces the
-    mean projector. Neither matrix is ever formed, and samples with the same labels in all
-    partitions are fitted as one. A million samples are therefore possible.
+    where :math:`w_t` is the weight of partition t. The factor H has a row for each sample and a
+    column for each cluster, and gives the consensus.
+
+    Every base cluster has equal weight, whatever its size. With ``normalize=False``, every pair of
+    samples has equal weight, as in the relaxation of eq. 12 of [1]_. The mean of the projectors is
+    then replaced by the co-association :math:`\tilde M`, the share of partitions in which two
+    samples are together. Neither matrix is ever formed. Samples with the same labels in all
+    partitions are fitted as one, so that a million samples are possible.
 
     Read more in the :ref:`User Guide <consensus>`.
 
@@ -68,66 +72,72 @@ class NMFConsensus(NMFClusterer):
     n_clusters : int
         Number of clusters of the consensus.
     affinity : {"coassociation", "partitions", "precomputed"}, default="coassociation"
-        What `X` is:
+        What `X` contains:
 
         - "coassociation": features, or whatever `estimator` can read. Base partitions are made from
-          them, unless you pass `partitions` to `fit`;
-        - "partitions": labels of shape (n_samples, n_partitions), integers or strings. -1 is noise.
-          Another negative number, NaN or None means that the partition did not see the sample.
-          Categorical features can be such labels. `X` can also be a list that holds memberships,
-          see `partitions` of `fit`;
+          these unless you pass `partitions` to `fit`.
+        - "partitions": labels of shape (n_samples, n_partitions), integers or strings. Categorical
+          features can also be used as labels. -1 is noise. Other negative numbers, NaN and None
+          mean that the partition did not see the sample. `X` can also be a list that holds
+          memberships, see the parameter `partitions` of `fit`.
         - "precomputed": a symmetric nonnegative similarity of shape (n_samples, n_samples), dense
           or sparse, such as a co-association.
     estimator : estimator with `fit_predict`, or list of such, default=None
-        Clusterer that makes the base partitions. By default, every run factorizes one of a few
-        graphs in which samples are joined to their nearest neighbours; see the notes. If the
-        clusterer that you pass has parameters `n_clusters` and `random_state`, they are set for
-        every run. The clusterers of a list take turns. With ``metric="precomputed"`` or the like, a
-        clusterer receives distances or similarities of all pairs of samples. Data frames, text and
-        NaN are passed on unconverted. Rows are passed on in the order of `X`, so that a clusterer
-        may hold something for each row, such as ``connectivity=``.
+        Clusterer that makes the base partitions. The clusterers of a list take turns. By default,
+        every run factorizes one of a few graphs in which samples are joined to their nearest
+        neighbours; see the notes.
+
+        If your clusterer has parameters `n_clusters` and `random_state`, they are set for every
+        run. A clusterer with ``metric="precomputed"`` or a similar setting receives distances or
+        similarities of all pairs of samples. Data frames, text and NaN are passed on unconverted.
+        Rows are passed on in the order of `X`. A parameter of the clusterer may therefore have a
+        value for each row, such as ``connectivity=``.
     n_estimators : int, default=50
-        Number of base partitions. With more, the consensus depends less on the seed, but takes
-        longer. 50 partitions are usually enough.
+        Number of base partitions. With more partitions, the consensus depends less on the seed, and
+        takes longer. Values from 20 to 200 are sensible, and 50 are usually enough.
     base_n_clusters : int or tuple (low, high), default=None
-        Number of clusters of a base partition, or the range that it is drawn from. Larger numbers
-        can resolve smaller clusters. The default range starts at `n_clusters`. It ends at 15, or at
-        the square root of the number of distinct samples if that is less, or at 1.5 times
-        `n_clusters` if that is more. If you pass an `estimator`, it ends at the square root of the
-        number of samples, and at 60 at most, unless `n_clusters` is larger. Without `estimator`,
-        the numbers are spread evenly over the range.
+        Number of clusters of a base partition, or the range that it is drawn from. With larger
+        numbers, smaller clusters can be found. With very large numbers, few partitions join any two
+        samples. Raise the upper end if a large group is split or a small one is missing.
+
+        The default range starts at `n_clusters`. Its end is 15 or the square root of the number of
+        distinct samples, whichever is smaller, but at least 1.5 times `n_clusters`. If you pass an
+        `estimator`, the end is the square root of the number of samples, but at most 60 and at
+        least `n_clusters`. Without `estimator`, the numbers are spread evenly over the range.
     max_samples : int or float, default=1.0
         Number (int) or share (float) of samples drawn, without replacement, for each base
-        partition. The partition does not see the others, except copies of drawn samples, unless
-        `predict_unseen` is True. It must be 1.0 for a clusterer that holds something for each row.
-        The default graphs hold all samples, drawn or not, but a run factorizes its graph on drawn
-        samples only.
+        partition. With fewer samples, partitions differ more, and a slow clusterer takes less time.
+        A partition sees only drawn samples and their copies, unless `predict_unseen` is True. Keep
+        1.0 for a clusterer with a parameter that has a value for each row. The default graphs hold
+        all samples, but each run factorizes its graph on drawn samples only.
     max_features : int or float, default=1.0
-        Number or share of features drawn for each base partition. Fewer features make partitions
-        differ more and take less time. Keep 1.0 unless there are many features that are largely
-        redundant, such as thousands of genes.
+        Number (int) or share (float) of features drawn for each base partition. With fewer
+        features, partitions differ more and take less time. Keep 1.0 unless there are many features
+        that are largely redundant, such as thousands of genes.
     predict_unseen : bool, default=False
-        Whether a base partition also labels the samples that were not drawn for it: by `predict` of
-        its clusterer, or else with the label of the nearest drawn sample. It matters only if
-        `max_samples` leaves samples out. Use it with clusterers that are slow for many samples, if
-        some samples suffice to find the clusters.
+        Whether a base partition also labels samples that were not drawn for it. They are labelled
+        by `predict` of its clusterer. If it has no `predict`, they take the label of the nearest
+        drawn sample. This matters only if `max_samples` leaves samples out. Use it with clusterers
+        that are slow for many samples, if some samples suffice to find the clusters.
     weights : array-like of shape (n_partitions,), default=None
-        Nonnegative weights of the partitions; equal by default. Base runs that fail or find only
-        noise are left out, and so are their weights.
+        Nonnegative weights of the partitions; equal by default. A partition with a larger weight
+        has more influence on the consensus. If base runs fail or find only noise, they are left
+        out, and so are their weights.
     normalize : bool, default=True
         Whether every cluster of a partition has equal weight. If False, every pair of samples has
-        equal weight, as in [1]_. Partitions must then have seen all samples, and large clusters are
-        split where partitions are finer than the consensus. If True, rows and columns of a
-        precomputed similarity are divided by the square roots of its row sums.
+        equal weight, as in [1]_. Partitions must then have seen all samples, and large clusters can
+        be split if partitions have more clusters than the consensus. For a precomputed similarity,
+        True divides rows and columns by the square roots of the row sums.
     factorization : {"bi", "tri"}, default="bi"
-        "bi" fits HH' by Bregman proximal gradient, which never raises the loss. "tri" fits the
-        tri-factorization :math:`\|\tilde M - QSQ'\|^2`, Q'Q = I, by eq. 20-21 of [1]_ as printed.
-        It is for comparison only: its loss can rise, Q'Q = I holds only approximately, and small
-        clusters are lost.
+        Use "bi", which fits HH' by Bregman proximal gradient steps and never raises the loss. "tri"
+        is for comparison only. It fits the tri-factorization :math:`\|\tilde M - QSQ'\|^2` with
+        Q'Q = I, by eq. 20-21 of [1]_ as printed. Its loss can rise, Q'Q = I holds only
+        approximately, and small clusters are lost.
     n_init : int, default=3
-        Number of starts. More starts never worsen the criterion by which they are ranked: the hard
-        loss of their partition (eq. 12 of [1]_ with ``normalize=False``), or the loss for a
-        similarity or memberships. The first start is computed from leading eigenvectors; the others
+        Number of starts. More starts can improve the result, and take more time. The best start is
+        that with the smallest hard loss, which is the loss of its partition instead of its factor
+        (eq. 12 of [1]_ with ``normalize=False``). For a similarity or memberships, it is the start
+        with the smallest loss. The first start is computed from leading eigenvectors; the others
         are random. Starts that are unlikely to become the best are abandoned.
     max_iter : int, default=500
         Largest number of updates of a start.
@@ -137,43 +147,45 @@ class NMFConsensus(NMFClusterer):
         H = 0. With a negative value, all updates are run.
     random_state : int, RandomState, Generator or None, default=None
         Determines the base partitions and the random starts. The result does not depend on `n_jobs`
-        or the number of threads. It depends on the order of the samples only if the partitions of a
-        clusterer that you pass do.
+        or the number of threads. It depends on the order of the samples only if you pass a
+        clusterer whose partitions depend on it.
     n_jobs : int, default=None
-        Number of base clusterings, and of starts, run in parallel. The default base clusterings run
-        in threads, which share the graphs.
+        Number of base runs, and of starts, that run in parallel. The default base runs use threads,
+        which share the graphs.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int
-        Cluster of every sample. Clusters are numbered by decreasing size. -1 stands for noise, that
-        is, a sample that most of the partitions which saw it call noise (by their weights), and for
-        a sample that no partition labels.
+        Cluster of every sample. Clusters are numbered by decreasing size. A sample has label -1 if
+        no partition labels it. It also has label -1 if it is noise in most of the partitions that
+        saw it, by their weights.
     membership_ : ndarray of shape (n_samples, n_clusters), float
-        Mean co-association with every cluster, scaled to sum to 1, as `transform` returns it for
-        new samples. With ``normalize=False``, rows of H, scaled to sum to 1. Uniform where the
-        label is -1.
+        Mean co-association of each sample with every cluster, scaled to sum to 1. `transform`
+        returns the same for new samples. With ``normalize=False``, rows of H, scaled to sum to 1.
+        Rows of samples with label -1 are uniform.
     core_ : ndarray of shape (n_clusters, n_clusters)
-        S in :math:`QSQ'`, where Q has unit columns. It is diagonal and holds the weight of every
-        cluster.
+        S in :math:`QSQ'`, where the columns of Q have unit length. The diagonal holds the weights
+        of the clusters. With ``factorization="bi"``, the other entries are 0.
     weights_ : ndarray of shape (n_partitions,)
         Weights of the partitions, scaled to sum to 1. None with ``affinity="precomputed"``.
     partitions_ : ndarray of shape (n_samples, n_partitions), int
-        Base partitions, with clusters numbered from 0. -1 is noise, and -2 is not seen. None with
-        ``affinity="precomputed"`` or memberships.
+        Base partitions, with clusters numbered from 0. -1 is noise, and -2 marks a sample that the
+        partition did not see. None with ``affinity="precomputed"`` or memberships.
     confidence_ : ndarray of shape (n_samples,)
-        How clearly the partitions vote for the cluster of a sample and against the others. 1 is
-        certain, 0.5 is between two clusters, about 1 / n_clusters is chance, and 0 is a sample in
-        no cluster. See the notes.
+        How clearly the partitions vote for the cluster of a sample and against other clusters. It
+        is 1 if the cluster is certain, 0.5 if the sample lies between two clusters, about
+        1 / n_clusters at chance, and 0 for a sample in no cluster. The notes have the formula.
     agreement_ : ndarray of shape (n_partitions,)
-        Adjusted Rand index of every base partition with the consensus, over the samples that
-        it saw. None with ``affinity="precomputed"`` or memberships.
+        Adjusted Rand index of every base partition with the consensus. It is computed over the
+        samples that the partition saw. None with ``affinity="precomputed"`` or memberships.
     loss_ : float
-        Loss of the kept factor. For partitions it is :math:`\sum_t w_t \|P^t - HH'\|^2`, where rows
-        and columns are divided by the square root of the weight of the partitions that saw a
-        sample. With ``normalize=False`` it is :math:`\sum_t w_t \|M^t - HH'\|^2`, J of [1]_, above
-        eq. 3. For a precomputed similarity A, or the co-association A of memberships, it is
-        :math:`\|A - HH'\|^2`, where A is normalized if `normalize` is True.
+        Loss of the kept run. For partitions, it is :math:`\sum_t w_t \|P^t - HH'\|^2`. If a sample
+        was not seen by all partitions, its rows and columns are divided by the square root of the
+        weight of those that saw it. With ``normalize=False``, the loss is
+        :math:`\sum_t w_t \|M^t - HH'\|^2`, where :math:`M^t` is 1 for samples that share a cluster
+        and 0 otherwise (J of [1]_, above eq. 3). For a precomputed similarity A, or the
+        co-association A of memberships, it is :math:`\|A - HH'\|^2`. A is normalised if
+        `normalize` is True.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
@@ -182,10 +194,10 @@ class NMFConsensus(NMFClusterer):
     n_iter_ : int
         Number of updates of the kept run.
     estimators_ : list
-        What made each of the base partitions, if `fit` made them. With an `estimator`, these are
-        the fitted clusterers, whose samples are in the order of `X`. By default, they are objects
-        with an attribute `n_clusters` and a method `predict`, which takes new samples with the
-        features of the run.
+        The fitted clusterer of each base partition, if `fit` made the partitions. By default, these
+        are objects with an attribute `n_clusters` and a method `predict`. The method takes new
+        samples with the features of the run. If you pass an `estimator`, these are its fitted
+        clones, whose samples are in the order of `X`.
     n_features_in_ : int
         Number of columns of `X`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -199,46 +211,49 @@ class NMFConsensus(NMFClusterer):
 
     Notes
     -----
-    Without `estimator`, the base partitions are factorizations of shared graphs of the distinct
-    samples. If `X` is sparse, or has at most 3,000 distinct samples, there are five graphs, with
-    0.6 to 4 times as many neighbours as the graph of :class:`~nmfcluster.SSNMFClusterer` has by
-    default. Otherwise there are three graphs, in which samples are joined to the nearest five of
-    500, 1,000 or 2,000 landmarks. With `max_features` below 1.0, each run has a graph of its own.
+    **Default base partitions.** Without `estimator`, every run factorizes a graph of distinct
+    samples, and the runs share a few graphs. If `X` is sparse, or has at most 3,000 distinct
+    samples, there are five graphs of nearest neighbours. They have 0.6 to 4 times as many
+    neighbours as the default graph of :class:`~nmfcluster.SSNMFClusterer`. Otherwise, there are
+    three graphs, with 500, 1,000 and 2,000 landmarks, and each sample is joined to its five nearest
+    landmarks. With `max_features` below 1.0, each run has a graph of its own.
+
     A run draws 60 % of the samples of its graph, at most 3,000, and factorizes their similarities.
-    Every other sample takes the cluster to which its total similarity is largest. The graphs hold
-    at most 10,000 samples, drawn at random. Other samples, and new ones, take the cluster for which
-    their neighbours vote. Copies of a sample count once in the graphs, but each of them counts when
-    partitions are combined.
+    Every other sample of the graph takes the cluster to which its total similarity is largest. A
+    graph holds at most 10,000 samples, drawn at random. Other samples, and new ones, take the
+    cluster for which their neighbours in the graph vote. Copies of a sample count once in the
+    graphs, but each of them counts when partitions are combined.
 
-    `transform` and `predict` use the mean similarity of a sample to every cluster. This is the
-    extension of Lange and Buhmann (2005), eq. 8, divided by the mass of the cluster. Without the
-    division, a large cluster attracts every uncertain sample. `labels_` are derived in the same
-    way. For partitions with ``normalize=True``, the mean similarity is also divided by the mean
-    similarity within the cluster, if the hard loss is then smaller.
+    **New samples.** `transform` and `predict` use the mean similarity of a sample to every cluster.
+    This is the extension of Lange and Buhmann (2005), eq. 8, divided by the size of the cluster.
+    Without the division, a large cluster would attract every uncertain sample. `labels_` are
+    derived in the same way. For partitions with ``normalize=True``, the mean similarity is also
+    divided by the mean similarity within the cluster, if the hard loss is then smaller.
 
-    `confidence_` compares clusters of any size. Let :math:`v_{tc}` be the share of cluster c that
-    is in the sample's base cluster of partition t. The votes for c are a geometric mean minus 1,
-    over the partitions that put the sample into a cluster,
+    **Confidence.** `confidence_` compares clusters of any size. Let :math:`v_{tc}` be the share of
+    cluster c that lies in the same base cluster of partition t as the sample. The total vote for c
+    is a geometric mean minus 1, over the partitions that put the sample into a cluster,
 
     .. math:: e_c = \prod_t (1 + v_{tc} / 0.03)^{w_t} - 1.
 
     The confidence is :math:`e_c / \sum_{c'} e_{c'}` for the sample's own cluster. It is multiplied
-    by the share of the partitions that do not call the sample noise, among those that saw it. With
-    memberships, every base cluster adds a factor, whose exponent is :math:`w_t` times the
-    membership. With a similarity, :math:`e_c` is the mean similarity to cluster c. The constant
-    0.03 makes small votes count, so that few partitions do not decide. Misplaced samples are found
-    equally well with 0.01 to 0.1.
+    by the share of partitions that do not call the sample noise, among those that saw it. With
+    memberships, every base cluster adds a factor to the product. The exponent of this factor is
+    :math:`w_t` times the membership. With a similarity, :math:`e_c` is the mean similarity to
+    cluster c. The constant 0.03 is small, so that small votes count, too, and a few partitions with
+    large votes do not decide alone. Constants from 0.01 to 0.1 find misplaced samples equally well.
 
-    A factor can split a large cluster where it should find a small one. With ``normalize=True``,
-    distinct label rows are therefore also clustered by average linkage and, up to 10,000 rows, by
-    k-means on the leading eigenvectors of the mean projector. Linkage uses at most 2,000 rows,
-    drawn at random, and others are assigned to the cluster with the largest mean similarity. One of
-    these partitions is kept if its projector is much nearer to the mean projector. Memberships and
-    similarities are compared with k-means alone, by the normalised cut.
+    **Other clusters.** The factorization can split a large cluster and miss a small one. With
+    ``normalize=True``, distinct rows of labels are therefore also clustered by two other methods:
+    average linkage and, up to 10,000 rows, k-means on the leading eigenvectors of the mean
+    projector. Linkage uses at most 2,000 rows, drawn at random, and other rows are assigned to the
+    cluster with the largest mean similarity. One of these partitions is kept if its projector is
+    much nearer to the mean projector than that of the factorization. Memberships and similarities
+    are clustered by k-means only, and the partitions are compared by the normalised cut.
 
-    Above 10,000 distinct label rows, the starts are run on 10,000 samples drawn at random. The best
-    factor is extended to all samples, and updated further on these. An update costs
-    O(m T k + m k^2) for m distinct label rows, T partitions and k clusters.
+    **Time.** Above 10,000 distinct rows of labels, the starts are run on 10,000 samples drawn at
+    random. The best factor is extended to all samples, and updated there. An update costs
+    O(m T k + m k^2) for m distinct rows of labels, T partitions and k clusters.
 
     References
     ----------
@@ -254,7 +269,7 @@ class NMFConsensus(NMFClusterer):
     >>> model.membership_.shape
     (150, 3)
 
-    One partition out of three existing ones:
+    Combine three existing partitions into one:
 
     >>> table = [["a", "a", "b", "b"], [0, 0, 1, 1], [1, 1, 1, 0]]
     >>> NMFConsensus(n_clusters=2).fit(X[:4], partitions=table).labels_
@@ -317,31 +332,36 @@ class NMFConsensus(NMFClusterer):
         partitions: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """Find the consensus.
+        """Combine base partitions into one partition.
+
+        Base partitions are made from `X` by `estimator` unless you pass existing ones.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Features, labels, or a similarity, according to `affinity`.
         y : None
-            Ignored; here for the conventions of scikit-learn.
+            Not used, present for API consistency.
         partitions : array-like of shape (n_samples, n_partitions) or list of label vectors, \
                 default=None
-            Existing base partitions, used instead of those that `estimator` would make. They need
-            ``affinity="coassociation"``. An array or a data frame holds one partition per column, a
-            list one per element. Labels are integers or strings. -1 is noise, as DBSCAN and HDBSCAN
-            return it. Another negative number, NaN or None means that the partition did not see the
-            sample.
-            An element of a list can also be an array of memberships, (n_samples, n_clusters_t), as
-            `predict_proba` of a mixture returns. Memberships are nonnegative, and their rows are
-            scaled to sum to 1. A row of NaN or zeros means that the sample was not seen.
+            Existing base partitions, used instead of those that `estimator` would make. They
+            require ``affinity="coassociation"``. An array or a data frame has one partition per
+            column, and a list has one per element. Labels are integers or strings. -1 is noise, as
+            in the labels of DBSCAN and HDBSCAN. Other negative numbers, NaN and None mean that the
+            partition did not see the sample.
+
+            An element of a list can also be an array of memberships, of shape (n_samples,
+            n_clusters_t), such as `predict_proba` of a mixture returns. Memberships are
+            nonnegative, and their rows are scaled to sum to 1. A row of NaN or zeros means that the
+            partition did not see the sample.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, 1 by default. A sample of weight 2 counts as two equal samples;
             fractions are allowed. A sample of weight 0 has no influence, and is labelled like a new
-            one. Weights are passed to base clusterers whose `fit_predict` takes `sample_weight`,
-            such as k-means. The default base partitions, and other clusterers, give all samples
-            with a weight above 0 the same weight; weights then count only when partitions are
-            combined. Not allowed for memberships and similarities.
+            sample. Weights are not allowed for memberships and similarities.
+
+            Weights are passed to base clusterers whose `fit_predict` takes `sample_weight`, such as
+            k-means. Other clusterers, and the default base runs, give the same weight to all
+            samples with a weight above 0. Weights then count only when partitions are combined.
 
         Returns
         -------
@@ -355,14 +375,15 @@ class NMFConsensus(NMFClusterer):
         TypeError
             If labels are neither integers nor strings.
         Exception
-            The error of the first base run, if all failed.
+            The error of the first base run, if all base runs failed.
 
         Warns
         -----
         UserWarning
-            If samples are in no cluster, or if base runs found only noise. Also if quarters of 20
-            or more base runs, each on its own, find other clusters than all runs together. Another
-            `random_state` then probably gives other clusters, too.
+            If samples are in no cluster, or if base runs found only noise. Also if another
+            `random_state` would probably give other clusters. To test this, at least 20 base runs
+            are divided into quarters, and the clusters of each quarter are compared with the
+            consensus.
         FitFailedWarning
             If some base runs failed.
         """
@@ -412,7 +433,7 @@ class NMFConsensus(NMFClusterer):
         return self
 
     def _check_arguments(self, X, partitions, sample_weight, soft):
-        """Raise if arguments of `fit` do not go together; `soft`: they hold memberships."""
+        """Raise if arguments of `fit` do not go together; `soft` is True for memberships."""
         if X is None:
             cure = ""
             if partitions is not None:
@@ -429,7 +450,7 @@ class NMFConsensus(NMFClusterer):
         if sample_weight is not None and (soft or self.affinity == "precomputed"):
             raise ValueError(
                 "sample_weight must be None for memberships and similarities: repeat rows, and "
-                "drop those of weight zero, instead."
+                "drop rows of weight 0, instead."
             )
         if self.affinity == "precomputed" and self.weights is not None:
             raise ValueError(
@@ -438,7 +459,7 @@ class NMFConsensus(NMFClusterer):
             )
 
     def _check_orientation(self, codes):
-        """Warn if rows of X look like partitions; raise if they are fewer than clusters, too."""
+        """Warn if rows of X look like partitions; raise if X also has fewer rows than clusters."""
         n_samples, n_partitions = codes.shape
         if n_samples >= n_partitions:
             return
@@ -527,14 +548,15 @@ class NMFConsensus(NMFClusterer):
         Parameters
         ----------
         indices : array-like of int, default=None
-            Samples of the rows and columns to return. By default, all n_samples^2 entries are
-            returned.
+            Samples whose rows and columns are returned. By default, these are all samples, and the
+            array has n_samples^2 entries.
 
         Returns
         -------
         ndarray of shape (n_indices, n_indices)
-            Weighted share of the partitions in which two samples are together, among those that saw
-            both; NaN for a pair that none saw. With ``affinity="precomputed"``, the similarity.
+            Weighted share of the partitions in which two samples are together, among the partitions
+            that saw both. It is NaN if no partition saw both. With ``affinity="precomputed"``, the
+            similarity.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Pairwise constraints: pairs of samples of one cluster, and pairs of different clusters."""
+"""Pairwise constraints: must-link and cannot-link pairs of samples."""
 
 from nmfcluster.constraints.active import next_pairs
 from nmfcluster.constraints.container import PairwiseConstraints

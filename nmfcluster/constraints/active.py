@@ -1,4 +1,4 @@
-"""Active learning: choose the next pairs to ask about, given a fit with the known pairs."""
+"""Active learning: choose the pairs to ask about next, from a fit with the known pairs."""
 
 import copy
 from typing import Any, NamedTuple
@@ -42,44 +42,50 @@ class _Groups(NamedTuple):
 def next_pairs(
     model: Any, X: Any, n_pairs: int, *, exclude: Any = None, random_state: Any = None
 ) -> np.ndarray:
-    r"""Choose the pairs of samples whose answers would be most informative.
+    r"""Choose the pairs of samples whose answers are most informative.
 
-    Known groups that exclude each other represent clusters. The most central sample represents a
-    cluster without such a group. Other samples are chosen in the following order, and each is
-    paired with its most probable representative that is not excluded:
+    For each pair, a user or an oracle answers whether its two samples belong to one cluster. Add
+    the answers to the known pairs, fit again, and ask for the next pairs.
 
-    1. Samples in known pairs that are not yet in the group of a representative.
-    2. Samples that are most informative about uncertain ones. One after another, this is the x
-       for which
+    Each cluster has a representative. Samples that known must-links join form a group, and groups
+    that known cannot-links separate from each other represent clusters. Other clusters are
+    represented by their most central sample. Samples are chosen in the following order. Each chosen
+    sample is paired with its most probable representative, unless the pair is excluded:
+
+    1. Samples in known pairs that are not in the group of a representative.
+    2. Samples that are most informative about uncertain samples. They are chosen one by one. The
+       next sample is the x whose value :math:`f_x`, once it is known, lowers
 
        .. math:: \sum_i (0.05 + u_i) \operatorname{var}(f_i)
 
-       falls most once :math:`f_x` is known [1]_. u is the entropy of the cluster of a sample,
-       divided by its largest value. f is a Gaussian field on the similarity W of `model`, with the
-       covariance :math:`(I - 0.95 D^{-1/2} W D^{-1/2})^{-1}`, given its values at the samples in
-       known pairs.
+       most [1]_. :math:`u_i` is the entropy of the cluster of sample i, divided by its largest
+       possible value. f is a Gaussian field on the similarity W of `model`. Its covariance is
+       :math:`(I - 0.95 D^{-1/2} W D^{-1/2})^{-1}`, given the values of f at the samples in known
+       pairs. The diagonal of W is set to 0, and D holds its row sums.
 
     Parameters
     ----------
     model : fitted SSNMFClusterer
-        The model with the known pairs; it is not changed.
+        The model, fitted with the known pairs. It is not changed.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The data of the fit in the same order, or the similarity with ``affinity="precomputed"``.
+        The data of the fit in the same order. With ``affinity="precomputed"``, the similarity.
     n_pairs : int
         Largest number of pairs to return.
     exclude : array-like of shape (n_excluded, 2), default=None
-        Pairs of positions that nobody can answer. Neither these nor pairs of samples that are
-        linked to theirs are returned.
+        Pairs of positions of samples, such as pairs that nobody can answer. These pairs are not
+        returned. Pairs between samples that known must-links join to theirs are not returned,
+        either.
     random_state : int, RandomState, Generator or None, default=None
-        Determines the draw of 3,000 samples if there are more. f is computed for these, and pairs
-        are chosen among them.
+        Determines which 3,000 samples are drawn if there are more. Pairs are chosen among the drawn
+        samples.
 
     Returns
     -------
     ndarray of shape (n_chosen, 2), int
-        Positions of samples, as in `PairwiseConstraints.must_link`. No pair follows from the known
-        ones, and each group of linked samples occurs once, so there may be fewer than `n_pairs`.
-        There are none only if all pairs of the drawn samples are known or excluded.
+        Positions of samples, as in `PairwiseConstraints.must_link`. No returned pair follows from
+        the known pairs. At most one sample of each group is chosen, so that there may be fewer than
+        `n_pairs` pairs. There are none only if all pairs of the drawn samples are known or
+        excluded.
 
     Raises
     ------
@@ -91,7 +97,7 @@ def next_pairs(
 
     See Also
     --------
-    nmfcluster.constraints.PairwiseConstraints : Container of the answers; from_ids reads ids.
+    nmfcluster.constraints.PairwiseConstraints : Container for the answers.
 
     Notes
     -----
@@ -218,10 +224,10 @@ def _compute_similarity(model, X, drawn):
 
 
 def compute_covariance(W):
-    """Return ``(I - 0.95 D^-1/2 W D^-1/2)^-1``, W without its diagonal and D its row sums.
+    """Return ``(I - 0.95 D^-1/2 W D^-1/2)^-1``, where D holds the row sums of W.
 
-    Its diagonal is the uncertainty of each sample if no pairs are known, and the other entries are
-    the uncertainty that two samples share.
+    The diagonal of W is set to 0 first. The diagonal of the result is the variance of each sample
+    if no pairs are known, and the other entries are the covariances of two samples.
     """
     S = W.copy()
     np.fill_diagonal(S, 0)
@@ -287,15 +293,16 @@ def _compute_probabilities(groups, P, anchors, excluded):
 def choose_most_informative(C, weights, group, candidates, count):
     r"""Return the groups of the samples whose answers lower uncertainty most, chosen one by one.
 
-    When a sample x becomes known, :math:`\sum_i w_i C_{ii}` falls by
-    :math:`\sum_i w_i C_{ix}^2 / C_{xx}`. The next sample is chosen with the covariance given x.
+    When the value of sample x becomes known, :math:`\sum_i w_i C_{ii}` falls by
+    :math:`\sum_i w_i C_{ix}^2 / C_{xx}`. The covariance is then updated for the known value before
+    the next sample is chosen.
 
     Parameters
     ----------
     C : ndarray of shape (n, n)
         The covariance; it is overwritten.
     weights : ndarray of shape (n,)
-        w.
+        The weights w.
     group : ndarray of shape (n,), int
         Group of every sample; at most one sample of each group is chosen.
     candidates : ndarray of shape (n_groups,), bool

@@ -1,7 +1,7 @@
 """The container of constraints: pairs of samples that belong together, and pairs that do not.
 
-It is built from lists of pairs, labels, ids, a table of both kinds of pairs, or groups. Functions
-below the class read and check these.
+The container is made from lists of pairs, labels, ids, a table of both kinds of pairs, or groups.
+The functions below the class read and check these inputs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -56,33 +56,36 @@ _INFINITE_CANNOT_LINK = 3.0
 
 
 class PairwiseConstraints:
-    """Pairs of samples that must be in one cluster, and pairs that cannot be.
+    """Pairs of samples that must be in one cluster, and pairs that cannot be in one cluster.
 
-    Indexing by samples keeps the pairs of two of these samples and renumbers them. So every fold of
-    scikit-learn's splitters has its own pairs. A plain list of pairs would go to all folds, where
-    the same numbers stand for other samples.
+    The container can be indexed by samples like an array. The result holds the pairs whose two
+    samples are both selected, with new positions. Cross-validation in scikit-learn therefore splits
+    the pairs together with the samples. A plain list of pairs would be passed to all folds
+    unchanged, and its positions would refer to other samples.
 
     Parameters
     ----------
     n_samples : int
         Number of samples.
     must_link, cannot_link : array-like, iterable of pairs, sparse matrix or None, default=None
-        Pairs (i, j) of samples of the same cluster, and of different clusters, in any order. They
-        have shape (n_pairs, 2), or (n_pairs, 3) with weights. A weight is the cost of violating the
-        pair, 1 by default. An iterable such as ``zip(i, j)`` or a set of pairs, and a sparse matrix
-        of weights, of shape (n_samples, n_samples), are also allowed. If a pair occurs more than
-        once, its largest weight counts. Pairs of weight 0 and must-links of a sample with itself
-        are dropped. Pairs of weight 1 or more are *hard*, and others *soft*. If some weights are
-        infinite, only the pairs with these are hard.
+        Pairs (i, j) of samples of the same cluster, and of different clusters, in any order. An
+        array has shape (n_pairs, 2), or (n_pairs, 3) with weights. A weight is the cost of
+        violating the pair, 1 by default. You can also pass an iterable of pairs, such as
+        ``zip(i, j)`` or a set, or a sparse matrix of weights of shape (n_samples, n_samples).
+
+        Pairs of weight 1 or more are *hard*, and others are *soft*. If some weights are infinite,
+        only pairs of infinite weight are hard. If a pair occurs more than once, its largest weight
+        is used. Pairs of weight 0 and must-links of a sample with itself are dropped.
 
     Attributes
     ----------
     n_samples : int
         Number of samples.
     must_link, cannot_link : ndarray of shape (n_must_link, 2) and (n_cannot_link, 2), int
-        Pairs (i, j) of one cluster, and of two clusters, with i < j, sorted and distinct.
+        Pairs (i, j) of the same cluster, and of different clusters. They are sorted and distinct,
+        and i < j.
     must_link_weights, cannot_link_weights : ndarray of float64
-        Positive costs of violating these pairs.
+        Costs of violating these pairs, above 0.
     must_link_hard, cannot_link_hard : ndarray of bool
         Which of these pairs are hard.
     index : pandas Index, ndarray or None
@@ -91,21 +94,24 @@ class PairwiseConstraints:
     Raises
     ------
     TypeError
-        If `n_samples` is not an integer, or pairs are a dict or hold anything but numbers.
+        If `n_samples` is not an integer, or if pairs are a dict or contain anything but numbers.
     ValueError
-        If an index is negative, not whole, or not below `n_samples`; if a weight is negative or
-        NaN; if `cannot_link` pairs a sample with itself; if a shape is not as described.
+        If a position is negative, not whole, or not below `n_samples`. If a weight is negative or
+        NaN. If `cannot_link` pairs a sample with itself. If a shape is not as described.
 
     Notes
     -----
-    Hard pairs are certain. Soft pairs are uncertain: their weights are confidences below 1, or
-    users mark them in `from_table`. `SSNMFClusterer` joins the samples of hard must-links and
-    refuses hard pairs that contradict each other. It weighs soft pairs. An infinite weight counts
-    as the largest finite one, but at least 1, and three times as much for cannot-links.
+    Use hard pairs for what is certain, and soft pairs, with weights below 1, for what is uncertain.
+    `SSNMFClusterer` joins the samples of hard must-links, and raises an error if hard pairs
+    contradict each other. It weighs soft must-links and all cannot-links against the similarities.
+    A must-link of infinite weight gets the largest finite weight of the must-links, but at least 1.
+    A cannot-link of infinite weight gets three times the largest finite weight of the cannot-links,
+    but at least 3.
 
-    If a split leaves out a sample, the samples that it joins are no longer linked. To keep their
-    links, split the `closure`. On average, the training part of k folds keeps a share of
-    (1 - 1/k)^2 of the pairs. `GroupKFold` with `components` as the groups keeps every must-link.
+    Two samples can be linked by a chain of must-links. If a split leaves out a sample between them,
+    they are no longer linked. To keep such links, split the `closure`. On average, the training
+    part of a split into k folds contains a share of (1 - 1/k)^2 of the pairs. To keep every hard
+    must-link, use `GroupKFold` with `components()` as the groups.
 
     Examples
     --------
@@ -171,17 +177,17 @@ class PairwiseConstraints:
     def from_labels(
         cls, labels: Any, n_pairs: int | None = None, random_state: Any = None
     ) -> Self:
-        """Make pairs of all labelled samples: equal classes must link, different ones cannot.
+        """Make must-links within classes, and cannot-links between classes, from labels.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
             Classes, integers or strings. Negative numbers, None and NaN mark unlabelled samples.
         n_pairs : int, default=None
-            Number of pairs to draw from all pairs of labelled samples, with equal chances. None
-            takes all pairs, whose number grows with the square of `n_samples`.
+            Number of pairs to draw at random from all pairs of labelled samples. None takes all
+            pairs, whose number grows with the square of the number of samples.
         random_state : int, RandomState, Generator or None, default=None
-            Determines the drawn pairs; pass an int for reproducible ones.
+            Determines which pairs are drawn. Pass an int for reproducible results.
 
         Returns
         -------
@@ -215,8 +221,9 @@ class PairwiseConstraints:
             The distinct ids of the samples, in the order of the samples. For a data frame, its
             index is used.
         must_link, cannot_link : array-like, DataFrame, iterable or None, default=None
-            Pairs of ids of the same cluster, and of different clusters: (a, b) or (a, b, weight),
-            as an array of shape (n_pairs, 2) or (n_pairs, 3), or as an iterable of both forms.
+            Pairs of ids of samples in the same cluster, and in different clusters. A pair is (a, b)
+            or (a, b, weight). An array has shape (n_pairs, 2) or (n_pairs, 3), and an iterable can
+            contain both forms.
 
         Returns
         -------
@@ -253,31 +260,31 @@ class PairwiseConstraints:
         names: Any = None,
         hard: Any = None,
     ) -> Self:
-        """Make constraints from one table with both kinds of pairs.
+        """Make constraints from one table that holds both must-links and cannot-links.
 
         Parameters
         ----------
         pairs : array-like, DataFrame, iterable of rows, or sparse matrix
-            Rows (a, b, kind). A kind is a weight, positive for samples of one cluster and negative
-            for samples of different ones, or a word for 1 or -1: "must" or "cannot", "must-link" or
-            "cannot-link", "ML" or "CL". A fourth column may hold weights above 0, which multiply
-            the kinds, or bools, as for `hard`. A sparse matrix of signed weights, of shape
-            (n_samples, n_samples), is also allowed.
+            Rows (a, b, kind). The kind is a word or a signed weight. The words are "must",
+            "must-link" and "ML" for a weight of 1, and "cannot", "cannot-link" and "CL" for -1. A
+            positive weight is a must-link, and a negative weight is a cannot-link. A fourth column
+            can contain weights above 0, which multiply the kinds, or bools that mark hard pairs.
+            You can also pass a sparse matrix of signed weights, of shape (n_samples, n_samples).
         kinds : array-like of shape (n_pairs,), default=None
-            The kinds of the pairs, such as 1 and -1, if the rows of `pairs` are (a, b). Other
-            packages take pairs in this form.
+            The kinds of the pairs, such as 1 and -1, if the rows of `pairs` are (a, b). Some other
+            packages use this form.
         n_samples : int, default=None
-            Number of samples, if pairs hold positions from 0. By default, the number of rows of a
-            sparse matrix.
+            Number of samples, if pairs contain positions from 0. For a sparse matrix, the default
+            is its number of rows.
         ids : sequence of hashable, pandas Index or pandas DataFrame, default=None
-            The distinct ids of the samples, in the order of the samples, if pairs hold ids. For a
-            data frame, its index is used. Pass either this or `n_samples`.
+            The distinct ids of the samples, in the order of the samples, if pairs contain ids. For
+            a data frame, its index is used. Pass either `ids` or `n_samples`.
         names : sequence of hashable, pandas Index or pandas DataFrame, default=None
             Another name of `ids`.
         hard : bool or array-like of shape (n_pairs,), bool, default=None
-            Whether pairs are hard: one bool for all pairs, or one for each. Pairs of infinite
-            weight are always hard. By default, no others are; if no weight is infinite, pairs of
-            weight 1 or more are hard.
+            Whether pairs are hard, as one bool for all pairs or one for each. Pairs of infinite
+            weight are always hard. By default, other pairs are soft if some weights are infinite.
+            If no weight is infinite, pairs of weight 1 or more are hard by default.
 
         Returns
         -------
@@ -286,15 +293,16 @@ class PairwiseConstraints:
         Raises
         ------
         TypeError
-            If `pairs` is not a table, an index or a weight is not a number, or an id is not
-            hashable; if both or neither of `n_samples` and `ids` are passed.
+            If `pairs` is not a table, a position or a weight is not a number, or an id is not
+            hashable. If both or neither of `n_samples` and `ids` are passed.
         ValueError
-            If a sample or a kind is unknown, a weight is not above 0, or a row does not have three
-            or four entries; if `hard` does not hold bools, or not one for each row.
+            If a sample or a kind is unknown, a weight of the fourth column is not above 0, or a row
+            does not have three or four entries. If `hard` is neither a bool nor one bool for each
+            row.
 
         Examples
         --------
-        Read pairs in the format of COP-KMeans, and then two uncertain pairs with a certain one:
+        Read pairs in the format of COP-KMeans, and then two uncertain pairs and a certain pair:
 
         >>> from nmfcluster import PairwiseConstraints
         >>> PairwiseConstraints.from_table([(0, 3, 1), (2, 0, -1)], n_samples=4)
@@ -327,30 +335,32 @@ class PairwiseConstraints:
         Parameters
         ----------
         groups : sequence of sequences, or mapping to them
-            The samples of each group, by position, or with `ids` by id. No sample may be in two
-            groups. The values of a mapping, such as ``frame.groupby("visit").groups``, are used.
+            The samples of each group: their positions or, with `ids`, their ids. A sample can be in
+            at most one group. If you pass a mapping, such as ``frame.groupby("visit").groups``, its
+            values are used.
         n_samples : int, default=None
-            Number of samples, if groups hold positions.
+            Number of samples, if groups contain positions.
         ids : sequence of hashable, pandas Index or pandas DataFrame, default=None
             The distinct ids of the samples, in the order of the samples. For a data frame, its
-            index is used. Pass either this or `n_samples`.
+            index is used. Pass either `ids` or `n_samples`.
         names : sequence of hashable, pandas Index or pandas DataFrame, default=None
             Another name of `ids`.
         apart : bool, default=False
-            Whether samples of different groups cannot be in one cluster. If False, several groups
-            may be in one cluster.
+            Whether samples of different groups must be in different clusters. If False, several
+            groups can share a cluster.
 
         Returns
         -------
         PairwiseConstraints
-            Must-links of all pairs within groups and, with `apart`, cannot-links of all pairs
-            between groups. With `apart`, the result is that of `from_labels` for groups as classes.
+            Must-links for all pairs of samples within groups. With ``apart=True``, also
+            cannot-links for all pairs of samples in different groups, as `from_labels` makes them
+            if the groups are classes.
 
         Raises
         ------
         TypeError
-            If `groups` or one of them is not a sequence, or `apart` is not a bool; if both or
-            neither of `n_samples` and `ids` are passed.
+            If `groups` or one of the groups is not a sequence, or `apart` is not a bool. If both
+            or neither of `n_samples` and `ids` are passed.
         ValueError
             If a group holds an unknown sample, or a sample is in two groups.
 
@@ -375,17 +385,17 @@ class PairwiseConstraints:
 
     @property
     def n_pairs(self) -> int:
-        """Number of pairs, must-link and cannot-link."""
+        """Number of pairs, that is, of must-links and cannot-links together."""
         return len(self.must_link) + len(self.cannot_link)
 
     @property
     def shape(self) -> tuple[int]:
-        """``(n_samples,)``, so that scikit-learn splits the constraints like the samples."""
+        """Shape ``(n_samples,)``, which scikit-learn needs to split constraints with samples."""
         return (self.n_samples,)
 
     @property
     def iloc(self) -> Self:
-        """The constraints themselves, as they are indexed by position."""
+        """The constraints themselves, because they are always indexed by position."""
         return self
 
     loc = iloc  # samples are selected only by position
@@ -405,14 +415,15 @@ class PairwiseConstraints:
         return self._of_links(len(samples), links, names)
 
     def take(self, indices: Any, axis: int = 0) -> Self:
-        """Return the constraints among some samples, like ``constraints[indices]``.
+        """Return the constraints between selected samples, like ``constraints[indices]``.
 
         Parameters
         ----------
         indices : array-like of shape (n_taken,), int, or bool of shape (n_samples,)
-            The samples, in their new order; a sample that occurs n times becomes n samples.
+            Positions of the samples in their new order, or a mask. A sample that occurs n times
+            becomes n samples.
         axis : {0}, default=0
-            The samples are the only axis.
+            The axis of the samples, which is the only one.
 
         Returns
         -------
@@ -452,12 +463,12 @@ class PairwiseConstraints:
         )
 
     def components(self) -> np.ndarray:
-        """Return the groups of samples that hard must-link pairs join.
+        """Return the groups of samples that hard must-links join, directly or by a chain.
 
         Returns
         -------
         ndarray of shape (n_samples,), int
-            Number of the group of each sample, in order of first appearance.
+            Number of the group of each sample. Groups are numbered in order of appearance.
 
         Examples
         --------
@@ -467,12 +478,13 @@ class PairwiseConstraints:
         return components(self.n_samples, self.must_link[self.must_link_hard])
 
     def closure(self) -> Self:
-        """Return all pairs that follow from these.
+        """Return these pairs and all pairs that follow from them.
 
-        All samples that hard must-links join must link, and a pair between two such groups holds
-        for all samples of both. The number of pairs grows with the square of the group sizes. The
-        total weight stays the same: the new pairs within a group, or between two groups, share the
-        weights of the old ones evenly.
+        All samples that hard must-links join, directly or by a chain, form a group. The result
+        contains all must-links within groups. If a pair links samples of two groups, the result
+        contains this pair for all samples of both groups. The number of pairs grows with the square
+        of the group sizes. The total weight stays the same: the weights of the original pairs
+        within a group, or between two groups, are shared evenly by all pairs there.
 
         Returns
         -------
@@ -499,11 +511,11 @@ class PairwiseConstraints:
         return self._of_links(len(self), links, self.index)
 
     def check(self, n_clusters: int | None = None) -> str:
-        """Raise if it is easily proved that no clustering can satisfy all hard pairs.
+        """Raise an error if it is easy to prove that no clustering can satisfy all hard pairs.
 
-        The check always finds must-links that contradict a cannot-link, and whether one or two
-        clusters are enough. For k > 2 clusters, a greedy search looks for k + 1 samples that, with
-        the samples that must be with them, exclude each other.
+        The check always finds must-links that contradict a cannot-link. It also finds whether one
+        or two clusters are enough. Whether k > 2 clusters are enough is hard to decide. A greedy
+        search then looks for k + 1 samples of which any two must be in different clusters.
 
         Parameters
         ----------
@@ -513,15 +525,16 @@ class PairwiseConstraints:
         Returns
         -------
         {"feasible", "undecided"}
-            "feasible" if a clustering is known to satisfy all hard pairs. For k > 2 clusters, the
-            check removes groups of linked samples that exclude fewer than k other groups, one after
-            another. If no group is left, the pairs are feasible. "undecided" in other cases.
+            "feasible" if some clustering is known to satisfy all hard pairs, and "undecided"
+            otherwise. For k > 2 clusters, the check removes groups of linked samples that have
+            cannot-links with fewer than k other groups, one after another. If no group is left, the
+            pairs are feasible.
 
         Raises
         ------
         ValueError
-            If hard must-links join two samples of a hard cannot-link, or `n_clusters` is below 1 or
-            too small for the cannot-links. The message names the samples.
+            If hard must-links join the two samples of a hard cannot-link, or if `n_clusters` is
+            below 1 or too small for the cannot-links. The message names the samples.
 
         Examples
         --------
@@ -542,14 +555,14 @@ class PairwiseConstraints:
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            Cluster of every sample. Pairs of a sample whose label is negative, None or NaN count as
-            violated.
+            Cluster of every sample. A negative label, None or NaN marks a sample in no cluster; all
+            its pairs count as violated.
 
         Returns
         -------
         must_ok, cannot_ok : ndarray of shape (n_must_link,) and (n_cannot_link,), bool
-            Whether the samples of each must-link are in one cluster, and those of each cannot-link
-            in different ones.
+            Whether the samples of each must-link are in one cluster, and whether the samples of
+            each cannot-link are in different clusters.
 
         Raises
         ------
@@ -576,12 +589,12 @@ class PairwiseConstraints:
         return must_ok, cannot_ok
 
     def satisfaction(self, labels: Any) -> float:
-        """Return the share of pairs that a clustering satisfies, without their weights.
+        """Return the share of pairs that a clustering satisfies, without regard to weights.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,)
-            Cluster of every sample, as for `satisfied`, which lists the errors.
+            Cluster of every sample. Errors are raised as by `satisfied`.
 
         Returns
         -------
@@ -607,7 +620,8 @@ class PairwiseConstraints:
         Returns
         -------
         A, B : sparse array of shape (n_samples, n_samples)
-            The weights of must-links and of cannot-links, at (i, j) and (j, i).
+            The weights of must-links, and of cannot-links. The weight of a pair (i, j) is the entry
+            at (i, j) and at (j, i).
 
         Raises
         ------
@@ -974,7 +988,7 @@ def read_groups(groups, samples, apart):
 
 
 def read_labels(labels):
-    """Return labels as numbers from 0; -1 marks unlabelled samples."""
+    """Return labels as numbers from 0, with -1 for unlabelled samples."""
     column = np.asarray(None)
     with suppress(TypeError, ValueError):
         column = as_label_vector(labels)

@@ -1,4 +1,4 @@
-"""Labels from memberships, with bounds on the sizes of clusters."""
+"""Assignment of samples to clusters whose sizes have bounds."""
 
 from typing import Any
 
@@ -29,54 +29,53 @@ def labels_of_sizes(
     connectivity: Any = None,
     sample_weight: Any = None,
 ) -> np.ndarray:
-    r"""Return labels from memberships, with bounds on the sizes of clusters.
+    r"""Assign samples to clusters by their memberships, with bounds on the sizes of clusters.
 
-    The labels l maximise the sum :math:`\sum_i P_{i, l_i}` of memberships P. Every cluster has
-    `min_size` to `max_size` samples, and samples that hard must-links of a fit join are in one
-    cluster.
+    The labels l maximise :math:`\sum_i P_{i, l_i}`, the sum of the memberships P of the samples in
+    their clusters. Every cluster has `min_size` to `max_size` samples.
 
     Parameters
     ----------
     membership : array-like of shape (n_samples, n_clusters), or fitted estimator
-        Memberships of samples in clusters, or an estimator with `membership_`. If it also has
-        `must_link_groups_`, the samples of a group stay together.
+        Memberships of samples in clusters, or an estimator with an attribute `membership_`. If the
+        estimator also has `must_link_groups_`, the samples of each group stay together.
     min_size, max_size : int, default=0 and None
-        Smallest and largest number of samples of a cluster, or sum of their `sample_weight`. None
-        allows any number.
+        Smallest and largest size of a cluster. The size is the number of samples or, if you pass
+        `sample_weight`, the sum of their weights. If `max_size` is None, there is no upper bound.
     connectivity : array-like or sparse matrix of shape (n_samples, n_samples), default=None
         Entries above 0 mark neighbours, such as areas with a common border. Every cluster is then
-        connected: neighbours in the cluster lead from each of its samples to the others.
+        connected: any two of its samples are joined by a chain of neighbours within the cluster.
     sample_weight : array-like of shape (n_samples,), default=None
-        How much each sample adds to the size of its cluster, such as the population of an area; 1
-        by default.
+        How much each sample adds to the size of its cluster, such as the population of an area. It
+        is 1 by default.
 
     Returns
     -------
     ndarray of shape (n_samples,), int
-        Cluster of every sample. If the clusters of the largest memberships keep the bounds, and
-        are connected where this is required, these are the result, as in the `labels_` of a fit.
+        Cluster of every sample. If each sample can be in the cluster of its largest membership
+        without a violation of the bounds or of connectivity, these clusters are returned.
 
     Raises
     ------
     TypeError
         If a bound is not an integer.
     ValueError
-        If `membership` is not a matrix of finite numbers, no labels keep the bounds and the hard
-        must-links of the fit, or no connected clusters that keep them were found.
+        If `membership` is not a matrix of finite numbers, if no labels keep the bounds and the hard
+        must-links of the fit, or if no connected clusters that keep them were found.
 
     Notes
     -----
-    Samples that hard must-links of a fit join stay together; cannot-links are ignored.
+    Samples that hard must-links of a fit join stay together. Cannot-links are ignored.
 
-    This is a transportation problem, whose vertices are whole numbers. An interior point method
-    with a crossover to a vertex takes about 20 s for 100,000 samples and 10 clusters, and 2 s for
-    10,000 samples. With groups of samples that stay together, it is a mixed-integer program with
-    integers for these groups only. Its sum of memberships is within 0.01 % of the best.
+    If samples have no such groups and no weights, this is a transportation problem. Its best
+    solution is found by linear programming. With 10 clusters, this takes about 2 s for 10,000
+    samples and 20 s for 100,000. With groups or weights, it is a mixed-integer program. The sum of
+    memberships is then within 0.01 % of the largest possible sum.
 
     Connected clusters are found by cuts. If a cluster falls into pieces, the program is solved
-    again with further constraints: samples of two pieces can be in the cluster only if it also
-    holds a sample that borders on a piece. This takes a second for 144 samples and 6 clusters, and
-    a minute for 400 samples and 20 clusters.
+    again with further constraints. Samples of two pieces can then be in the cluster only if it also
+    holds a sample that borders on one of these pieces. This takes a second for 144 samples and 6
+    clusters, and a minute for 400 samples and 20 clusters.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """Base partitions: many different clusterings of one data set.
 
-Each run draws samples, features and a number of clusters for a base clusterer. Clusterers
-that users pass receive what they can read: floats, pairs of samples, data frames, text or NaN.
+Each run draws samples, features and a number of clusters for a base clusterer. Clusterers that
+users pass are fitted to data that they can read: floats, distances or similarities of all pairs of
+samples, data frames, text or NaN.
 """
 
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ _ALLOWED = BASE_PARAMETERS | {
 
 
 def base_clusterers(estimator):
-    """Return the base clusterers that take turns; an empty list by default, see `graph_runs`."""
+    """Return the base clusterers that take turns; an empty list for the default runs."""
     if estimator is None:
         return []
     bases = list(estimator) if isinstance(estimator, list | tuple) else [estimator]
@@ -86,7 +87,7 @@ def is_builtin(base):
 
 
 def pairwise_kind(bases, X):
-    """Return "distances" or "similarities" if clusterers need these of all pairs, else None.
+    """Return "distances" or "similarities" if clusterers need them for all pairs, else None.
 
     Raises
     ------
@@ -97,7 +98,8 @@ def pairwise_kind(bases, X):
     if len(kinds) > 1:
         got = " and ".join(sorted(kind or "features" for kind in kinds))
         raise ValueError(
-            f"estimator must hold clusterers of the same kind of X, got some for {got}."
+            f"estimator must hold clusterers for the same kind of X, got some for {got}. Pass "
+            "only clusterers of one kind."
         )
     [(kind, base)] = kinds.items()
     shape = np.shape(X)
@@ -124,8 +126,9 @@ def read_base_input(
 ):
     """Return X in the form that base clusterers are fitted to, and its `pairwise_kind`.
 
-    If only clusterers can read X, it stays unconverted. The columns of a data frame of pairs are
-    put into the order of its rows.
+    Data frames and text stay unconverted if clusterers that users pass have to read them. If a data
+    frame holds distances or similarities of all pairs, its columns are put into the order of its
+    rows.
 
     Parameters
     ----------
@@ -136,8 +139,8 @@ def read_base_input(
     name : str, default="X"
         Name of X in error messages.
     known : tuple, default=None
-        For new samples: the `pairwise_kind` of the training samples, and whether these stayed
-        unconverted.
+        For new samples, the `pairwise_kind` of the training samples, and whether the training
+        samples stayed unconverted.
     """
     builtin = all(map(is_builtin, bases))
     pairs, unconverted = known or (None, False)
@@ -159,7 +162,7 @@ def read_base_input(
 
 
 def read_unconverted(X, name="X", estimator=None, reset=True, are_labels=False):
-    """Return a data frame, or an array of any type, after a check of its columns."""
+    """Check the columns of a data frame, or of an array of any type, and return it."""
     wanted = "one table of labels" if are_labels else "one table"
     validation.check_container(X, name, wanted)
     if hasattr(X, "columns"):
@@ -193,7 +196,7 @@ def _only_clusterers_can_read(X, name):
 
 
 def float_type(X):
-    """Return the dtype of a matrix of floats; None for what is passed on unconverted."""
+    """Return the dtype of a matrix of floats; None for data that are passed on unconverted."""
     dtype = getattr(X, "dtype", None)
     return dtype if dtype in storage.FLOATS else None
 
@@ -209,7 +212,7 @@ def is_finite(X):
 
 
 def sortable_numbers(X):
-    """Return numbers to sort samples by; their rows differ where samples do."""
+    """Return rows of numbers to sort samples by; different samples have different rows."""
     if float_type(X) is not None:
         return X
     array = np.asarray(X)
@@ -223,8 +226,8 @@ def sortable_numbers(X):
 def take_part(X, samples, features, pairs, clusterer):
     """Return some samples and features of X, where None stands for all.
 
-    If X holds pairs, the pairs of these samples are returned. A clusterer that may write to X
-    gets a copy.
+    If X holds distances or similarities of all pairs, those between the samples are returned. The
+    result is a copy if the clusterer may write to it.
     """
     if samples is None and features is None and not is_builtin(clusterer):
         samples = np.arange(X.shape[0])
@@ -246,7 +249,7 @@ def predict_labels(
     features,
     labels,
 ):
-    """Return the labels of new samples: predicted, or of the nearest sample that a run saw."""
+    """Return the labels of new samples, by `predict` or of the nearest sample that a run saw."""
     if pairs is not None:
         return labels_of_pairs(X, pairs, labels)
     new = take_part(X, None, features, None, estimator)
@@ -264,10 +267,11 @@ def predict_labels(
 
 
 def labels_of_pairs(X, pairs, labels):
-    """Return the labels of new samples, where X holds their pairs with all training samples.
+    """Return the labels of new samples from their distances or similarities to training samples.
 
-    A new sample takes the label of the nearest, or most similar, sample that the run saw; ties go
-    to the largest label. If a sparse X stores no pair of it, its label is -2, not seen.
+    A new sample takes the label of the nearest, or most similar, sample that the run saw. Ties go
+    to the largest label. If a sparse X stores no entry of the new sample, its label is -2, not
+    seen.
     """
     seen = np.flatnonzero(labels >= NOISE)
     sign = -1.0 if pairs == "distances" else 1.0
@@ -301,30 +305,31 @@ def nearest_samples(X_train, X):
 
 @dataclass(frozen=True)
 class BasePartitions:
-    """Base partitions and their clusterers.
+    """Base partitions and the clusterers that found them.
 
     Attributes
     ----------
     labels : ndarray of shape (n_samples, n_partitions), int
-        Labels of every partition. -1 is noise. -2 means that the sample was not drawn for the
-        partition, and not predicted. Runs that failed or found only noise are left out.
+        Labels of every partition. -1 is noise. -2 marks a sample that was neither drawn for the
+        partition nor labelled later. Runs that failed or found only noise are left out.
     estimators : list
-        The fitted clusterers; by default `graph_runs.GraphFactorization`, which can predict.
+        The fitted clusterers. By default, these are objects with a method `predict`.
     samples : list of ndarray or None
-        Samples that each clusterer was fitted on; None: all.
+        Positions of the samples that each clusterer was fitted on; None stands for all samples.
     features : list of ndarray or None
-        Features that each clusterer was fitted on; None: all.
+        Positions of the features that each clusterer was fitted on; None stands for all features.
     kept : ndarray of shape (n_estimators,), bool
-        True for those of the `n_estimators` runs that gave these partitions.
+        Which of the `n_estimators` runs found these partitions. It is False for runs that were left
+        out.
     exponent : int
-        The clusterers were fitted to the features divided by 2 to this power. It is 0 unless
-        squares of the features are too large or too small for floats.
+        The features were divided by 2 to the power of this number before the fits. It is 0 unless
+        the squares of the features are too large or too small for floats.
     dtype : dtype or None
-        Type of these features, float32 or float64; None if they were passed on unconverted.
+        Type of the features, float32 or float64; None if they were passed on unconverted.
     n_features : int
-        Number of features.
+        Number of columns of X.
     pairs : {"distances", "similarities"} or None
-        What X held for all pairs of samples; None if it held features.
+        What X contained for all pairs of samples; None if it contained features.
     """
 
     labels: np.ndarray
@@ -339,7 +344,7 @@ class BasePartitions:
 
     @property
     def needs_training_data(self) -> bool:
-        """Whether some clusterer cannot predict, so that `predict` needs the training samples."""
+        """Whether `predict` needs the training samples, because a clusterer has no `predict`."""
         predicting = all(hasattr(estimator, "predict") for estimator in self.estimators)
         return not predicting and self.pairs is None
 
@@ -352,27 +357,28 @@ class BasePartitions:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_new, n_features)
-            New samples. If partitions were made from pairs: the pairs of new samples with all
-            training samples.
+            New samples. If the partitions were made from distances or similarities of all pairs,
+            those between the new samples and all training samples.
         X_train : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-            All training samples; required if `needs_training_data`.
+            All training samples. Required if `needs_training_data` is True.
 
         Returns
         -------
         ndarray of shape (n_new, n_partitions), int
+            Labels by every partition.
 
         Raises
         ------
         ValueError
-            If `X` or `X_train` holds infinity or has other columns than in the fit, or if
-            `X_train` has other rows.
+            If `X` or `X_train` contains infinity, or does not have the number of columns of the
+            training samples. If `X_train` does not have the number of training samples.
         """
         return self.predict_with_type(X, X_train)[0]
 
     def predict_with_type(self, X, X_train, estimator=None):
         """Return the labels of `predict`, and the `float_type` of X.
 
-        If `estimator` is given, X must have its features.
+        If you pass a fitted `estimator`, X must have its features.
         """
         known = (self.pairs, self.dtype is None)
         X, _ = read_base_input(X, self.estimators, estimator, known=known)
@@ -416,36 +422,42 @@ def base_partitions(
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        Data matrix, or whatever the `estimator` that you pass can read: pipelines and most others
-        receive data frames, NaN and text unconverted. For ``metric="precomputed"``, distances or
-        similarities of all pairs.
+        Data matrix, or whatever the `estimator` that you pass can read. Pipelines and most other
+        clusterers receive data frames, NaN and text unconverted. With ``metric="precomputed"``, `X`
+        holds distances or similarities of all pairs of samples.
     estimator : estimator with `fit_predict`, or list of such, default=None
-        Clusterers that take turns. They are cloned. For every run, `random_state` and `n_clusters`
-        (of a mixture, `n_components`) are set, also inside a pipeline. By default, every run
-        factorizes one of a few graphs in which samples are joined to their nearest neighbours; see
-        the notes of :class:`~nmfcluster.NMFConsensus`.
+        Clusterer that makes the partitions. The clusterers of a list take turns. They are cloned,
+        and `random_state` and `n_clusters` are set for every run, also inside a pipeline. For a
+        mixture, `n_components` is set. By default, every run factorizes one of a few graphs in
+        which samples are joined to their nearest neighbours; see the notes of
+        :class:`~nmfcluster.NMFConsensus`.
     n_estimators : int, default=50
-        Number of partitions.
+        Number of partitions. With more partitions, a consensus depends less on the seed, and all
+        runs take longer. Values from 20 to 200 are sensible.
     n_clusters : int or tuple (low, high), default=8
         Number of clusters of every run, or the range (both ends included) that it is drawn from.
-        Without `estimator`, the numbers are spread evenly over the range.
+        With larger numbers, smaller clusters can be found. Without `estimator`, the numbers are
+        spread evenly over the range.
     max_samples : int or float, default=1.0
-        Number (int) or share (float) of the samples drawn, without replacement, for a run. It must
-        be 1.0 for a clusterer that holds something for each row, such as ``connectivity=``. The
-        default graphs hold all samples, drawn or not, but a run factorizes its graph on drawn
-        samples only.
+        Number (int) or share (float) of samples drawn, without replacement, for each run. With
+        fewer samples, partitions differ more. Keep 1.0 for a clusterer with a parameter that has a
+        value for each row, such as ``connectivity=``. The default graphs hold all samples, but each
+        run factorizes its graph on drawn samples only.
     max_features : int or float, default=1.0
-        Number or share of the features drawn, without replacement, for a run. It must be 1.0 if `X`
-        holds pairs. Keep 1.0 unless there are many features that are largely redundant, such as
-        thousands of genes.
+        Number (int) or share (float) of features drawn, without replacement, for each run. With
+        fewer features, partitions differ more and take less time. Keep 1.0 unless there are many
+        features that are largely redundant, such as thousands of genes. It must be 1.0 if `X` holds
+        distances or similarities of all pairs.
     predict_unseen : bool, default=False
-        Whether a run also labels the samples that were not drawn for it: by `predict` of its
-        clusterer, or else with the label of the nearest drawn sample. With an `estimator`, a
-        million samples are then partitioned at the price of clustering `max_samples` of them.
+        Whether a run also labels samples that were not drawn for it. They are labelled by `predict`
+        of its clusterer. If it has no `predict`, they take the label of the nearest drawn sample.
+        If you pass an `estimator`, even a million samples then take little more time than the
+        clustering of `max_samples` of them.
     random_state : int, RandomState, Generator or None, default=None
-        Determines what runs draw, and their seeds. The result does not depend on `n_jobs`.
+        Determines the samples, features and numbers of clusters that are drawn, and the seeds of
+        the runs. The result does not depend on `n_jobs`.
     n_jobs : int, default=None
-        Number of parallel runs. The default runs use threads, which share the graphs.
+        Number of runs in parallel. The default runs use threads, which share the graphs.
 
     Returns
     -------
@@ -458,7 +470,7 @@ def base_partitions(
         If a parameter is not as described, if all runs found only noise, or if every run of an
         `estimator` that you pass found a single cluster.
     Exception
-        The error of the first run, if all failed.
+        The error of the first run, if all runs failed.
 
     Warns
     -----
@@ -499,7 +511,7 @@ def check_parameters(arguments):
 
 
 class BaseRun(NamedTuple):
-    """The settings of a run of a base clusterer, with all that is random drawn in advance."""
+    """The settings of a run of a base clusterer, including all random draws."""
 
     n_clusters: int
     samples: Drawn
@@ -535,7 +547,7 @@ def draw_base_runs(
         seed = int(rng.randint(np.iinfo(np.int32).max))
         runs.append(BaseRun(k, samples, features, seed, predict_unseen))
     if estimator is None:
-        # all numbers in the range are equally frequent: seeds give more similar results
+        # all numbers in the range are equally frequent: results then depend less on the seed
         numbers = np.linspace(fewest, min(most, n_drawn), n_estimators).round()
         for t, k in enumerate(rng.permutation(numbers.astype(int)).tolist()):
             runs[t] = runs[t]._replace(n_clusters=min(k, n_drawn))
@@ -567,9 +579,9 @@ def run_base_clusterers(
     sample_weight=None,
     after_each=None,
 ):
-    """Return the base partitions that clusterers find in X, see `read_base_input`.
+    """Return the base partitions that clusterers find in X, as `read_base_input` returns it.
 
-    `sample_weight` is passed to clusterers that take it. `after_each` is called once per run,
+    `sample_weight` is passed to clusterers that accept it. `after_each` is called after each run,
     see `run_calls`.
     """
     first = runs[0]  # all runs draw the same number of samples, and of features

@@ -1,7 +1,8 @@
-"""Partitions as distinct label rows, and the factorization of their co-association.
+"""Partitions as distinct rows of labels, and the factorization of their co-association.
 
-Equal label rows are counted, and no (n, n) matrix is formed. A warning names samples so far from
-all others that they are clusters of their own, in base runs and in the consensus.
+Samples with equal labels in all partitions share a row, and no (n, n) matrix is formed. Warnings
+name samples in no cluster or in clusters of their own, and say if the consensus depends on the
+seed.
 """
 
 from dataclasses import dataclass, replace
@@ -39,15 +40,15 @@ from nmfcluster.similarity import Explicit, Factored
 
 @dataclass
 class Ensemble:
-    """The distinct label rows of some partitions, and the number of samples with each.
+    """The distinct rows of labels of some partitions, and the number of samples with each row.
 
     Samples with equal labels in all partitions have equal rows in a factor of the co-association.
-    The problem of the distinct rows is therefore exactly the problem of all samples.
+    The problem of the distinct rows is therefore equivalent to the problem of all samples.
 
     Attributes
     ----------
     codes : ndarray of shape (m, T), int
-        The distinct rows of encoded labels; -1: noise; -2: not seen.
+        The distinct rows of encoded labels. -1 is noise, and -2 is not seen.
     counts : ndarray of shape (m,)
         Number of samples with each distinct row, or the sum of their weights.
     weights : ndarray of shape (T,)
@@ -58,8 +59,8 @@ class Ensemble:
         Largest number of tuples, see `tuple_indicator`. If it is given, the sums of a row do not
         depend on the other rows.
     self_weight : float, default=1
-        Weight of the pair of a sample with itself, which `agreement` does not count. If some
-        samples have weights below 1, it is a mean.
+        Mean weight of the pair of a sample with itself. `agreement` subtracts these pairs. It is 1
+        unless some samples have weights below 1.
     offsets : ndarray of shape (T,), int
         Index of the first cluster of every partition.
     cluster_weights : ndarray of shape (sum of n_clusters,)
@@ -124,11 +125,12 @@ class Ensemble:
         return len(self.counts)
 
     def row_sums(self, per_cluster):
-        """Return Z X: for every row, the sum of the rows of X of its clusters.
+        """Return Z X, which sums, for every row of labels, the rows of X of its clusters.
 
         Parameters
         ----------
         per_cluster : ndarray of shape (sum of n_clusters, k)
+            X.
 
         Returns
         -------
@@ -137,11 +139,12 @@ class Ensemble:
         return self._J @ (self._A @ per_cluster)
 
     def cluster_sums(self, per_row):
-        """Return Z' X: for every cluster of every partition, the sum over its rows.
+        """Return Z' X, which sums, for every cluster of every partition, the rows of X in it.
 
         Parameters
         ----------
         per_row : ndarray of shape (m, k) or (m,)
+            X.
 
         Returns
         -------
@@ -156,10 +159,10 @@ class Ensemble:
         ----------
         dtype : dtype
         votes : ndarray of shape (sum of n_clusters,)
-            What each cluster adds to every pair of its samples. In the co-association itself, this
-            is the weight of its partition.
+            What each cluster adds to every pair of its samples. For the co-association, this is the
+            weight of its partition.
         scale : ndarray of shape (m,)
-            Factor of the row and the column of every sample.
+            Factor by which the row and the column of every sample are multiplied.
         """
         scale = np.sqrt(self.counts) * scale
         if self._is_short:
@@ -172,21 +175,21 @@ class Ensemble:
         return Factored(self._J.astype(dtype, copy=False), of_tuples, scale)
 
     def contingency(self, memberships):
-        """Return Z' diag(counts) memberships: how many samples base and consensus clusters share.
+        """Return the number of samples that each base cluster shares with each consensus cluster.
 
         Parameters
         ----------
         memberships : ndarray of shape (m, k)
-            An indicator, or soft memberships, with one row per distinct row.
+            An indicator, or soft memberships, of the distinct rows of labels.
         """
         return self.cluster_sums(memberships * self.counts[:, None])
 
     def hard_loss(self, E):
-        """Return the hard loss of a partition: its weighted mean distance to all partitions.
+        """Return the hard loss of a partition, its weighted mean distance to the base partitions.
 
-        `E` is its indicator, with one row per distinct row. If all partitions saw all samples, the
-        distance of two partitions is the number of ordered pairs on which they disagree, and the
-        loss is eq. 12 of Li et al. up to a constant.
+        `E` is the indicator of the partition, with one row per distinct row of labels. If all
+        partitions saw all samples, the distance of two partitions is the number of ordered pairs on
+        which they disagree. The loss is then eq. 12 of Li et al. up to a constant.
         """
         samples = E * self.counts[:, None]
         N = self.cluster_sums(samples)
@@ -196,8 +199,9 @@ class Ensemble:
         return float(constant - 2 * shared + (self.weights * pairs).sum())
 
     def cluster_profile(self, memberships):
-        """Return the mean co-association of base clusters with consensus clusters.
+        """Return the profile by which samples are assigned to consensus clusters.
 
+        The profile is the mean co-association of base clusters with consensus clusters.
         ``indicator(labels of a sample) @ profile`` is the mean co-association of the sample with
         the members of every consensus cluster.
 
@@ -215,13 +219,14 @@ class Ensemble:
         return storage.safe_ratio(sums, self.counts @ P)
 
     def sample(self, size, rng):
-        """Return the ensemble of `size` samples, drawn as by `draw_counts`."""
+        """Return the ensemble of `size` samples, which are drawn by `draw_counts`."""
         return self.of_counts(self.draw_counts(size, rng))
 
     def draw_counts(self, size, rng):
-        """Draw samples without replacement; return their number in every row, (m,).
+        """Draw samples without replacement; return the number of drawn samples of each row, (m,).
 
-        If counts are sums of weights, samples are first drawn with replacement, by these weights.
+        If counts are sums of weights, samples are drawn with replacement, in proportion to these
+        weights.
         """
         counts = self.counts
         if counts.dtype.kind == "f":
@@ -247,7 +252,7 @@ class Ensemble:
         -------
         ensemble : Ensemble
         groups : ndarray of shape (n,), int
-            The new row of every sample; -1 if it was dropped.
+            The new row of every sample; -1 if its row was dropped.
         """
         counting = (self.coverage > 0) & (self.counts > 0)
         if counting.all():
@@ -261,7 +266,7 @@ class Ensemble:
         Parameters
         ----------
         contingency : ndarray of shape (sum of n_clusters, k)
-            `contingency` of the consensus' indicator.
+            `contingency` of the indicator of the consensus.
         """
 
         def pairs(counts):
@@ -281,8 +286,9 @@ class Ensemble:
         Parameters
         ----------
         contingency : ndarray of shape (sum of n_clusters, k)
+            `contingency` of the indicator of the consensus.
         labels : ndarray of shape (m,)
-            Consensus label of every distinct row; -1: in no cluster.
+            Consensus label of every distinct row; -1 if it is in no cluster.
 
         Returns
         -------
@@ -293,23 +299,24 @@ class Ensemble:
         return confidence_of_votes(self.row_sums(votes), self.coverage, noise, labels)
 
 
-#: largest number of rows whose eigenvectors are clustered, too: more are slow
+#: largest number of rows whose eigenvectors are also clustered by k-means: more rows are slow
 MAX_CLUSTERED = 10_000
-# number of distinct label rows that are linked if there are more: linkage needs all pairs
+# largest number of distinct label rows that average linkage clusters: it needs all pairs
 _MAX_LINKED = 2_000
-#: other clusters are kept instead of those of the factor if their distance is below this share of
-#: the distance of those. Over 70 tables with unequal sizes, the mean ARI is 0.94 for 0.8 to 0.95
-#: (0.90 with the factor alone). Over 31 real data sets, smaller shares give a higher index
+#: other clusters replace those of the factor if their distance is below this share of the distance
+#: of the factor's clusters. Over 70 data sets with clusters of unequal sizes, the mean ARI is 0.94
+#: for 0.8 to 0.95 (0.90 with the factor alone). Over 31 real data sets, smaller shares give a
+#: higher index
 MUCH_NEARER = 0.85
 
 
 class Candidate(NamedTuple):
-    """Clusters that may be the result.
+    """Clusters among which the result is chosen.
 
     Attributes
     ----------
     loss : float
-        Their hard loss.
+        The hard loss of the clusters.
     profile : ndarray of shape (sum of n_clusters, k)
         See `assignment_profiles`.
     distance : float
@@ -323,12 +330,13 @@ class Candidate(NamedTuple):
 
 
 class EnsembleProblem(Problem):
-    r"""The co-association of an ensemble, to be factorized; the smallest hard loss ranks first.
+    r"""The factorization of the co-association of an ensemble, with starts ranked by hard loss.
 
-    With `normalize`, partition t is the projector :math:`P^t` onto the indicators of its clusters:
-    a cluster of s samples adds 1 / s, and not 1, to every pair of its samples. A pair that was not
-    seen counts as 0. Rows and columns are divided by the square root of the weight of the
-    partitions that saw the sample, so that the rows of the sum have the same length again.
+    With `normalize`, partition t is represented by the projector :math:`P^t` onto the indicators of
+    its clusters. A cluster of s samples then adds 1 / s, instead of 1, to every pair of its
+    samples. A pair that a partition did not see counts as 0. Rows and columns are divided by the
+    square root of the weight of the partitions that saw the sample. This compensates for partitions
+    that did not see it.
 
     Parameters
     ----------
@@ -336,8 +344,8 @@ class EnsembleProblem(Problem):
     dtype : dtype
         Type of the computations, float32 or float64.
     normalize : bool
-        Whether clusters, and not pairs, have equal weight. If False, partitions must have seen all
-        samples.
+        Whether all clusters have equal weight. If False, all pairs have equal weight, and
+        partitions must have seen all samples.
     """
 
     # smallest number of updates: where partitions agree, they determine the factor well
@@ -377,7 +385,7 @@ class EnsembleProblem(Problem):
         return self.ensemble.hard_loss(E)
 
     def _nearest_clusters(self, E):
-        """Return the clusters of rows that are nearest to the clusters with the indicator E.
+        """Assign every row to the most similar cluster of the indicator E.
 
         The profile is the one of `assignment_profiles` with the smaller hard loss.
 
@@ -411,7 +419,7 @@ class EnsembleProblem(Problem):
         return EnsembleProblem(sampled, self.dtype, self.normalize)
 
     def extended(self, part, H):
-        """Return the factor of all rows that best fits the factor of a part of the samples."""
+        """Return a factor of all rows, fitted to the factor of a part of the samples."""
         rows = H / np.sqrt(part.counts)[:, None]
         scaled = rows / np.sqrt(part._weight)[:, None]
         profile = self._votes[:, None] * part.ensemble.contingency(scaled)
@@ -421,11 +429,12 @@ class EnsembleProblem(Problem):
         return fitted.astype(H.dtype, copy=False)
 
     def memberships(self, shares):
-        """Return memberships of the distinct rows, and a profile for those of new samples.
+        """Return memberships of the distinct rows, and a profile to compute those of new samples.
 
-        With `normalize`, memberships are those of `assignment_profiles`, and the clusters are those
-        of the factor, or other clusters if they are much nearer to the mean projector. Otherwise,
-        memberships are the shares, and the profile is `Ensemble.cluster_profile`.
+        With `normalize`, memberships are computed by one of the `assignment_profiles`. The clusters
+        are those of the factor, or other clusters if these are much nearer to the mean projector.
+        Without `normalize`, memberships are the shares, and the profile is
+        `Ensemble.cluster_profile`.
 
         Parameters
         ----------
@@ -448,9 +457,9 @@ class EnsembleProblem(Problem):
     def _other_clusters(self, n_clusters):
         """Return indicators of clusters by two other methods, (m, k).
 
-        A factor can split a large cluster where it should find a small one; k-means on leading
-        eigenvectors, and average linkage, do so for other data. Rows that a method did not use are
-        zero.
+        A factor can split a large cluster and miss a small one. K-means on leading eigenvectors and
+        average linkage also make such errors, but for other data. Rows that a method did not use
+        are zero.
         """
         found = []
         if len(self) <= MAX_CLUSTERED:
@@ -477,14 +486,16 @@ class EnsembleProblem(Problem):
         return confidence, self.ensemble.agreement(contingency)
 
     def predict_unlabelled(self, codes, labels, profile):
-        """Return memberships, labels and confidence of samples that belong to no row.
+        """Return memberships, labels and confidence of samples that have no row in the problem.
 
         Parameters
         ----------
         codes : ndarray of shape (n_unlabelled, n_partitions), int
+            Encoded labels of these samples.
         labels : ndarray of shape (m,), int
             Clusters of the distinct rows.
         profile : ndarray of shape (sum of n_clusters, k)
+            The profile that `memberships` returned.
         """
         codes = set_noise_apart(codes, self.weights)
         others = replace(self.ensemble, counts=np.zeros(len(codes)), codes=codes)
@@ -498,11 +509,12 @@ class EnsembleProblem(Problem):
 def assignment_profiles(cluster_weights, contingency, sizes):
     """Return two profiles by which samples are assigned to clusters, (2, C, k).
 
-    ``indicator(labels of a sample) @ profile`` is, by the first, the mean co-association of the
-    sample with the members of each cluster. By the second, it is divided by the mean co-association
-    of these members with each other. Without this division, small clusters take samples from large
-    ones, whose members are less often together. With it, large clusters take samples from small
-    ones whose members many partitions missed or labelled wrongly.
+    The product ``indicator(labels of a sample) @ profile`` compares a sample with all clusters.
+    With the first profile, it is the mean co-association of the sample with the members of each
+    cluster. With the second, this mean is divided by the mean co-association of the members with
+    each other. The first profile can assign samples of large clusters to small ones, because the
+    members of large clusters are less often together. The second can assign samples of small
+    clusters to large ones, if many labels are missing or wrong.
 
     Parameters
     ----------
@@ -519,11 +531,11 @@ def assignment_profiles(cluster_weights, contingency, sizes):
 
 
 def projector_weights(votes, contingency, volumes):
-    r"""Return :math:`\lambda_c = u_c' A u_c` of the clusters of a partition, (k,).
+    r"""Return the weight :math:`\lambda_c = u_c' A u_c` of each cluster of a partition, (k,).
 
-    :math:`u_c` is the indicator of cluster c times the square root of the mass of the samples,
-    scaled to length 1. :math:`\lambda_c` is 1 if all partitions hold the cluster, and 0 for a
-    cluster without samples.
+    :math:`u_c` is the indicator of cluster c, multiplied by the square root of the mass of the
+    samples and scaled to length 1. :math:`\lambda_c` is 1 if all partitions contain the cluster,
+    and 0 for a cluster without samples.
 
     Parameters
     ----------
@@ -539,9 +551,9 @@ def projector_weights(votes, contingency, volumes):
 
 
 def normalised_loss(constant, weights):
-    r"""Return the smallest normalized loss of a factor with the nonzero entries of a partition.
+    r"""Return the smallest loss of a factor whose rows are nonzero only in their own cluster.
 
-    It is the loss of :math:`\sum_c \lambda_c u_c u_c'`, see `projector_weights`; `constant` is the
+    It is the loss of :math:`\sum_c \lambda_c u_c u_c'`, see `projector_weights`. `constant` is the
     loss of the zero factor.
     """
     return constant - float(weights @ weights)
@@ -563,7 +575,7 @@ _MIN_AGREEMENT = 0.77
 
 
 def warn_of_seeds(problem, labels, n_clusters):
-    """Warn if quarters of the base runs find other clusters, as other seeds then do, too.
+    """Warn if quarters of the base runs find other clusters, as other seeds then probably do.
 
     Parameters
     ----------
@@ -632,9 +644,9 @@ _MIN_MEAN_SIZE = 10
 
 
 def warn_of_singletons(problem, groups, labels, n_clusters, names):
-    """Warn of clusters of one sample that is alone in most partitions; return whether any is.
+    """Warn of clusters of one sample that is alone in most partitions; return whether it warned.
 
-    Where clusters are small on average, there is no warning.
+    There is no warning if clusters are small on average.
 
     Parameters
     ----------
@@ -680,7 +692,7 @@ def warn_of_unlabelled(samples, names, n_samples):
 
 
 def list_samples(samples, names):
-    """Return the names, or numbers, of the first samples, and the number of the others."""
+    """Return a text with the names, or positions, of the first samples, and how many follow."""
     shown = samples[:_MAX_LISTED]
     if names is not None:
         shown = names[shown]

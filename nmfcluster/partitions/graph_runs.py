@@ -1,9 +1,9 @@
 """The default base partitions: factorizations of a few graphs of the samples.
 
-K-means, in the features or on eigenvectors, often splits the largest cluster before it finds a
-small one; a factorization of a graph of neighbours does so less often. Graphs with few and with
-many neighbours are made once, with their leading eigenvectors. Every run factorizes one of them,
-with its own samples and number of clusters, in a few dozen sparse products.
+K-means, on features or on eigenvectors, often splits the largest cluster before it finds a small
+one. A factorization of a graph of neighbours does so less often. A few graphs, with few to many
+neighbours, are made once, together with their leading eigenvectors. Every run factorizes one of the
+graphs, with its own samples and number of clusters. This takes a few dozen sparse products.
 """
 
 from functools import partial
@@ -49,7 +49,7 @@ _MAX_VOTES = 2**23
 
 
 class Neighbors(NamedTuple):
-    """The neighbours of new samples, which are samples of a graph, or landmarks.
+    """The neighbours of new samples in a graph: samples of the graph, or landmarks.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class GraphFactorization:
 
 
 def run_graphs(X, runs, n_jobs, after_each=None):
-    """Return a factorization and the labels of all samples for every run.
+    """Return the factorization of every run, and the labels of all samples by every run.
 
     Parameters
     ----------
@@ -129,7 +129,8 @@ def run_graphs(X, runs, n_jobs, after_each=None):
     runs : list of BaseRun
         All draw the same number of samples, and of features.
     n_jobs : int or None
-        Number of threads: what runs share is too large to be sent to processes.
+        Number of threads. Processes are not used, because the shared graphs are too large to be
+        sent to them.
     after_each : callable, default=None
         Called after every run.
     """
@@ -219,7 +220,7 @@ def _make_graph(points, search, n_clusters, kind, features, n_pairs, seed):
 
 
 def _run(graph, run, drawn):
-    """Factorize a graph on some of its samples, and let these vote for the others.
+    """Factorize a graph on some of its samples, and label the others by their similarity to these.
 
     `drawn` marks the samples that the run may use; None stands for all.
     """

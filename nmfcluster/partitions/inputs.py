@@ -1,4 +1,4 @@
-"""The input of a consensus: label tables, memberships, or a similarity of samples."""
+"""The input of a consensus: labels, memberships, or a similarity of samples."""
 
 from dataclasses import replace
 from math import isqrt
@@ -89,7 +89,7 @@ class PrecomputedSimilarity:
         return membership(self.similarity @ profile), profile
 
     def confidence(self, E, labels):
-        """Return the mean similarity of rows to their own cluster, divided by the sum over all."""
+        """Return the mean similarity of rows to their own cluster, relative to all clusters."""
         return self.mean_memberships(E)[0][np.arange(len(labels)), labels]
 
     def extended(self, estimator, X, profile):
@@ -103,12 +103,12 @@ class PrecomputedSimilarity:
         return self.similarity.take(self.order.ranks[indices]).toarray()
 
     def collapsed(self, groups):
-        """Return the similarity of groups of samples, see `Similarity.collapse`, as an array."""
+        """Return the similarity of groups of samples as an array, see `Similarity.collapse`."""
         return self.similarity.collapse(groups[self.order.samples]).toarray()
 
 
 class PrecomputedProblem(Problem):
-    """A precomputed similarity, or the co-association of memberships, to be factorized.
+    """The factorization of a precomputed similarity, or of the co-association of memberships.
 
     Parameters
     ----------
@@ -116,7 +116,8 @@ class PrecomputedProblem(Problem):
     A : Similarity of shape (n, n)
         The matrix to be factorized.
     mass : ndarray of shape (n,), default=None
-        Rows and columns of A were divided by its square root. By default, A is not normalized.
+        If A was normalised, its rows and columns were divided by the square root of `mass`. By
+        default, A was not normalised.
     """
 
     counts = None  # every row is one sample
@@ -130,14 +131,15 @@ class PrecomputedProblem(Problem):
         super().__init__(A, mass=mass)
 
     def part(self, size, rng):
-        """Return the problem of `size` samples; None for a similarity, which is fitted whole."""
+        """Return the problem of `size` samples; None for a similarity, which is never sampled."""
         return None if self.weights is None else super().part(size, rng)
 
     def memberships(self, shares):
-        """Return memberships, which are the shares unless A is normalized, and a profile.
+        """Return memberships of the samples, and a profile to compute those of new samples.
 
-        If A is normalized, the clusters are those of the factor, or those of k-means on leading
-        eigenvectors if their normalised cut is much smaller.
+        If A is not normalised, memberships are the shares. Otherwise, they are mean similarities to
+        the clusters. The clusters are those of the factor, or those of k-means on leading
+        eigenvectors if these have a much smaller normalised cut.
         """
         if not self.normalize:
             _, profile = self._source.mean_memberships(shares)
@@ -159,7 +161,7 @@ class PrecomputedProblem(Problem):
         return E.shape[1] - safe_ratio(within, self.mass @ E).sum()
 
     def evaluate(self, labels, n_clusters):
-        """Return the confidence of every row, and None: there is no agreement."""
+        """Return the confidence of every row, and None, as there is no agreement."""
         E = one_hot(labels, n_clusters, self._source.similarity.dtype)
         return self._source.confidence(E, labels)[self._source.order.first], None
 
@@ -175,8 +177,9 @@ def is_soft(partitions):
 class Memberships(PrecomputedSimilarity):
     """Memberships in the clusters of several partitions, as the input of a consensus.
 
-    Their co-association Z diag(w) Z' is the expected share of partitions in which two samples are
-    together, if each partition draws the cluster of a sample with its memberships as probabilities.
+    Interpret the memberships of a sample as probabilities, with which each partition draws its
+    cluster. The co-association Z diag(w) Z' is then the expected share of partitions in which two
+    samples are together.
 
     Parameters
     ----------
@@ -185,8 +188,8 @@ class Memberships(PrecomputedSimilarity):
     name : str
         Name of `partitions` in error messages.
     X : {ndarray, csr_array} of shape (n_samples, n_features), default=None
-        Features. With these, a new sample takes the memberships of the nearest sample. By default,
-        users pass the memberships of new samples.
+        Features. If they are given, a new sample takes the memberships of the nearest sample. By
+        default, users pass the memberships of new samples.
     """
 
     def __init__(self, partitions, name, X=None):
@@ -238,8 +241,8 @@ class Memberships(PrecomputedSimilarity):
         """Return the problem of the weighted co-association, and the row of every sample in it.
 
         Samples that no partition saw have row -1. Rows are divided by the square root of the weight
-        of the partitions that saw the sample. With `normalize`, what a cluster adds to its pairs is
-        divided by its size, as in `EnsembleProblem`.
+        of the partitions that saw the sample. With `normalize`, the amount that a cluster adds to
+        the pairs of its samples is divided by its size, as in `EnsembleProblem`.
         """
         weights = normalize_weights(weights, len(self._widths))
         self.weights = weights
@@ -289,7 +292,7 @@ def check_length(rows, X):
     if X is not None and len(rows) != X.shape[0]:
         raise ValueError(
             f"partitions must have one row per sample: they have {len(rows)} rows, and X has "
-            f"{X.shape[0]}. Pass a list of label vectors, or an array with one per column."
+            f"{X.shape[0]}. Pass a list of label vectors, or an array with one vector per column."
         )
 
 
@@ -313,18 +316,19 @@ def _read_memberships(table, name):
 
 # largest default number of clusters of a base partition: 60 resolve 20,000 samples
 _MAX_CLUSTERS = 60
-# upper end of the default range of graphs, for a consensus of less than ten clusters: narrow ranges
-# split a large cluster before they find small ones. Over 24 tables with sizes such as 340, 40 and
-# 20, the mean ARI is 0.95 (0.81 with half as many clusters again as the consensus), and 0.52 with
-# both over 31 real data sets. A wide range for more clusters costs time and gains nothing
+# upper end of the default range of base_n_clusters, if the consensus has fewer than ten clusters:
+# with narrow ranges, a large cluster is split before small ones are found. Over 24 data sets with
+# clusters of sizes such as 340, 40 and 20, the mean ARI is 0.95. With an upper end of 1.5 times
+# n_clusters, it is 0.81. Over 31 real data sets, it is 0.52 with both. With ten or more clusters,
+# a wider range takes more time and does not help
 _ENOUGH_CLUSTERS = 15
 
 
 def make_partitions(X, pairs, rng, sample_weight, estimator, **options):
-    """Make base partitions of samples; those of weight 0 are labelled like new ones.
+    """Make base partitions of samples; samples of weight 0 are labelled like new samples.
 
-    Clusterers are fitted to samples in the order of X, as they may hold something for each row.
-    The default runs find the same partitions in any order.
+    Clusterers are fitted to samples in the order of X, because a parameter may have a value for
+    each row. The default runs find the same partitions in any order.
 
     Parameters
     ----------
@@ -370,7 +374,7 @@ def make_partitions(X, pairs, rng, sample_weight, estimator, **options):
 
 
 def _label_copies(labels, drawn, order):
-    """Give copies of drawn samples the labels of these, in place, in the labels of a run."""
+    """Label copies of drawn samples like the drawn samples, in place, in the labels of a run."""
     groups = order.distinct_inverse
     of_equal = np.full(len(order.distinct), NOT_SEEN)
     np.maximum.at(of_equal, groups[drawn], labels[drawn])
@@ -443,15 +447,15 @@ class LabelTable:
     names : pandas Index, default=None
         Names of the samples, for warnings.
     X : {ndarray, csr_array} of shape (n_samples, n_features), or as clusterers read it, or None
-        Features. With these, new samples are labelled by the clusterers that made the base
+        Features. If they are given, new samples are labelled by the clusterers that made the base
         partitions, or like the nearest sample. By default, users pass the labels of new samples.
 
     Attributes
     ----------
     codes : ndarray of shape (n_samples, n_partitions), int32
-        Encoded labels; -1: noise; -2: not seen.
+        Encoded labels. -1 is noise, and -2 is not seen.
     categories : list of ndarray
-        The original labels of every partition, which its codes number.
+        The original labels of every partition, in the order of their codes.
     n_clusters : ndarray of shape (n_partitions,), int
         Number of clusters of every partition.
     dtype : dtype
@@ -499,12 +503,12 @@ class LabelTable:
     def problem(self, weights, normalize):
         """Return the problem of the weighted co-association, and the row of every sample in it.
 
-        The problem has the distinct label rows. Samples without a label, or of weight 0, have row
-        -1.
+        The rows of the problem are the distinct rows of labels. Samples without a label, or of
+        weight 0, have row -1.
         """
         n_partitions = len(self.n_clusters)
         if weights is not None and self._base is not None:
-            # weights of all base runs, also of those that were left out
+            # users pass weights of all base runs, including runs that were left out
             if np.shape(weights) != (n_partitions,):
                 kept = self._base.kept
                 weights = normalize_weights(weights, len(kept))[kept]

@@ -60,8 +60,9 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data matrix.
         y : None
-            Ignored; here for the conventions of scikit-learn.
+            Not used, present for API consistency.
 
         Returns
         -------
@@ -101,10 +102,12 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_new, n_features)
+            New samples.
 
         Returns
         -------
         ndarray of shape (n_new,), int
+            Cluster of every sample.
 
         Raises
         ------
@@ -122,15 +125,18 @@ class _Spectral(TakesSparse, ClusterMixin, BaseEstimator):
 
 
 class LandmarkSpectral(_Spectral):
-    r"""Spectral clustering with landmarks: a base clusterer for `NMFConsensus`.
+    r"""Spectral clustering with landmarks, as a base clusterer for `NMFConsensus`.
 
-    Samples are similar if they are near the same landmarks. Their similarity is
-    :math:`B \Lambda^{-1} B'`, see `nmfcluster.affinity.make_affinity`. Its leading eigenvectors
-    are computed from those of a matrix of landmarks, :math:`\Lambda^{-1/2} B'B \Lambda^{-1/2}`, so
-    that time and memory grow linearly with the number of samples. Rows of eigenvectors, scaled to
-    length 1, are clustered by k-means. Samples that share their landmarks with no other are far
-    from all others; they are labelled like new samples. This is U-SPEC [1]_, except for the choice
-    of the landmarks. Many runs, each with other landmarks, are the base partitions of U-SENC.
+    Landmarks are points that represent the data. Samples are similar if they are near the same
+    landmarks. Their similarity is :math:`B \Lambda^{-1} B'`, see
+    `nmfcluster.affinity.make_affinity`. Its leading eigenvectors are computed from the eigenvectors
+    of a matrix of landmarks, :math:`\Lambda^{-1/2} B'B \Lambda^{-1/2}`. Time and memory therefore
+    grow linearly with the number of samples. The rows of the eigenvectors are scaled to length 1
+    and clustered by k-means. Isolated samples, which share their landmarks with no other sample,
+    are labelled like new samples.
+
+    This is U-SPEC [1]_, except for the choice of the landmarks. The base partitions of U-SENC are
+    many such runs, each with other landmarks.
 
     Read more in the :ref:`User Guide <landmark_bases>`.
 
@@ -139,11 +145,12 @@ class LandmarkSpectral(_Spectral):
     n_clusters : int, default=8
         Number of clusters, and of eigenvectors.
     n_landmarks : int, default=1_000
-        Largest number of landmarks, which are the centres after a few steps of k-means on ten times
-        as many samples. There is at most one landmark per four samples, or two per cluster if that
-        is more.
+        Largest number of landmarks. More landmarks represent the data more closely, and take more
+        time. Landmarks are the centres after a few steps of k-means on ten times as many samples.
+        There is at most one landmark per four samples, or two per cluster if that is more.
     n_neighbors : int, default=5
-        Number of nearest landmarks that a sample is joined to.
+        Number of nearest landmarks to which each sample is joined. A larger number makes more
+        samples similar to each other.
     random_state : int, RandomState, Generator or None, default=None
         Determines the landmarks and the start of k-means. The result does not depend on the order
         of the samples.
@@ -159,8 +166,8 @@ class LandmarkSpectral(_Spectral):
 
     See Also
     --------
-    nmfcluster.NMFConsensus : Makes one partition out of many.
-    nmfcluster.SSNMFClusterer : Factorizes the similarity of landmarks.
+    nmfcluster.NMFConsensus : Combines many partitions into one.
+    nmfcluster.SSNMFClusterer : Factorizes a similarity that is computed with landmarks.
     nmfcluster.partitions.base_partitions : Runs a base clusterer many times.
 
     References
@@ -236,17 +243,19 @@ def _landmark_sums(rows, basis, X):
 
 
 class GraphSpectral(_Spectral):
-    r"""Spectral clustering of a graph of neighbours: a base clusterer for `NMFConsensus`.
+    r"""Spectral clustering of a graph of neighbours, as a base clusterer for `NMFConsensus`.
 
-    The graph W holds a random 70 % of the distinct samples, at most 500. It is 1 for two samples if
-    one is among the nearest neighbours of the other, and 0 otherwise. The leading eigenvectors of
-    :math:`D^{-1/2} W D^{-1/2}` are the coordinates of these samples. Any other sample lies at the
-    mean of its neighbours,
+    The graph W holds a random 70 % of the distinct samples, but at most 500. Its entry is 1 for two
+    samples if one is among the nearest neighbours of the other, and 0 otherwise. The leading
+    eigenvectors of :math:`D^{-1/2} W D^{-1/2}`, where D holds the row sums d of W, are the
+    coordinates of these samples. The coordinates of other samples are weighted sums over their
+    nearest neighbours N(x) in the graph,
 
     .. math:: u(x)_c \propto \frac{1}{\lambda_c} \sum_{j \in N(x)} \frac{u_{jc}}{\sqrt{d_j}} ,
 
-    which is the extension of eigenvectors of [1]_. Rows of coordinates, scaled to length 1, are
-    clustered by k-means [2]_. Time and memory grow linearly with the number of samples.
+    where :math:`\lambda_c` is the eigenvalue of eigenvector c [1]_. The rows of coordinates are
+    scaled to length 1 and clustered by k-means [2]_. Time and memory grow linearly with the number
+    of samples.
 
     Read more in the :ref:`User Guide <landmark_bases>`.
 
@@ -255,9 +264,10 @@ class GraphSpectral(_Spectral):
     n_clusters : int, default=8
         Number of clusters, and of eigenvectors.
     n_neighbors : int, default=10
-        Largest number of nearest samples that a sample is joined to. If clusters have fewer than 14
-        samples on average, it is at most three quarters of that average, or 3 if that is more. It
-        is at most a third of the samples.
+        Largest number of neighbours of each sample in the graph. Fewer neighbours keep small
+        clusters apart. If clusters have fewer than 14 samples on average, the number is at
+        most three quarters of that average, but at least 3. It is at most a third of the samples of
+        the graph.
     random_state : int, RandomState, Generator or None, default=None
         Determines the samples of the graph and the start of k-means. The result does not depend on
         the order of the samples.

@@ -105,10 +105,10 @@ def check_constraints(pairs, n_clusters, contradictions):
 
 
 def find_rows(X, pairs, is_similarity):
-    """Return the rows that are fitted, in canonical order; one may stand for several equal samples.
+    """Return the rows that are fitted, in canonical order; equal samples share a row.
 
-    A sample in a pair has a row of its own. So has every sample of a precomputed similarity, as the
-    user decides how similar copies are to themselves and to each other.
+    A sample in a pair has a row of its own. So has every sample of a precomputed similarity, which
+    need not treat equal samples alike.
 
     Returns
     -------
@@ -129,11 +129,11 @@ def find_rows(X, pairs, is_similarity):
 
 
 class ConstrainedProblem(Problem):
-    r"""The factorization of a similarity with rewards of must-links and penalties of cannot-links.
+    r"""The factorization of a similarity that must-links raise and cannot-links lower.
 
-    The problem factorizes :math:`\tilde A = W + \alpha u A - \beta u B`, with W the similarity of
-    the affinity and A and B the weights of must-links and cannot-links. This is eq. 24 of Li et al.
-    (2007), and eq. 3 of Chen et al. (2007) with the signs of a similarity. The unit u is the
+    The problem factorizes :math:`\tilde A = W + \alpha u A - \beta u B`. W is the similarity of the
+    affinity, and A and B are the weights of must-links and cannot-links. This is eq. 24 of Li et
+    al. (2007), and eq. 3 of Chen et al. (2007) with the signs of a similarity. The unit u is the
     0.999-quantile of the nonzero entries of W off its diagonal, so that the same weights have the
     same effect on all data. Samples that hard must-links join share a row of the factor (eq. 34 of
     Li et al.).
@@ -141,13 +141,14 @@ class ConstrainedProblem(Problem):
     Parameters
     ----------
     affinity : Affinity
-        Its `counts` are the numbers of equal samples without pairs that each row stands for. With
-        landmarks and many samples, one start from eigenvectors is enough.
+        Its `counts` are the numbers of equal samples that the rows stand for. With landmarks and
+        many samples, one start from eigenvectors is enough.
     pairs : PairwiseConstraints
+        The must-links and cannot-links of these rows.
     alpha, beta : float
         Weights of must-links and of cannot-links, in the unit u.
     may_be_empty : bool, default=False
-        Whether all similarities may be 0; otherwise this raises an error.
+        Whether all similarities may be 0. If False, this raises an error.
 
     Attributes
     ----------
@@ -156,7 +157,7 @@ class ConstrainedProblem(Problem):
     groups : ndarray of shape (n_samples,), int
         Group of every sample.
     unit : float
-        u.
+        The unit u.
     is_constrained : bool
         Whether pairs change the problem.
     """
@@ -247,7 +248,7 @@ def _scale_links(links, amount, groups):
 
 
 def large_entry(A, share=0.999):
-    """Return a quantile of the absolute nonzero entries off the diagonal.
+    """Return a quantile of the absolute values of the nonzero off-diagonal entries.
 
     Parameters
     ----------
@@ -258,7 +259,7 @@ def large_entry(A, share=0.999):
     Returns
     -------
     float
-        1 if all entries off the diagonal are 0.
+        The quantile; 1 if all off-diagonal entries are 0.
     """
     n = A.shape[0]
     values = A.stored_off_diagonal()
@@ -285,7 +286,7 @@ def warn_of_sizes(affinity, labels, n_clusters):
 
 
 def warn_of_violations(pairs, must_ok, cannot_ok, beta):
-    """Warn if labels violate hard pairs although all of these can be satisfied."""
+    """Warn if labels violate hard pairs although all hard pairs can be satisfied."""
     n_must = int((pairs.must_link_hard & ~must_ok).sum())
     n_cannot = int((pairs.cannot_link_hard & ~cannot_ok).sum())
     cures = ["hard_must_link=True"] if n_must else []
@@ -295,21 +296,21 @@ def warn_of_violations(pairs, must_ok, cannot_ok, beta):
         warn(
             f"Labels violate {n_must + n_cannot} of {format_count(pairs.n_pairs, 'pair')}, though "
             "all can be satisfied: see violated_must_link_ and violated_cannot_link_. Pass "
-            f"{' and '.join(cures)} to make pairs count for more, or contradictions='ignore' if "
-            "some pairs may be wrong."
+            f"{' and '.join(cures)} to give pairs more weight, or contradictions='ignore' if some "
+            "pairs may be wrong."
         )
 
 
 def covers_clusters(pairs, labels, n_clusters):
     """Return whether must-links are in nearly all clusters, so that they can spread.
 
-    Pairs that spread draw samples together, which merges clusters that hold no pairs. Two
-    conditions guard against this:
+    If pairs spread in some clusters only, clusters without pairs are merged. Two conditions
+    prevent this:
 
-    1. There are as many groups of must-links as clusters, or one large group that is nearly a
-       tree, as wrong must-links join several groups into one.
-    2. The clusters with must-links have nearly as many samples as is expected if as many
-       must-links are drawn at random.
+    1. There are at least as many groups of must-links as clusters. One large group that is nearly
+       a tree is also enough, because wrong must-links often join several groups into one.
+    2. The clusters that contain must-links are large enough. They have nearly as many samples as
+       is expected if the same number of must-links is drawn at random.
 
     Parameters
     ----------
@@ -349,13 +350,13 @@ def assign_unplaced(
 ):
     """Assign unplaced rows that violate pairs to the clusters where they violate the fewest.
 
-    An unplaced row is one that no cluster attracts. If such rows violate fewer pairs in further
+    An unplaced row is one that no cluster attracts. If such rows violate fewer pairs in new
     clusters, they get clusters of their own, with columns of zeros in the factor. The other rows
-    are then fitted without them, with as many clusters fewer. The assignment that violates the
-    fewest pairs, by weight, is kept.
+    are then fitted without these rows, with the remaining number of clusters. The assignment that
+    violates the fewest pairs, by weight, is kept.
 
-    Otherwise a fit could spend all clusters on the other rows. A group that must be apart from all
-    of these would then have no cluster, although all pairs can be satisfied.
+    Without this step, the other rows could use all clusters. A group that must be apart from all of
+    them would then have no cluster, although all pairs can be satisfied.
 
     Parameters
     ----------
@@ -365,7 +366,8 @@ def assign_unplaced(
     found : Factorization
         The factorization of the problem.
     refit : callable
-        Takes a mask of samples and a number of clusters, and factorizes the problem of these.
+        Takes a mask of samples and a number of clusters. Factorizes the problem of these samples
+        with this number of clusters.
 
     Returns
     -------
@@ -497,7 +499,7 @@ def _with_own_clusters(problem, found, rows, n_clusters):
 
 
 def warn_of_uniform(F, P):
-    """Warn of rows of zeros with uniform memberships, whose cluster is arbitrary."""
+    """Warn of rows of zeros whose memberships are uniform, as their clusters are arbitrary."""
     is_uniform = ~F.any(axis=1) & (P == P[:, :1]).all(axis=1)
     n_uniform = int(is_uniform.sum())
     if n_uniform:

@@ -87,17 +87,19 @@ _CURES = {
 class SSNMFClusterer(NMFClusterer):
     r"""Clustering under must-link and cannot-link constraints by symmetric NMF.
 
-    A fit raises the similarity W of samples that must be together, and lowers that of samples that
-    must be apart,
+    `fit` raises the similarity W of samples that must be together, and lowers the similarity of
+    samples that must be apart,
 
-    .. math:: \tilde A = W + \alpha u A - \beta u B ,
+    .. math:: \tilde A = W + \alpha u A - \beta u B .
 
-    where A and B hold the weights of must-links and cannot-links. It then factorizes this matrix by
-    :math:`\min_{H \ge 0} \|\tilde A - HH'\|_F^2`, eq. 27 of [1]_, or by
+    A and B hold the weights of must-links and cannot-links, and u is a unit (see `alpha`). By
+    default, the matrix is then factorized by :math:`\min_{H \ge 0} \|\tilde A - HH'\|_F^2`, eq. 27
+    of [1]_. With ``factorization="tri"``, the problem is
     :math:`\min_{G, S \ge 0} \|\tilde A - GSG'\|_F^2`, eq. 3 of [2]_ with the signs of a similarity.
-    By default must-links of weight 1 or more are *hard*: samples that they join share one row of
-    the factor (eq. 34 of [1]_), so that no fit violates them. Must-links of smaller weight, and
-    all cannot-links, are weighed against the similarities.
+
+    By default, must-links of weight 1 or more are *hard*. Samples that they join share one row of
+    the factor (eq. 34 of [1]_), so that no fit can violate them. The fit weighs other must-links
+    and all cannot-links against the similarities, and can violate them.
 
     Read more in the :ref:`User Guide <ssnmf>`.
 
@@ -106,98 +108,124 @@ class SSNMFClusterer(NMFClusterer):
     n_clusters : int
         Number of clusters.
     alpha : float, default=0.25
-        Weight of soft must-link pairs; a larger value satisfies more of them. It has no effect on
-        hard ones. Its unit is u, the 0.999-quantile of the nonzero entries of W off its diagonal
-        (of 100,000 drawn entries if W is not sparse and has more).
+        Weight of soft must-links. A larger value satisfies more of them, and values from 0.05 to 1
+        are sensible. It has no effect on hard must-links. The unit u of this weight is the
+        0.999-quantile of the nonzero off-diagonal entries of W. If W is not sparse and has more
+        than 100,000 entries, the quantile is that of 100,000 random entries.
     beta : float, default=3.0
-        Weight of cannot-link pairs, in the unit u; a larger value satisfies more of them.
+        Weight of cannot-links, in the unit u. A larger value satisfies more of them, and values
+        from 1 to 30 are sensible. Increase it if the fit violates pairs that are certain.
     hard_must_link : bool or "auto", default="auto"
-        Whether samples that must-links join, directly or by a chain, are fitted as one sample.
-        True applies this to all must-links, False to none. "auto" applies it to hard ones: those of
-        weight 1 or more or, if some weights are infinite, those alone (see `PairwiseConstraints`).
-        If `contradictions` is "warn" or "ignore", pairs may be wrong. "auto" then makes must-links
-        soft, and those that the fit violates are suspicious. There is one exception: if at least 20
-        pairs follow from others and at most 3 % of these are contradicted, hard must-links stay
-        hard in groups without a cannot-link between two members.
+        Which must-links cannot be violated. True makes all must-links hard, and False makes none
+        hard. Samples that hard must-links join, directly or by a chain, are fitted as one sample.
+
+        With "auto", must-links of weight 1 or more are hard or, if some weights are infinite, only
+        those of infinite weight (see `PairwiseConstraints`). If `contradictions` is "warn" or
+        "ignore", pairs may be wrong, and "auto" makes must-links soft. The must-links that the fit
+        violates are then suspicious. Hard must-links stay hard only if at least 20 pairs follow
+        from other pairs, and the number of contradictions is at most 3 % of the number of these
+        pairs. Even then, must-links become soft in a group with both samples of a cannot-link.
     propagation : "auto", float or None, default="auto"
-        How far the effect of a pair spreads to nearby samples, in (0, 1). A larger value spreads it
-        further, and None turns this off. The exhaustive constraint propagation of [3]_ raises W for
-        samples that are near must-link pairs and not near cannot-link pairs. W is then normalised
-        unless `normalize` is False. W must be nonnegative and, above 3,000 samples, a sparse graph
-        or made by landmarks. Without must-links, this parameter has no effect. "auto" is 0.7 if all
-        of these hold, and None otherwise:
+        How far the effect of a pair spreads to nearby samples. A larger value spreads it farther,
+        and values from 0.5 to 0.9 are sensible; it must be below 1. With None, a pair affects only
+        its own samples. Without must-links, nothing spreads.
+
+        The exhaustive constraint propagation of [3]_ raises W between samples near must-links,
+        unless they are near cannot-links. W is then normalised unless `normalize` is False. W must
+        be nonnegative and, above 3,000 samples, a sparse graph or made by landmarks.
+
+        "auto" is 0.7 if all of these conditions hold, and None otherwise:
 
         - The affinity is "nearest_neighbors" or "landmarks".
-        - Must-links form at least as many groups as there are clusters.
-        - In a fit without spreading, the clusters with must-links have at least 80 % of the samples
-          that as many random must-links would reach.
-        - If all must-links are hard, pairs change more labels of a fit without pairs than they
-          contradict, and spreading violates at most 2 % more of all pairs.
+        - Must-links form at least as many groups as there are clusters, or one large group that is
+          nearly a tree.
+        - In a fit without spreading, the clusters that contain must-links are large enough. They
+          have at least 80 % of the samples that are expected if the same number of must-links is
+          drawn at random.
+        - If all must-links are hard, the pairs change enough labels of a fit without pairs. One
+          minus the adjusted Rand index of fits with and without pairs is larger than the share of
+          pairs that the fit without pairs violates.
+        - If all must-links are hard, the share of violated pairs is at most 0.02 larger in a fit
+          with spreading than in a fit without.
     contradictions : {"raise", "warn", "ignore"}, default="raise"
-        What to do if no clustering satisfies all constraints, because must-links join the samples
-        of a cannot-link, or cannot-links need more clusters. "warn" and "ignore" allow for wrong
-        pairs (see `hard_must_link`). With ``hard_must_link=True``, all must-links are satisfied,
-        and cannot-links that contradict them are violated.
+        What to do if no clustering satisfies all constraints. Either must-links join the samples of
+        a cannot-link, or the cannot-links need more than `n_clusters` clusters. Choose "warn" or
+        "ignore" if some pairs may be wrong: must-links are then usually soft (see
+        `hard_must_link`). With ``hard_must_link=True``, all must-links are satisfied, and
+        cannot-links that contradict them are violated.
     affinity : str or callable, default="auto"
-        How W is computed from `X`. "nearest_neighbors" is a sparse graph. "landmarks" relates
-        samples by up to 2,000 points, in O(n), and never forms W. "auto" chooses the former for up
-        to 3,000 dense or 10,000 sparse distinct rows, and the latter for more. "linear" and
-        "cosine" never form W. "rbf" is a dense array. With "precomputed", `X` is W: symmetric,
-        dense or sparse, of any sign. A callable takes two sets of samples and returns their
-        similarities, whatever the order of the samples. See `nmfcluster.affinity.make_affinity`.
+        How W is computed from `X`, see `nmfcluster.affinity.make_affinity`:
+
+        - "auto": "nearest_neighbors" for up to 3,000 dense or 10,000 sparse distinct rows, and
+          "landmarks" for more.
+        - "nearest_neighbors": a sparse graph of nearest neighbours.
+        - "landmarks": samples are similar if they are near the same landmarks, which are up to
+          2,000 points. Time is linear in the number of samples, and W is never formed.
+        - "linear" and "cosine": W is never formed.
+        - "rbf": W is a dense array.
+        - "precomputed": `X` is W, a symmetric matrix, dense or sparse, of any sign.
+        - A callable takes two sets of samples and returns their similarities. The similarity of two
+          samples must not depend on the other samples or on their order.
     gamma : float, default=None
-        Parameter of the "rbf" affinity; with a larger value, similarities fall off faster with
+        Parameter of the "rbf" affinity. With a larger value, similarities decrease faster with
         distance. The default is 1 over the median squared distance of two samples.
     n_neighbors : int, default=None
-        Number of neighbours of each sample with the "nearest_neighbors" affinity; fewer keep small
-        clusters apart. The default is 10. With fewer than 14 distinct rows per cluster, it is three
-        quarters of the rows per cluster, but at least 3. With the "landmarks" affinity, this is the
-        number of landmarks of each sample, 5 by default.
+        Number of neighbours of each sample with the "nearest_neighbors" affinity. Fewer neighbours
+        keep small clusters apart. The default is 10. With fewer than 14 distinct rows per cluster,
+        it is three quarters of the rows per cluster, but at least 3. With the "landmarks" affinity,
+        this is the number of landmarks of each sample, 5 by default.
     normalize : bool or "auto", default="auto"
-        Whether W is replaced by :math:`D^{-1/2} W D^{-1/2}`, with D the row sums of W. The
-        objective is then that of normalised cut instead of that of kernel k-means, which splits
-        large clusters and merges small ones. "auto" normalises "nearest_neighbors". It normalises
-        other nonnegative W if clusters have 14 rows or more on average, but "linear" and "cosine"
-        only if the mean cosine of two rows is at most 0.2, which is typical of texts. Rows of
-        "landmarks" sum to 1 anyway.
+        Whether W is replaced by :math:`D^{-1/2} W D^{-1/2}`, where D holds the row sums of W. The
+        objective is then that of normalised cut. Without normalisation, it is that of kernel
+        k-means, which tends to split large clusters and to merge small ones. "auto" normalises:
+
+        - always for "nearest_neighbors";
+        - for "linear" and "cosine", if W is nonnegative, clusters have at least 14 rows on average
+          and the mean cosine of two rows is at most 0.2, as is typical of texts;
+        - for other nonnegative W, if clusters have at least 14 rows on average.
+
+        Rows of "landmarks" always sum to 1.
     factorization : {"bi", "tri"}, default="bi"
-        "bi" fits HH' by Bregman proximal gradient steps. "tri" fits GSG' with any S >= 0 by the
-        rules of [2]_, corrected, and takes more time. Neither ever raises the loss. A diagonal S
-        would have the solutions of "bi".
+        "bi" fits HH' by Bregman proximal gradient steps. "tri" fits GSG', where any S >= 0 is
+        allowed, by the update rules of [2]_ with a correction. It takes more time. Neither method
+        ever raises the loss. If S were diagonal, "tri" would have the same solutions as "bi".
     n_init : int, default=5
-        Number of starts; the solution with the smallest loss is kept. The first start is computed
-        from leading eigenvectors. The others are random, and abandoned early if they are unlikely
-        to beat the best so far. Above 3,000 samples, "landmarks" runs the first start alone. Other
-        affinities that are not sparse graphs run all starts on 3,000 random samples, of which up to
-        half are constrained. The best solution is extended to all samples and improved there until
-        ten updates lower its loss by less than 1e-5 of the loss of H = 0.
+        Number of starts. More starts can lower the loss, and take more time. The solution with the
+        smallest loss is kept. The first start is computed from leading eigenvectors. The others are
+        random, and abandoned early if they are unlikely to beat the best so far.
+
+        Above 3,000 samples, "landmarks" runs only the first start. Other affinities that are not
+        sparse graphs run all starts on 3,000 random samples, of which at most half are in pairs.
+        The best solution is extended to all samples. It is then updated until ten updates lower its
+        loss by less than 1e-5 times the loss of H = 0.
     max_iter : int, default=500
         Largest number of updates of a start.
     tol : float, default=1e-6
+        A larger value, such as 1e-4, ends a long fit earlier; the default rarely has to be changed.
         A start has converged when ten updates lower its loss by less than `tol` times the loss of
-        H = 0. A larger value, such as 1e-4, ends a long fit earlier; a negative value runs all
-        updates. It rarely needs to be set.
+        H = 0. With a negative value, all updates are run.
     random_state : int, RandomState, Generator or None, default=None
         Determines the random starts. The result does not depend on `n_jobs`, the number of
         threads or the order of the samples.
     n_jobs : int, default=None
-        Number of parallel jobs for the neighbour search and for the starts, and of threads that
-        share the rows of a start that runs alone on more than 32,768 rows.
+        Number of parallel jobs of the neighbour search and of the starts. If a start runs alone, on
+        more than 32,768 rows, this is also the number of threads that share its rows.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int
         Cluster of every sample. Clusters are numbered by decreasing size.
     membership_ : ndarray of shape (n_samples, n_clusters), float
-        Rows of H, or of :math:`G \,\mathrm{diag}(S)^{1/2}`, scaled to sum to 1. Without pairs, they
-        are what `transform` returns for the fitted samples. If penalties outweigh the similarities
-        of a sample, its row of H is zero. It then gets shares of :math:`\tilde A H`, which assign
-        it where the penalties are smallest. If it violates pairs there, it is assigned where it
-        violates the fewest. If necessary this is a cluster of its own, with a column of zeros, and
-        the other samples are fitted without it.
+        Rows of H, or of :math:`G \,\mathrm{diag}(S)^{1/2}`, scaled to sum to 1. Without pairs, the
+        memberships are those that `transform` returns for the fitted samples. If cannot-links
+        outweigh all similarities of a sample, its row of H is zero. Its memberships are then
+        computed from :math:`\tilde A H`, so that it is in the cluster with the smallest penalty. If
+        it violates pairs there, it is assigned to the cluster where it violates the fewest. This
+        can be a new cluster of its own, whose column of H is zero. The other samples are then
+        fitted without this sample.
     core_ : ndarray of shape (n_clusters, n_clusters)
-        S for unit columns in G. Its diagonal holds the weights of the clusters; with
-        ``factorization="tri"``, the other entries are their similarities to each other.
+        S, where the columns of G have unit length. The diagonal holds the weights of the clusters.
+        With ``factorization="tri"``, the other entries are the similarities of the clusters.
     constraints_ : PairwiseConstraints
         The constraints that the fit used.
     satisfaction_ : float
@@ -207,21 +235,22 @@ class SSNMFClusterer(NMFClusterer):
     violated_cannot_link_ : ndarray of shape (n_violated, 2), int
         Cannot-link pairs whose samples are in one cluster.
     must_link_groups_ : ndarray of shape (n_samples,), int
-        Group of every sample. Hard must-links join the samples of a group, directly or by a chain.
+        Group of every sample. The samples of a group are joined by hard must-links, directly or by
+        a chain.
     affinity_ : str
         The affinity that was used; "callable" if `affinity` is a callable.
     propagation_ : float or None
-        How far pairs spread; None if they did not.
+        The value of `propagation` that was used; None if pairs did not spread.
     weight_unit_ : float
         The unit u of `alpha` and `beta`.
     loss_ : float
-        :math:`\|\tilde A - HH'\|^2`, or :math:`\|\tilde A - GSG'\|^2`, of the kept factors. Its
-        constant :math:`\|\tilde A\|^2` is estimated, to within a few per cent, for "linear" and
-        "cosine" with more than 2,000 samples and features.
+        Loss :math:`\|\tilde A - HH'\|^2`, or :math:`\|\tilde A - GSG'\|^2`, of the kept run. For
+        "linear" and "cosine" with more than 2,000 samples and features, its constant term
+        :math:`\|\tilde A\|^2` is estimated, with an error of a few per cent.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
-        Loss curves of all starts, the kept one first. Curves of abandoned starts are short; those
+        Loss curves of all starts, the kept one first. Curves of abandoned starts are short. Curves
         of starts on a subset of the samples are scaled to all samples.
     n_iter_ : int
         Number of updates of the kept run.
@@ -237,15 +266,16 @@ class SSNMFClusterer(NMFClusterer):
 
     Notes
     -----
-    `transform` and `predict` fit a row h >= 0 to the similarities w of a sample to the training
-    samples, :math:`\min_h \|w - Hh\|`, with the other factor fixed: H, or GS in a
-    tri-factorization. Constraints do not apply to new samples, and training samples are treated
-    like new ones: ``predict(X)`` of the fitted samples is `labels_` if there are no pairs. If a
-    sample has nonzero similarities, but is similar to no cluster, it is assigned to the least
-    dissimilar one.
+    `transform` and `predict` compute a row h >= 0 for each sample. They solve
+    :math:`\min_h \|w - Hh\|`, where w holds the similarities of the sample to the training samples,
+    and H is fixed. With ``factorization="tri"``, GS replaces H. Constraints do not apply to new
+    samples, and training samples are treated like new ones. Without pairs, ``predict(X)`` of the
+    training samples therefore equals `labels_`; with pairs, it can differ. If a sample has nonzero
+    similarities, but none of the clusters attracts it, it is assigned to the least dissimilar
+    cluster.
 
-    An update costs O(nnz k + n k^2), with nnz the number of entries of `X` for the "linear" and
-    "cosine" affinities, and of W otherwise.
+    An update costs O(nnz k + n k^2) for n samples and k clusters. nnz is the number of nonzero
+    entries of `X` for the "linear" and "cosine" affinities, and of W otherwise.
 
     References
     ----------
@@ -341,12 +371,12 @@ class SSNMFClusterer(NMFClusterer):
         y : None
             Always ignored, so that true classes cannot leak into the fit.
         constraints : PairwiseConstraints, default=None
-            The constraints, in a container that cross-validation splits with the samples.
+            The constraints. Cross-validation splits this container together with the samples.
         must_link : array-like of shape (n_pairs, 2) or (n_pairs, 3), iterable of pairs, or sparse \
                 matrix of shape (n_samples, n_samples), default=None
-            Pairs of samples that belong together, instead of `constraints`. A third column, or
-            the entries of the matrix, are weights: the cost of violating each pair, below 1 for
-            uncertain pairs.
+            Pairs of samples that belong together, used instead of `constraints`. A third column, or
+            the entries of the matrix, are weights. A weight is the cost of violating the pair. Use
+            weights below 1 for uncertain pairs.
         cannot_link : as must_link, default=None
             Pairs of samples that do not belong together.
 
@@ -358,7 +388,7 @@ class SSNMFClusterer(NMFClusterer):
         Raises
         ------
         ValueError
-            If `X`, the constraints or a parameter is not as described, or if constraints
+            If `X`, the constraints or a parameter is not as described. Also if constraints
             contradict each other and `contradictions` is "raise".
         TypeError
             If `constraints` is not a `PairwiseConstraints`.
@@ -471,7 +501,7 @@ class SSNMFClusterer(NMFClusterer):
 
     def _choose_spreading(self, affinity: Affinity, pairs: PairwiseConstraints, rng):
         """Return the result of `_fit_pairs` and how far pairs spread; None for no spreading."""
-        # all fits draw the same numbers as fits with the chosen value of `propagation`
+        # copies of the generator: the result equals that of a fit with this value of `propagation`
         rng_of_spread = deepcopy(rng)
         rng_without_pairs = deepcopy(rng)
         found = self._fit_pairs(affinity, pairs, rng)
