@@ -48,13 +48,14 @@ _MAX_TUPLES = 5_000
 # 2^53 for the 16,384 rows that are added as floats
 _SCALE_BITS = 16
 
-# sweeps of coordinate descent, the same for every row; 60 lower no loss by more than 1e-6
+# sweeps of coordinate descent for every row; 60 sweeps would lower no loss by more than 1e-6
 _SWEEPS = 8
-# bits of numbers that are rounded to whole ones; entries of the factor have `_SCALE_BITS`
-_REST_BITS = 32  # bits of the remainder of a number that was rounded to a whole one
+# bits of the remainder of a number that was rounded to an integer; entries of the factor are
+# rounded to `_SCALE_BITS`
+_REST_BITS = 32
 
 
-_NO_ROW = 2**63 - 1  # stands for the number of a row that does not exist
+_NO_ROW = 2**63 - 1  # marks that there is no such row
 
 
 def clean_block(block, first=0):
@@ -79,8 +80,8 @@ def clean_block(block, first=0):
     kind = block.dtype.kind
     if kind not in "biuf":
         raise TypeError(
-            f"X must hold integers as labels, got dtype {block.dtype} in the block of row {first}: "
-            "encode strings as numbers first, e.g. by pandas.factorize."
+            f"X must hold integers as labels, got dtype {block.dtype} in the block that starts at "
+            f"row {first}: encode strings as numbers first, e.g. by pandas.factorize."
         )
     if kind == "f":
         block = as_float64(block)  # float16 cannot hold 2**53
@@ -333,7 +334,7 @@ class KnownRows:
     """
 
     def __init__(self, codes, values):
-        for seed in count():  # until all keys differ, as they mostly do at once
+        for seed in count():  # until all keys differ; the first seed is usually enough
             keys, order = np.unique(hash_label_rows(codes, seed), return_index=True)
             if len(keys) == len(codes):
                 break
@@ -452,7 +453,7 @@ def first_target(rows, H, problem):
     problem : BlockedTable
     """
     ratio = problem.n_samples / rows.counts.sum()
-    # votes are 1 / size: the more samples, the shorter the rows
+    # votes are 1 / size, so rows of the factor get shorter with more samples
     H = H / np.sqrt(rows.counts)[:, None] / np.sqrt(ratio)
     weights = problem.scale(rows) * rows.counts
     links = rows.cluster_sums(H * weights[:, None]) * ratio

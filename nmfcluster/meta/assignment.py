@@ -181,7 +181,7 @@ def _eliminate(x, H, W, min_gain):
         may_go = fit.bounds[active, cheapest] < min_gain
         active = active[may_go]
         cheapest = cheapest[may_go]
-        # it is not tried again until another component has gone
+        # do not try it again until another component has been left out
         fit.bounds[active, cheapest] = np.inf
         without = fit.usages[active]
         without[np.arange(len(active)), cheapest] = 0

@@ -77,14 +77,14 @@ def _on_device(method):
             warn(f"X was converted to a numpy array: {_ADVICE}.")
         for argument, value in bound.arguments.items():
             bound.arguments[argument] = to_numpy(value)
-        # a fit makes its runs there; other results are moved to the device of the model
+        # runs of a fit use the device of X; other results are moved to the device of the model
         if not is_fit:
             home = Device.of(fitted) if is_dispatched else None
             if X is not None and there != home:
                 raise ValueError(
                     f"Inputs passed to {type(self).__name__}.{name}() must use the same "
                     "namespace and device as those of fit(), got "
-                    f"{home or 'numpy'} and {there or 'numpy'}: move X."
+                    f"{home or 'numpy'} and {there or 'numpy'}: move X to that of fit()."
                 )
             there = home
             bound.arguments["self"] = with_numpy_arrays(self)

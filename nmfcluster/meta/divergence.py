@@ -51,9 +51,9 @@ _STEP_GROWTH = 4.0
 _LARGEST_SUM = 1e15
 # Number of entries of a block of X, or of the small systems of its rows: 2 MiB fit a cache.
 _ROW_ENTRIES = 2**18
-# A row is done if its residual of the conditions of a minimum, without unit, is below this.
+# A row has converged if its relative residual of the optimality conditions is below this.
 _TOLERANCE = 1e-10
-# Ridge relative to the largest diagonal entry; without curvature, steps would be infinite.
+# Ridge, relative to the largest diagonal entry. It keeps steps finite where curvature is 0.
 _RIDGE = 1e-12
 
 
@@ -404,7 +404,7 @@ class _State(NamedTuple):
     U: np.ndarray
     loss: np.ndarray
     slope: np.ndarray
-    residual: np.ndarray  # of the conditions of a minimum, as a share of the counts
+    residual: np.ndarray  # of the optimality conditions, relative to the counts
 
     def take(self, rows):
         return _State._make([array[rows] for array in self])
@@ -522,7 +522,7 @@ def _newton_step(rows, state):
     gain = np.einsum("nk,nk->n", slope, step)
     remaining = np.arange(len(U))
     length = 1.0
-    for _ in range(40):  # then only rounding is left of a step
+    for _ in range(40):  # after that, a step is below rounding
         before = state.take(remaining)
         some = rows.take(remaining)
         after = some.state(before.U + length * step[remaining])

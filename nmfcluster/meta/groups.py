@@ -397,8 +397,8 @@ def _limit_presence(names, n, p, k):
     if is_small.any():
         warn(
             f"Groups {names[is_small].tolist()} of {n[is_small].tolist()} samples are too "
-            "small for their programs. Noise recurs in their runs, too, so their presence is "
-            "set below 0.5. Leave them out, or lower base_n_clusters."
+            "small for their programs. Noise recurs in their runs, too, so their presence_ is "
+            "set below 0.5. Leave these groups out, or lower base_n_clusters."
         )
     return np.where(is_small, np.maximum(left, 0), 1)
 
@@ -443,7 +443,8 @@ def _warn_of_total(n_clusters, n_sets):
             what = "different programs are in one cluster, and not all of them count"
         warn(
             f"With n_clusters={n_clusters}, {what}. By their similarity, the groups have "
-            f"{format_count(n_sets, 'program')} in all. Use sweep_n_clusters with groups."
+            f"{format_count(n_sets, 'program')} in all. Choose n_clusters by sweep_n_clusters, and "
+            "pass it the groups."
         )
 
 

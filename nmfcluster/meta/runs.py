@@ -31,7 +31,7 @@ from nmfcluster.meta.squares import (
 )
 from nmfcluster.partitions.base_runs import range_of_clusters
 
-# Number of entries of X up to which runs on their own data share updates.
+# Number of entries of X up to which runs on different data are updated together.
 _SIDE_BY_SIDE = 2**18
 # Number of entries of X up to which one thread is faster: several would wait for each other.
 _SMALL = 2**16

@@ -119,7 +119,7 @@ class BaseObjective:
             roots.append(np.sqrt(np.where(means > 0, means, 1))[None])
         return tuple(roots)
 
-    @property  # not cached: it is as large as X, and quick to make
+    @property  # not cached, because it is as large as X and quick to compute
     def standardised(self):
         """Least squares of X over the roots of its means: half of chi-square."""
         rows, columns = self.root_means()
@@ -243,7 +243,7 @@ class MatrixObjective(BaseObjective):
     """
 
     degree: ClassVar[int] = 2
-    # after 5 some runs miss a cluster of 3 % of the rows, and 15 only take longer
+    # after 5 updates, some runs miss a cluster of 3 % of the rows; 15 only take longer
     n_first_updates: ClassVar[int] = 10
 
     @property

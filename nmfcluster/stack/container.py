@@ -67,7 +67,7 @@ class _Stack:
         self._columns = columns  # names of the samples of the columns
 
     def _cut(self, held, rows, columns):
-        """Return some rows of one source, and some columns or, with None, all."""
+        """Return some rows of one source, and some or (None) all of its columns."""
         raise NotImplementedError
 
     def __len__(self) -> int:
@@ -533,7 +533,7 @@ def check_square(source, label, numbers, signed=False):
     if storage.looks_like_distances(seen):
         raise ValueError(
             f"{label} must hold similarities, but seems to hold distances D: its diagonal is 0, "
-            "and samples with large entries for a third one have small entries for each other. "
+            "and two samples with large entries for a third one have a small entry for each other. "
             "Pass numpy.exp(-(D / numpy.median(D)) ** 2). If they are similarities, set the "
             "diagonal to the largest one."
         )
@@ -632,14 +632,15 @@ def with_marks(source):
     if not sp.issparse(values):
         return with_nan(source)
     lost = np.flatnonzero(~rows if values.shape[1] else [])
-    places = np.minimum(lost, values.shape[1] - 1)  # the diagonal, as far as it goes
+    # mark rows on the diagonal, or in the last column where it has ended
+    places = np.minimum(lost, values.shape[1] - 1)
     marks = np.full(len(lost), np.nan, dtype=values.dtype)
     marked = sp.csr_array((marks, (lost, places)), shape=values.shape)
     return sp.csr_array(values + marked)
 
 
 def embed(array, rows, columns):
-    """Return zeros with a matrix at the rows and columns of two masks; itself if all are True.
+    """Put a matrix at the rows and columns of two masks into zeros; if all are True, return it.
 
     Parameters
     ----------

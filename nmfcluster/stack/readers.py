@@ -44,9 +44,9 @@ from nmfcluster.stack.container import (
 _KERNELS = [name for name in AFFINITIES if name not in ("auto", "precomputed")]
 # largest negative entry that counts as 0, in machine epsilons of the largest entry of its block
 _ROUNDING = 1e3
-# a column has another scale if its standard deviation is above _LARGE_SCALE medians, and users are
-# warned if such columns have more than _NEARLY_ALL of all variance: 3 of 46 real data sets, in
-# which units differ
+# A column has a larger scale than others if its standard deviation is above _LARGE_SCALE medians.
+# Users are warned if such columns have more than _NEARLY_ALL of all variance, as in 3 of 46 real
+# data sets, all with different units.
 _LARGE_SCALE = 30
 _NEARLY_ALL = 0.99
 _N_SCALED = 500  # samples from which these variances are computed
@@ -54,7 +54,7 @@ _N_SCALED = 500  # samples from which these variances are computed
 _CONSTANT = 1e-5
 # largest number of objects for which views have a dense kernel by default, of 72 MB
 _MAX_DENSE = 3_000
-_BLOCK = 2048  # objects of a block of similarities, which bounds memory
+_BLOCK = 2048  # objects per block of similarities; limits memory
 
 
 class _FittedView(NamedTuple):
