@@ -1,4 +1,4 @@
-"""Base class of the estimators, the context of a fit, and functions that read features."""
+"""Base class of the estimators, and functions that all of them use to read data and fit."""
 
 from contextlib import contextmanager
 from functools import partial, wraps
@@ -32,9 +32,9 @@ from nmfcluster._utils.validation import SavesIndices, format_count, make_rng, w
 def fitting(estimator):
     """Remove an earlier fit, and restore it if the new fit fails.
 
-    BLAS uses one thread, so that the result does not depend on the number of threads; `n_jobs`
-    threads share the blocks of large arrays. Underflow gives 0, even if numpy is set to raise.
-    Yields the random generator of the fit.
+    BLAS uses one thread, so that the result does not depend on the number of threads. Instead,
+    `n_jobs` threads share the blocks of large arrays. Underflow gives 0, even if numpy is set to
+    raise. Yields the random generator of the fit.
     """
     before = dict(vars(estimator))
     numpy_ints = {
@@ -92,7 +92,7 @@ def read_similarity(estimator, X, signed=False):
     """Return X as a square matrix of floats, dense or CSR; nonnegative unless `signed`.
 
     It is divided by a power of two if sums of fourth powers of its entries would overflow or
-    underflow; similarities have no unit.
+    underflow. This is allowed because the unit of similarities is arbitrary.
     """
     X = validation.columns_in_row_order(X, "X")
     estimator._names_ = validation.row_names(getattr(X, "columns", None))
@@ -136,7 +136,7 @@ def membership(H):
 
 
 def hard_labels(H):
-    """Return the column with the largest entry of every row, -1 for a row of zeros."""
+    """Return the index of the largest entry of every row, or -1 for a row of zeros."""
     return np.where(H.max(axis=1) > 0, H.argmax(axis=1), -1)
 
 
@@ -147,16 +147,16 @@ def number_by_size(memberships, labels, counts=None):
     ----------
     memberships : ndarray of shape (n_rows, n_clusters)
     labels : ndarray of shape (n_rows,), int
-        -1 for a row in no cluster, which keeps it.
+        Rows in no cluster have label -1, and keep it.
     counts : ndarray of shape (n_rows,), default=None
-        Number of samples that each row stands for; 1 by default.
+        Number of samples that each row represents; 1 by default.
 
     Returns
     -------
     memberships : ndarray of shape (n_rows, n_clusters)
     labels : ndarray of shape (n_rows,), int
     order : ndarray of shape (n_clusters,), int
-        The earlier number of each cluster.
+        The old number of each cluster.
     """
     has_cluster = labels >= 0
     weights = None if counts is None else counts[has_cluster]
@@ -168,7 +168,7 @@ def number_by_size(memberships, labels, counts=None):
 
 
 class ExplainsParameters:
-    """Base of estimators that explain what replaces a parameter that they do not have."""
+    """Base class that explains what to use instead of a parameter that does not exist."""
 
     _advice = {
         "verbose": "progress is logged by the logger 'nmfcluster', and "
@@ -268,9 +268,10 @@ class NMFClusterer(
         return self.fit(X, y, **given).labels_  # in the library of X
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the memberships of samples, from their similarities to the training samples.
+        """Return the soft cluster memberships of samples.
 
-        The notes of the class explain how.
+        They are computed from the similarities of the samples to the training samples. The Notes of
+        the class describe the rule.
 
         Parameters
         ----------
@@ -280,22 +281,23 @@ class NMFClusterer(
         Returns
         -------
         ndarray of shape (n_new, n_clusters)
-            Rows sum to 1; a row without any similarity to the training samples is uniform.
+            Rows sum to 1. The row of a sample that is similar to no training sample is uniform.
 
         Raises
         ------
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is of another kind or width than the data passed to `fit`.
+            If `X` is not the kind of data that was passed to `fit`, or has a different number of
+            features.
         """
         with np.errstate(under="ignore"):
             return membership(self._extend_alone(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the cluster of samples.
+        """Return the cluster of each sample.
 
-        Training samples are treated like new ones, so their predictions can differ from `labels_`.
+        Training samples are treated as new samples, so their predictions can differ from `labels_`.
 
         Parameters
         ----------
@@ -305,14 +307,15 @@ class NMFClusterer(
         Returns
         -------
         ndarray of shape (n_new,), int
-            -1 for a sample without any similarity to the training samples.
+            The cluster of each sample; -1 for a sample that is similar to no training sample.
 
         Raises
         ------
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is of another kind or width than the data passed to `fit`.
+            If `X` is not the kind of data that was passed to `fit`, or has a different number of
+            features.
         """
         return hard_labels(self._extend_alone(X))
 
@@ -320,18 +323,19 @@ class NMFClusterer(
         """Draw the result of the fit with a class of `nmfcluster.display`.
 
         `SimilarityFusionNMF` shows the weights of its sources, and the others show how often two
-        samples are in one cluster. `from_estimator` of a display has more options, and
-        `BiclusterDisplay.from_estimator(model, X)` shows the biclusters of an `NMFMetaCluster`.
+        samples are in one cluster. The `from_estimator` methods of the displays have more options.
+        For example, `BiclusterDisplay.from_estimator(model, X)` shows the biclusters of an
+        `NMFMetaCluster`.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
+            Axes to draw in. By default, a new figure is created.
 
         Returns
         -------
         ConsensusMatrixDisplay or SourceWeightsDisplay
-            The display, already drawn.
+            The drawn display.
 
         Raises
         ------

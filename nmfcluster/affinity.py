@@ -1,4 +1,4 @@
-"""Similarities of samples, computed from features, and of new samples to those of a fit."""
+"""Similarities computed from features: of samples, and of new samples to training samples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -92,20 +92,23 @@ Product = Callable[[Any], np.ndarray]
 def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndarray:
     r"""Return the connectivity kernel of samples, :math:`\exp(-e_{ij} / \text{scale})`.
 
-    It is large for two samples of one ring, and small for samples of two rings, however close the
-    rings are. Paths lead from i to j in steps from sample to sample. The effective dissimilarity
-    :math:`e_{ij}` of [1]_ is the length of the longest step on the path whose longest step is
-    shortest. Pass the function as ``affinity=``, or to `nmfcluster.stack.KernelStack`.
+    Use it for elongated or ring-shaped clusters. The kernel is large for two samples of the same
+    ring, and small for samples of different rings, even if the rings are close to each other.
+
+    A path leads from sample i to sample j through other samples. The cost of a path is the length
+    of its longest step, and the effective dissimilarity :math:`e_{ij}` of [1]_ is the smallest cost
+    of all paths from i to j. Pass this function as ``affinity=``, or to
+    `nmfcluster.stack.KernelStack`.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         Samples.
     Y : array-like of shape (n_others, n_features), default=None
-        The samples that paths pass through, and end at; X by default.
+        Samples that paths pass through and end at. By default, these are the samples in X.
     scale : float, default=None
-        Larger values make all samples more similar. By default it is the median of e between
-        samples of Y.
+        Larger values make all samples more similar. The default is the median of :math:`e_{ij}`
+        over pairs of samples in Y.
 
     Returns
     -------
@@ -119,7 +122,8 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
 
     Notes
     -----
-    It takes time O(m^2) for m samples in Y, and O(m^2) more for every sample that is not in Y.
+    The kernel takes time O(m^2) for m samples in Y. If X differs from Y, it takes time O(m^2) more
+    for every sample in X.
 
     References
     ----------
@@ -163,19 +167,21 @@ def path_kernel(X: Any, Y: Any = None, *, scale: float | None = None) -> np.ndar
 
 @dataclass(frozen=True)
 class Affinity:
-    """The similarity of samples, and functions that compare new samples with them.
+    """The similarities of samples, and functions that compare new samples with them.
 
     Attributes
     ----------
     similarity : Similarity of shape (n_samples, n_samples)
     onto : callable
-        ``onto(P)``, P of shape (n_samples, r), returns a function of new samples. The function
-        returns their similarities to the samples of the fit, (n_new, n_samples), times P. It can be
-        pickled, and stores no more than it needs.
+        ``onto(P)``, with P of shape (n_samples, r), returns a function of new samples. This
+        function multiplies the similarities of the new samples to the training samples, (n_new,
+        n_samples), by P. It can be pickled, and stores only the data that it needs.
     between : callable
-        ``between(X_new)`` returns these similarities, dense or CSR.
+        ``between(X_new)`` returns the similarities of new samples to the training samples, (n_new,
+        n_samples), dense or CSR.
     name : str
-        Name of the affinity that is used, also if `affinity` was "auto"; "callable" for a function.
+        Name of the affinity that is used. If `affinity` was "auto", it is the selected one. For a
+        function, it is "callable".
     counts : ndarray of shape (n_samples,), int, or None
         How many samples each row represents, divided by their greatest common divisor if this
         changes no result. None means that each row represents one sample.
@@ -194,7 +200,7 @@ class Affinity:
     keeps_diagonal: bool = False
 
     def cross(self, X: Any, P: np.ndarray) -> np.ndarray:
-        """Return the similarities of new samples to those of the fit, times P."""
+        """Return the similarities of new samples to the training samples, times P."""
         return self.onto(P)(X)
 
     def block(self) -> Any:
@@ -218,20 +224,20 @@ def make_affinity(
     n_jobs: int | None = None,
     counts: np.ndarray | None = None,
 ) -> Affinity:
-    r"""Compute similarities of samples, and functions that compare new samples with them.
+    r"""Compute the similarities of samples, and functions that compare new samples with them.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-        Features, or with ``affinity="precomputed"`` the similarity itself.
+        The features, or the similarity matrix if ``affinity="precomputed"``.
     affinity : str or callable, default="auto"
         - "nearest_neighbors": a sparse graph of the distinct rows. The similarity of neighbours is
           :math:`\exp(-\|x_i - x_j\|^2 / (s_i s_j))`, with :math:`s_i` the distance from i to its
-          K-th neighbour [1]_. Two rows are neighbours if one is among the K nearest of the other,
-          or as near as these. Equal rows have similarity 1.
-        - "landmarks": :math:`B \Lambda^{-1} B'`, with weights :math:`b_{ij}` of the K landmarks
-          nearest to a sample and the column sums :math:`\Lambda` of B [2]_. It is never formed, and
-          takes time O(n_samples).
+          K-th neighbour [1]_. Two rows are neighbours if one of them is among the K nearest
+          neighbours of the other, or as near as the K-th. Equal rows have similarity 1.
+        - "landmarks": :math:`B \Lambda^{-1} B'`, where row i of B holds the weights of the K
+          landmarks nearest to sample i, and :math:`\Lambda` holds the column sums of B [2]_. The
+          matrix is never formed, and the computation takes time O(n_samples).
         - "auto": "nearest_neighbors" for up to 3,000 dense or 10,000 sparse samples, "landmarks"
           for more.
         - "linear": :math:`x_i'x_j`, never formed.
@@ -241,46 +247,53 @@ def make_affinity(
         - a callable: ``affinity(X, Y)`` returns the similarities of the rows of X to those of Y,
           dense or sparse.
     gamma : float, default=None
-        Larger values limit the similarity of "rbf" to closer samples. By default it is 1 over the
-        median squared distance.
+        Larger values make the similarity of "rbf" fall faster with the distance, so that only close
+        samples are similar. The default is 1 divided by the median squared distance of two samples.
     n_neighbors : int, default=None
-        K; larger values connect samples that are farther apart. For "nearest_neighbors" at most the
-        number of other distinct rows, by default 10, or fewer if there are few rows a cluster. For
-        "landmarks" at most the number of landmarks, by default 5.
+        The number K. Larger values connect samples that are farther apart. For "nearest_neighbors",
+        K is at most the number of other distinct rows. The default is 10, or less if clusters have
+        few rows. For "landmarks", K is at most the number of landmarks, and the default is 5.
     n_landmarks : int, default=2_000
-        Number of landmarks for "landmarks". With no more samples than this, each is a landmark.
+        Number of landmarks for "landmarks". Larger values represent the samples more finely, and
+        take longer. If there are at most `n_landmarks` samples, every sample is a landmark.
     normalize : bool or "auto", default=False
-        Whether to return :math:`D^{-1/2} W D^{-1/2}`, with D the row sums of W. The diagonal of W
-        is set to 0 before; only a graph keeps it if `n_clusters` is passed, so that one sample can
-        be a cluster. "auto" always normalises "nearest_neighbors", and never "landmarks", whose
-        rows sum to 1 already. It normalises others if no similarity is negative and clusters have
-        14 rows or more on average; for "linear" and "cosine" the mean cosine of two samples must
-        also be at most 0.2, as for texts.
+        Whether to return :math:`D^{-1/2} W D^{-1/2}` instead of the similarity W, where D holds the
+        row sums of W. The diagonal of W is first set to 0. Only "nearest_neighbors" keeps the
+        diagonal if `n_clusters` is passed, so that a single sample can be a cluster.
+
+        "auto" always normalises "nearest_neighbors", and never "landmarks", whose rows already sum
+        to 1. It normalises other affinities if no similarity is negative and clusters have at least
+        14 rows on average. For "linear" and "cosine", the mean cosine of two samples must also be
+        at most 0.2, as is usual for texts.
     n_clusters : int, default=None
-        Number of clusters. If "nearest_neighbors" or "landmarks" have more connected components,
-        the surplus ones are linked to the samples nearest to them. With None they are not linked.
+        Number of clusters. If the graph of "nearest_neighbors" or "landmarks" has more connected
+        components, the smallest ones are linked to the samples nearest to them. None adds no links.
     random_state : int, RandomState, Generator or None, default=0
         Determines the landmarks, unless all samples are landmarks.
     n_jobs : int, default=None
-        Number of jobs that search neighbours.
+        Number of parallel jobs that search for neighbours.
     counts : ndarray of shape (n_samples,), int, default=None
-        How many samples each row of features represents, in sums over samples; 1 by default.
+        How many samples each row of features represents. Sums over samples are weighted by these
+        numbers; by default, each row counts once.
 
     Returns
     -------
     Affinity
-        `similarity` is the similarity of the samples, a `nmfcluster.similarity.Similarity`, and
-        ``block()`` returns it as an array, in CSR format if it is sparse. ``between(X_new)``
-        returns the similarities of new samples to those of X, (n_new, n_samples), dense or CSR, and
-        ``cross(X_new, P)`` returns these times P of shape (n_samples, r). ``onto(P)`` returns the
-        function of new samples that ``cross`` calls, which stores no more of X than it needs.
-        `name` is the affinity that "auto" selected.
+        The attribute `similarity` is the similarity of the samples, a
+        `nmfcluster.similarity.Similarity`. The attribute `name` is the affinity that is used, which
+        "auto" may have selected.
+
+        ``block()`` returns the similarity as an array, in CSR format if it is sparse.
+        ``between(X_new)`` returns the similarities of new samples to the samples in X, (n_new,
+        n_samples), dense or CSR. ``cross(X_new, P)`` returns these similarities times P, of shape
+        (n_samples, r). ``onto(P)`` returns the function of new samples that ``cross`` calls. It
+        stores no more of X than it needs.
 
     Raises
     ------
     ValueError
-        If `affinity` is unknown, a callable does not return a similarity, or `normalize` is set and
-        a row sums to less than 0.
+        If `affinity` is unknown, if a callable does not return a similarity, or if the similarity
+        is normalised and a row has a negative sum.
 
     References
     ----------
@@ -426,17 +439,17 @@ def _is_to_normalize(name, X, W, n_clusters):
 def normalize_similarity(W, counts=None, keeps_diagonal=False):
     """Return ``D^-1/2 W D^-1/2``, D the row sums of W, and the diagonal of ``D^-1/2``.
 
-    This turns the objective of kernel k-means into that of normalised cut; see Li et al. (2007),
-    section 2.3.2.
+    This turns the objective of kernel k-means into that of the normalised cut. See Li et al.
+    (2007), section 2.3.2.
 
     Parameters
     ----------
     W : Similarity of shape (n, n)
     counts : ndarray of shape (n,), int, default=None
-        How many samples each row represents; one by default.
+        How many samples each row represents; 1 by default.
     keeps_diagonal : bool, default=False
-        Whether the diagonal of W stays. Otherwise it is set to 0, because a sample far from all
-        others would be a cluster of its own.
+        Whether the diagonal of W is kept. By default it is set to 0, because a sample far from all
+        others would otherwise form a cluster of its own.
 
     Returns
     -------
@@ -452,9 +465,9 @@ def normalize_similarity(W, counts=None, keeps_diagonal=False):
     rounding = _ROUNDING[W.dtype.itemsize] * float(abs(random_sums).max())
     if degrees.min() < -rounding or degrees.max() <= rounding:
         raise ValueError(
-            "normalize=True needs similarities whose rows sum to at least 0, and not all to 0 as "
-            f"those of centred features do, but row {int(degrees.argmin())} sums to "
-            f"{degrees.min():.3g}. Use normalize=False, or similarities that are not negative."
+            "normalize=True needs similarities whose row sums are at least 0, and not all 0, but "
+            f"row {int(degrees.argmin())} sums to {degrees.min():.3g}. Use normalize=False, or "
+            "similarities that are not negative. Centred features have row sums of 0."
         )
     degrees[degrees <= rounding] = 0
     scale = _inverse_root(degrees)
@@ -576,9 +589,10 @@ def measure_unevenness(W, labels, n_clusters):
     Returns
     -------
     tuple of float
-        The first number is the 98th percentile of the row sums divided by the second percentile, or
-        0 if the latter is not positive. The second is the largest mean similarity between two
-        clusters of at least two samples, divided by the smaller of the means within them.
+        The first number is the 98th percentile of the row sums divided by the second percentile. It
+        is 0 if the second percentile is not positive. The second number compares clusters of at
+        least two samples. It is the largest ratio of the mean similarity between two clusters to
+        the smaller of the mean similarities within them.
     """
     # compute row sums without the diagonal
     E = one_hot(labels, n_clusters, W.dtype)

@@ -1,7 +1,7 @@
-"""Similarities as operators: symmetric (n, n) matrices that need not exist as arrays.
+"""Similarities as symmetric (n, n) operators, which need not be stored as arrays.
 
-Solvers use only their block products, inner products, splits into nonnegative parts and
-restrictions, whatever the storage.
+Solvers only need products with blocks of vectors, inner products, splits into nonnegative parts,
+and restrictions to some of the samples. They therefore work with every kind of storage.
 """
 
 from nmfcluster.similarity.neighbors import NeighborGraph

@@ -1,4 +1,4 @@
-"""Similarities from nearest neighbours: a sparse graph, and walks through nearest landmarks."""
+"""Similarities from nearest neighbours, as a sparse graph or through landmarks."""
 
 from functools import partial
 from typing import Any
@@ -54,8 +54,8 @@ _N_WIDTH_SAMPLES = 2_000
 def suits_neighbor_graph(X):
     """Return whether a neighbour graph of the samples is likely to be connected and fast to build.
 
-    Graphs of more samples in few dimensions mostly fall into parts. For more sparse samples, such
-    as texts, the search takes too long, O(n^2).
+    Larger graphs of dense samples in few dimensions mostly fall into parts. For more sparse
+    samples, such as texts, the search takes too long, because its time is O(n^2).
     """
     return X.shape[0] <= (10_000 if storage.is_sparse(X) else 3_000)
 
@@ -80,7 +80,7 @@ class NeighborSearch:
     ----------
     X : {ndarray, sparse matrix} of shape (n_samples, n_features)
     n_neighbors : int
-        Largest number of neighbours that graphs need, at least 1.
+        Largest number of neighbours that a graph will need, at least 1.
     n_jobs : int, default=None
     algorithm : str, default="auto"
         Passed to scikit-learn's `NearestNeighbors`.
@@ -122,31 +122,35 @@ class NeighborGraph:
     the K nearest of the other, or as near as the last of these. Their similarity is
     :math:`\exp(-\|x_i - x_j\|^2 / (s_i s_j))`, or exp(-60) if that is larger, where :math:`s_i` is
     the distance from i to its K-th neighbour [1]_. Other rows have similarity 0. Equal rows have
-    similarity 1, and so has a sample with itself, so that it can be a cluster.
+    similarity 1. The diagonal is 1, too, so that a single sample can be a cluster.
 
     Parameters
     ----------
     X : {ndarray, sparse matrix} of shape (n_samples, n_features)
     n_neighbors : int, default=None
-        K, at most all other rows. None means 10; with fewer than 14 distinct rows a cluster, it
-        means three quarters of their mean number, but at least 3.
+        The number K. Larger values connect rows that are farther apart. K is at most the number of
+        other distinct rows. None means 10. If clusters have fewer than 14 distinct rows on average,
+        None means three quarters of this average, but at least 3.
     n_jobs : int, default=None
-        Number of jobs that search neighbours.
+        Number of parallel jobs that search for neighbours.
     max_parts : int, default=None
-        Largest number of connected components that the graph may have, the number of clusters; None
-        allows any number. Surplus components, the smallest ones, are linked to the samples nearest
-        to them, so that none is isolated. Similarities below exp(-30) then connect nothing. With
-        fewer than 14 distinct rows a component, the scales :math:`s_i` are also limited to the
-        longest step inside `max_parts` clusters of single linkage. A row with few others near it is
-        then not joined to rows that are far by the scales of the others.
+        Largest number of connected components that the graph may have, usually the number of
+        clusters. None allows any number. Otherwise similarities below exp(-30) are dropped, and
+        then the smallest of the surplus components are linked to the samples nearest to them.
+
+        If clusters have fewer than 14 distinct rows on average, the scales :math:`s_i` are also
+        limited to the longest step inside `max_parts` clusters of single linkage. This keeps a row
+        with few near neighbours from being joined to rows that are far away by the scales of the
+        other rows.
     search : NeighborSearch, default=None
         A search that several graphs of the same distinct samples share. None builds one.
 
     Attributes
     ----------
     array : csr_array of shape (n_samples, n_samples)
-        The similarities. If rows have so many copies that more than 2^24 entries would be stored,
-        a copy is joined to only some copies of another row, with proportionally larger weights.
+        The similarities. If rows have very many copies, so that more than 2^24 entries would be
+        stored, a copy is joined to only some copies of another row. These entries are
+        proportionally larger.
 
     References
     ----------
@@ -308,8 +312,9 @@ def find_longest_step(distances, n_clusters):
     Returns
     -------
     float
-        Infinite if the graph of neighbours has more components than clusters. If no cluster has a
-        step, it is a quarter of the shortest step, a scale at which hardly any rows are similar.
+        The length of the step. It is infinite if the graph of neighbours has more components than
+        clusters. If every cluster is a single row, it is a quarter of the shortest step, because
+        hardly any rows are similar at this scale.
     """
     steps = distances.maximum(distances.T)
     steps.data = np.maximum(steps.data, np.finfo(float).tiny)  # a stored 0 is no step
@@ -359,35 +364,37 @@ def _repeat_rows(W, row):
 class Landmarks:
     r"""A similarity through landmarks, which is never formed as an array.
 
-    A sample has a weight for each of its K nearest landmarks,
-    :math:`b_{ij} \propto \exp(-d_{ij}^2 / d_{iK}^2)`. The weights sum to 1, and the distance to the
-    farthest of these landmarks sets the width. The similarity of samples is
+    Row i of B holds the weights of the K landmarks nearest to sample i,
+    :math:`b_{ij} \propto \exp(-d_{ij}^2 / d_{iK}^2)`. The weights of a sample sum to 1. The width
+    is the distance :math:`d_{iK}` to the farthest of the K landmarks. The similarity of samples is
     :math:`B \Lambda^{-1} B'`, with the sums :math:`\Lambda` of the columns of B [1]_. It is the
     probability that a walk from one sample to a landmark and back ends at the other. Its rows sum
-    to 1, and no eigenvalue is negative. Distances are Euclidean; between rows of length 1, such as
-    tf-idf, they have the order of cosines.
+    to 1, and no eigenvalue is negative. Distances are Euclidean. For rows of length 1, such as
+    tf-idf vectors, they give the same nearest landmarks as cosine similarities.
 
     Parameters
     ----------
     X : {ndarray, sparse matrix} of shape (n_samples, n_features)
     n_landmarks : int
-        Number of landmarks. They are the centres of a few steps of k-means on ten times as many
-        samples, or all samples if there are no more than `n_landmarks`. Equal samples can make the
-        number smaller.
+        Number of landmarks. Larger values represent the samples more finely, and take longer. The
+        landmarks are the centres after a few steps of k-means on ten times as many samples. If
+        there are at most `n_landmarks` samples, all samples are landmarks. There can be fewer
+        landmarks if some samples are equal.
     n_neighbors : int
-        K; at most all landmarks.
+        The number K, at most the number of landmarks.
     random_state : int, RandomState, Generator or None, default=0
-        Determines the landmarks, unless these are all samples.
+        Determines the landmarks, unless all samples are landmarks.
     max_parts : int, default=None
-        Largest number of connected components; None allows any number. A sample of each surplus
-        component, the smallest ones, gets the nearest landmark of another component, with the
-        weight of its farthest landmark.
+        Largest number of connected components; None allows any number. If there are more, the
+        smallest ones are linked to others: one sample of each also gets a weight for the nearest
+        landmark of another component. This weight is the smallest weight that the sample already
+        has.
     common_width : bool, default=False
-        Whether all samples have the same width [2]_, the root of 2 times the mean distance of
-        samples to their landmarks. Samples whose nearest landmark is unusually far do not count in
-        the mean.
+        Whether all samples have the same width [2]_. It is :math:`\sqrt 2` times the mean distance
+        of samples to their landmarks. The mean leaves out samples that are unusually far from their
+        nearest landmark.
     counts : ndarray of shape (n_samples,), int, default=None
-        How many samples each row represents in the sums; 1 by default.
+        How many samples each row represents in the sums :math:`\Lambda`; 1 by default.
 
     Attributes
     ----------
@@ -396,7 +403,8 @@ class Landmarks:
     similarity : Factored
         The similarity of the samples.
     rows : callable
-        ``rows(X_new)`` returns the weights of samples, csr_array of shape (n_new, n_landmarks).
+        ``rows(X_new)`` returns the weights of new samples, a csr_array of shape (n_new,
+        n_landmarks).
 
     References
     ----------
@@ -452,7 +460,7 @@ class Landmarks:
         self.similarity = Factored(B, self._weights)
 
     def project(self, P):
-        """Return Q such that ``rows(X_new) @ Q`` is the similarities of new samples times P.
+        """Return Q such that ``rows(X_new) @ Q`` equals the similarities of new samples times P.
 
         Parameters
         ----------
@@ -465,7 +473,7 @@ class Landmarks:
         return self._weights[:, None] * (self._B.T @ P)
 
     def between(self, X):
-        """Return the similarities of new samples to those of the fit, dense as few are 0.
+        """Return the similarities of new samples to the training samples, as a dense array.
 
         Parameters
         ----------
@@ -482,7 +490,7 @@ class Landmarks:
 def _weigh_landmarks(search, n_landmarks, dtype, width, X):
     """Return the weights of the nearest landmarks of samples, (n_samples, n_landmarks).
 
-    If the width is None, it is the distance to the farthest of them.
+    If `width` is None, each sample has its own width, the distance to the farthest of them.
     """
 
     def weigh(block):

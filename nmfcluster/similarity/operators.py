@@ -33,7 +33,7 @@ _N_PROBES = 32
 class Similarity(ABC):
     """An immutable symmetric (n, n) operator, which need not exist as an array.
 
-    Sums, differences and multiples of similarities are similarities, see `WeightedSum`.
+    Sums, differences and multiples of similarities are similarities, too. See `WeightedSum`.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Similarity(ABC):
     def split(self) -> tuple[Similarity, Similarity | None]:
         """Return (P, N), both with nonnegative entries, such that A = P - N.
 
-        N is None if A has no negative entry. Multiplicative rules need the split.
+        N is None if A has no negative entry. Multiplicative update rules need this split.
         """
 
     @abstractmethod
@@ -70,8 +70,8 @@ class Similarity(ABC):
         """Return E'AE for the group indicator E, scaled so that E'E = I.
 
         A factor with equal rows within groups is H = Eh, and then
-        ``||A - HH'||^2 = ||A||^2 - ||E'AE||^2 + ||E'AE - hh'||^2``, so that h solves a smaller
-        problem of the same form.
+        ``||A - HH'||^2 = ||A||^2 - ||E'AE||^2 + ||E'AE - hh'||^2``. Hence h is the solution of a
+        smaller problem of the same form.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Similarity(ABC):
     def root(self) -> Any:
         """Return V, dense or CSR, if A = VV' and V has at most n / 2 columns, else None.
 
-        The eigenpairs of A are those of V'V.
+        The nonzero eigenvalues of A are those of V'V, which is smaller.
         """
         return None
 
@@ -109,7 +109,7 @@ class Similarity(ABC):
 
     @property
     def parts(self) -> np.ndarray | None:
-        """The connected component of every sample, (n,); None if the storage does not show it."""
+        """The connected component of every sample, (n,), or None if it is not known."""
         return None
 
     @abstractmethod
@@ -158,13 +158,13 @@ class Similarity(ABC):
 
 
 class Explicit(Similarity):
-    """A similarity that is an array.
+    """A similarity that is stored as an array.
 
     Parameters
     ----------
     array : ndarray or sparse matrix of shape (n, n)
-        Symmetric. float32 stays float32, everything else becomes float64. It is copied only if
-        necessary, and never modified.
+        A symmetric matrix. The dtype float32 is kept, and all others are converted to float64. The
+        array is copied only if necessary, and never modified.
 
     Examples
     --------
@@ -215,7 +215,7 @@ class Explicit(Similarity):
         return Explicit(self._array + negative), Explicit(negative)
 
     def is_nonnegative(self) -> bool:
-        """Return whether no entry is below 0, and some are above."""
+        """Return whether no entry is below 0, and at least one is above 0."""
         return float(self._array.min()) >= 0 < float(self._array.max())
 
     def take(self, indices: np.ndarray) -> Similarity:
@@ -260,11 +260,12 @@ class Factored(Similarity):
     Parameters
     ----------
     U : ndarray or sparse matrix of shape (n, r)
-        float32 stays float32, everything else becomes float64. It is never modified.
+        The dtype float32 is kept, and all others are converted to float64. U is never modified.
     C : array-like, sparse matrix or Similarity of shape (r, r), or vector, default=None
-        Symmetric core. A vector of shape (r,) is its diagonal. The identity by default.
+        The symmetric core. A vector of shape (r,) holds the diagonal of a diagonal core. The
+        default is the identity.
     scale : array-like of shape (n,), default=None
-        Diagonal of D, which scales rows without a copy of U. The identity by default.
+        Diagonal of D, which scales the rows without a copy of U. By default, D is the identity.
 
     Examples
     --------
@@ -409,8 +410,9 @@ class Factored(Similarity):
         r"""Return the sum of the squared entries, ``||A||^2``.
 
         With more than 2,000 samples and columns, as in a kernel of documents, the exact sum would
-        take longer than a fit. It is then estimated to within a few percent [1]_, exactly on the
-        range of a sketch and by random probes on the rest. All calls return the same estimate.
+        take longer than a fit. The sum is then estimated to within a few percent [1]_. It is exact
+        on the range of a random sketch, and estimated from random probes on the rest. All calls use
+        the same random vectors, so that they return the same estimate.
 
         References
         ----------
@@ -432,7 +434,7 @@ class Factored(Similarity):
 class WeightedSum(Similarity):
     """A weighted sum of similarities.
 
-    The constructor merges terms that are arrays into one. Factored terms stay factored.
+    The constructor adds all terms that are arrays to one array. Factored terms stay factored.
 
     Parameters
     ----------

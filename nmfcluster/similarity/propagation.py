@@ -1,4 +1,4 @@
-"""Constraint propagation, which raises a similarity between samples near must-linked pairs."""
+"""Constraint propagation: raise the similarity of samples near must-linked pairs."""
 
 from typing import Any
 
@@ -35,9 +35,9 @@ def propagate_constraints(
     rng,
     by_landmarks=False,
 ):
-    r"""Return a similarity that is raised between samples near pairs that belong together.
+    r"""Return a similarity that is larger between samples near must-linked pairs.
 
-    Exhaustive constraint propagation [1]_ spreads links along a similarity,
+    Exhaustive constraint propagation [1]_ spreads the links Z to other pairs of samples,
 
     .. math:: F = (1 - a)^2 (I - aS)^{-1} Z (I - aS)^{-1} ,
 
@@ -45,30 +45,33 @@ def propagate_constraints(
 
     1. Let :math:`m_{ij} = \min(1, 3 F_{ij} / \max F)` where F is above 0 off the diagonal, and 0
        elsewhere.
-    2. :math:`M_{ij} = \sqrt{r_i r_j} m_{ij}` is added to :math:`W / \max W`. The factor
-       :math:`r_i` limits the sum of row i of m to twice that of :math:`W / \max W`, because
-       few links would else cut their neighbourhood off from all other samples. With s < 1/3 links a
-       sample, the limit is 6s times that sum.
-    3. The sum replaces W, and steps 1 and 2 are repeated twice, always adding M to the original
-       :math:`W / \max W`. Links that are close to each other thereby reach farther.
+    2. :math:`M_{ij} = \sqrt{r_i r_j} m_{ij}` is added to :math:`W / \max W`. The factor :math:`r_i`
+       limits the sum of row i of m to twice that of :math:`W / \max W`. Without this limit, a few
+       links would cut their neighbourhood off from all other samples. If there are s < 1/3 links
+       per sample, the limit is 6s times that sum.
+    3. The sum replaces W in S, and steps 1 and 2 are repeated twice. M is always added to the
+       original :math:`W / \max W`. As a result, links that are close to each other reach farther.
 
-    Above 1,000 samples about 25 entries of m a row are drawn, or 100 unless W is a sparse graph.
-    They represent all entries, and the largest F is that of the drawn ones. Links spread from at
-    most 1,000 linked samples. Above 3,000 samples, links spread between the landmarks if W has
-    some, along :math:`B'B`. The root of a replaces a, because a step between samples is two steps
-    between landmarks. M is then a matrix of the landmarks, with 25 entries a row.
+    Above 1,000 samples, only a random sample of the entries of m is computed: about 25 entries a
+    row, or 100 if W is dense. They are scaled to represent all entries, and :math:`\max F` is the
+    largest drawn entry. Links spread from at most 1,000 linked samples.
+
+    Above 3,000 samples, if W is the similarity of `Landmarks`, links spread between the landmarks
+    instead of the samples, along :math:`B'B`. M is then a matrix of the landmarks, with about 25
+    entries a row. The square root of a replaces a, because a step between samples corresponds to
+    two steps between landmarks.
 
     Parameters
     ----------
     W : Similarity of shape (n, n)
         Nonnegative.
     links : csr_array of shape (n, n)
-        Z, symmetric. Entries are above 0 if samples belong together, below 0 if they do not.
+        Z, a symmetric matrix. Entries are positive for must-links, and negative for cannot-links.
     width : float
-        a, in (0, 1). With larger values links reach farther: near 0 they reach no other sample,
-        near 1 all of them.
+        a, in (0, 1). Larger values spread links farther. Near 0, links reach no other sample. Near
+        1, they reach all samples.
     rng : RandomState
-        Draws entries, and linked samples.
+        Draws the entries and the linked samples.
     by_landmarks : bool, default=False
         Whether W is the similarity of `Landmarks`, with or without its diagonal.
 
@@ -79,7 +82,8 @@ def propagate_constraints(
     Raises
     ------
     ValueError
-        If a similarity is negative, or W has many samples and is neither sparse nor by landmarks.
+        If a similarity is negative, or if W has more than 3,000 samples and is neither sparse nor
+        the similarity of `Landmarks`.
 
     References
     ----------
@@ -128,8 +132,8 @@ def propagate_constraints(
 def _connect_points(W, landmarks, is_dense):
     """Return the similarities of samples to points, and of the points to each other.
 
-    Links spread between the points, which are the landmarks if there are some, or else the samples.
-    The similarities of points have no diagonal.
+    Links spread between the points. These are the landmarks if there are any, and the samples
+    otherwise. The similarities of points have a diagonal of 0.
     """
     if landmarks is None:
         B = storage.identity(W.shape[0], W.dtype)
@@ -158,7 +162,7 @@ def _draw_linked(links, n_points, rng):
 
 
 def run_walks(V, starts, width):
-    """Return ``(1 - a)(I - aS)^-1`` times columns, the distribution of the ends of walks.
+    """Return ``(1 - a)(I - aS)^-1`` times columns, which says where random walks end.
 
     Parameters
     ----------
@@ -171,7 +175,7 @@ def run_walks(V, starts, width):
     Returns
     -------
     ndarray of shape (p, m), float32
-        Accurate to 5 %, by Chebyshev's iteration; nonnegative.
+        Nonnegative, and accurate to 5 %. It is computed by Chebyshev's iteration.
     """
     roots = np.sqrt(storage.row_sums(V))
     S = storage.scaled_both(V, storage.safe_inverse(roots)) * width
@@ -202,9 +206,10 @@ def compute_entries(K, Z):
 def draw_entries(K, Z, per_row, rng):
     r"""Return a sparse matrix whose expectation is m, with up to `per_row` entries a row.
 
-    Each of p `per_row` / 2 draws takes a must-link and the ends of a walk from both of its samples.
-    A pair of points is thus drawn in proportion to :math:`F^+`, which is F of must-links alone.
-    Drawn entries are divided by their probability of being drawn.
+    There are p × `per_row` / 2 draws. Each draws a must-link and a walk from each of its two
+    samples, and takes the ends of the two walks. A pair of points is thus drawn in proportion to
+    :math:`F^+`, which is F for the must-links alone. Drawn entries are divided by the probability
+    that they are drawn.
 
     Parameters
     ----------
