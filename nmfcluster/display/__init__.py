@@ -1,4 +1,4 @@
-"""Pictures of a clustering, as scikit-learn's displays; drawing imports matplotlib."""
+"""Displays that draw clusterings, in scikit-learn's style. Drawing requires matplotlib."""
 
 from nmfcluster.display.curves import (
     NumberDisplay,

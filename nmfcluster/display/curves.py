@@ -1,4 +1,4 @@
-"""Pictures of choices and of weights, as curves, dots and bars."""
+"""Displays of choices of a parameter, and of the weights of sources."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
@@ -40,39 +40,41 @@ class NumberDisplay(Display):
 
     The picture depends on the method that made the choice:
 
-    - A vote has a dot for the number that each criterion chose. A filled dot is the number that was
-      chosen in the end, and an arrow points to a number beyond the candidates.
+    - For a vote, a dot shows the number that each criterion chose. The dot is filled if this number
+      was chosen in the end. An arrow points to a number outside the candidates.
     - For stability, the curve is the mean agreement of fits to parts of the samples. For the
-      eigengap, it is the gap between eigenvalues. For programs of groups, it is the lowest
-      similarity at which programs are merged.
-    - A sweep divides its axes in two. The upper part shows how reliably clusters recur in the runs,
-      on average and for the least recurrent cluster (left scale), and the reconstruction error
-      (right scale). The lower part shows the held-out loss minus its minimum.
+      eigengap, it is the gap between eigenvalues. For programs that recur in several groups of
+      samples, it is the lowest similarity of programs that are merged.
+    - For a sweep, the axes are divided in two. The upper part shows how reliably clusters recur in
+      the runs, on average and for the least recurrent cluster (left scale), and the reconstruction
+      error (right scale). The lower part shows the held-out loss minus its minimum.
 
-    A band shows one standard error. A filled dot on a curve is a number that is as good as the best
-    by the rule of the method. The dashed line is the number that was chosen.
+    A band shows one standard error. A filled dot on a curve marks a number that is as good as the
+    best one by the rule of the method. A dashed line marks the number that was chosen.
 
-    Use `from_estimator` to draw a choice. The constructor takes its table.
+    Use `from_estimator` to draw the result of a choice. The constructor takes its columns instead.
 
     Parameters
     ----------
     table : mapping of str to ndarray of shape (n_candidates,)
-        The columns "n_clusters", "as_good" and "chosen", and the columns of one method: "eigengap";
-        "similarity"; "stability" and "stability_se"; or "recurrence", "smallest_recurrence" and
-        "reconstruction_err", optionally with "held_out_loss" and "held_out_se". A missing value is
-        NaN.
+        The columns of a choice, with one entry for each candidate. A missing value is NaN. All
+        methods have "n_clusters", "as_good" and "chosen". The eigengap has "eigengap", the merging
+        of programs has "similarity", and stability has "stability" and "stability_se". A sweep has
+        "recurrence", "smallest_recurrence" and "reconstruction_err", and optionally "held_out_loss"
+        and "held_out_se".
     votes : dict of str to int, default=None
         The number of clusters that each criterion chose. Votes are drawn instead of curves.
     agreed : bool, default=True
-        Whether enough criteria agree.
+        Whether enough criteria agree. If not, the title says so.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes of the picture.
     error_ax_, loss_ax_ : matplotlib Axes or None
-        The axes of the reconstruction errors, with a scale at the right, and those of the held-out
-        losses, in the lower part. None if there are no such figures, as only a sweep has them.
+        The axes of the reconstruction errors, with a scale at the right, and the axes of the
+        held-out losses, in the lower part. Only a sweep has such values; otherwise the axes are
+        None.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     lines_ : dict of matplotlib Line2D
@@ -110,7 +112,8 @@ class NumberDisplay(Display):
         estimator : NumberOfClusters or ClusterSweep
             The result of `choose_n_clusters` or `sweep_n_clusters`.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default. A sweep divides it.
+            Axes to draw in. By default, a new figure is created. For a sweep, the axes are divided
+            in two.
 
         Returns
         -------
@@ -247,27 +250,28 @@ class NumberDisplay(Display):
 
 
 class StabilityDisplay(Display):
-    """Picture of a search: the scores of the values of a parameter.
+    """Picture of the scores of a parameter in a search.
 
-    A band shows one standard error if it is known, from ``StabilityScorer(details=True)`` or from
-    the mean over several splits. A filled dot is a value as good as the best: its score is at most
-    one standard error below the best score. The dashed line is the value that was chosen. Values
-    are equally spaced, and numbers are in increasing order.
+    A filled dot marks a value that is as good as the best: its score is at most one standard error
+    below the best score. A dashed line marks the value that was chosen. A band shows one standard
+    error, if it is known from ``StabilityScorer(details=True)`` or from several splits. Values are
+    equally spaced, and numbers are in increasing order.
 
-    Use `from_estimator` to draw the scores of a search. The constructor takes scores.
+    Use `from_estimator` to draw the scores of a search. The constructor takes the scores
+    themselves.
 
     Parameters
     ----------
     param_name : str
         Name of the parameter.
     values : sequence of length n_values
-        Values of the parameter; numbers in increasing order.
+        Values of the parameter. Numbers must be in increasing order.
     scores : ndarray of shape (n_values,)
         Score of every value; NaN if it is missing.
     errors : ndarray of shape (n_values,), default=None
         Standard errors of the scores.
     chosen : object, default=None
-        The value to mark.
+        The value to mark with a dashed line.
     metric : str, default="score"
         Name of the scores. Larger scores are better.
 
@@ -276,7 +280,7 @@ class StabilityDisplay(Display):
     as_good_ : ndarray of shape (n_values,), bool
         Values that are as good as the best.
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes of the picture.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     line_ : matplotlib Line2D
@@ -327,7 +331,7 @@ class StabilityDisplay(Display):
         estimator : GridSearchCV, RandomizedSearchCV or another search of scikit-learn
             A fitted search, with any scorer.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
+            Axes to draw in. By default, a new figure is created.
 
         Returns
         -------
@@ -410,38 +414,39 @@ class SourceWeightsDisplay(Display):
 
     For one model, a bar shows the weight :math:`\alpha_l` of each source, and the number beside it
     is the loss :math:`x_l`. The loss is the share of the source that the clusters do not explain,
-    from 0 to 1, or is in nats with ``criterion="kl"`` and ``"cross_entropy"``. In a new figure, the
-    picture also shows how far the sources agree, as a matrix with a row and a column for each
-    source, in the order of the bars. Its entries are the correlations of the residuals of two
-    sources. The cells of sources that agree are blue, and such an agreement is why a source has a
-    weight.
+    from 0 to 1. With ``criterion="kl"`` and ``"cross_entropy"``, it is in nats.
+
+    In a new figure, a matrix also shows how well the sources agree. It has a row and a column for
+    each source, in the order of the bars, and its entries are the correlations of the residuals of
+    two sources. The cells of two sources that agree are blue. A source has a weight because it
+    agrees with others.
 
     For several models that differ in `eta`, a line shows how the weight of a source changes with
-    `eta`, as in Figure 1(c) of [1]_. The dashed line is the weight of every source if all weights
-    are equal.
+    `eta`, as in Figure 1(c) of [1]_. The dashed line shows the weight that every source has if all
+    weights are equal.
 
     Use `from_estimator` or `from_estimators` to draw the weights of models. The constructor takes
-    weights.
+    the weights themselves.
 
     Parameters
     ----------
     names : sequence of str
         Names of the sources.
     weights : ndarray of shape (n_sources,) or (n_values, n_sources)
-        Weights; for several models, a row for each value of `eta`.
+        The weights. For several models, there is a row for each value of `eta`.
     losses : ndarray of shape (n_sources,), default=None
-        Losses, if there is one model.
+        The losses of the sources, if there is one model.
     agreement : tuple of ndarray of shape (n_sources, n_sources), default=None
         Correlations and z-scores, as in `SimilarityFusionNMF.agreement_`, if there is one model.
     values : sequence of float, default=None
         Values of `eta`, in increasing order, if there are several models.
     chosen : float, default=None
-        The value to mark.
+        The value to mark with a dashed line.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes of the picture.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     bars_ : matplotlib BarContainer or None
@@ -495,7 +500,8 @@ class SourceWeightsDisplay(Display):
         estimator : SimilarityFusionNMF
             A fitted model.
         ax : matplotlib Axes, default=None
-            Where to draw the weights, without the agreement; a new figure with both by default.
+            Axes in which to draw the weights alone. By default, a new figure shows the weights and
+            the agreement of the sources.
 
         Returns
         -------
@@ -522,9 +528,9 @@ class SourceWeightsDisplay(Display):
         estimators : iterable of SimilarityFusionNMF
             Fitted models that differ in `eta`, in any order.
         chosen : float, default=None
-            The value of `eta` to mark, which must be the value of a model.
+            The value of `eta` to mark with a dashed line. One of the models must have this value.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
+            Axes to draw in. By default, a new figure is created.
 
         Returns
         -------

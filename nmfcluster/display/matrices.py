@@ -1,4 +1,4 @@
-"""Pictures of matrices whose rows are ordered by cluster: a consensus, and biclusters."""
+"""Displays of matrices whose rows are ordered by cluster: a consensus matrix, and biclusters."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -46,18 +46,19 @@ _MAX_STRIPS = 0.28
 class ConsensusMatrixDisplay(Display):
     """Picture of a co-association matrix with samples ordered by cluster.
 
-    A good consensus has dark blocks on the diagonal and little outside them. Two clusters that
+    A clear consensus has dark blocks on the diagonal, and is pale outside them. Two clusters that
     the partitions often join share a dark rectangle, and a cluster on which the partitions disagree
     has a pale block. If there are many samples, a cell shows the mean over the pairs of two groups
     of samples. Every group lies within one cluster, and the axes count samples.
 
     Use `from_estimator` or `from_partitions` to compute the cells and draw them. The constructor
-    takes cells.
+    takes cells that are already computed.
 
     Parameters
     ----------
     matrix : ndarray of shape (n_cells, n_cells)
-        Mean co-association of the samples of two cells; NaN if no partition contains a pair.
+        Mean co-association of the samples in two cells. It is NaN if no partition contains a sample
+        of each.
     cell_sizes : ndarray of shape (n_cells,), int
         Number of samples of every cell.
     cell_labels : ndarray of shape (n_cells,), int
@@ -67,13 +68,14 @@ class ConsensusMatrixDisplay(Display):
     names : sequence of str, default=None
         Names of the clusters; their numbers by default.
     value_name : str, default="co-association"
-        What the colours show. The colours of a co-association run from 0 to 1, and those of any
-        other value from 0 to the largest value off the diagonal.
+        Name of the values, which labels the scale of colours. The colours of a co-association range
+        from 0 to 1. The colours of any other value range from 0 to the largest value off the
+        diagonal.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes of the picture.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     mesh_ : matplotlib QuadMesh
@@ -109,10 +111,10 @@ class ConsensusMatrixDisplay(Display):
     def from_estimator(cls, estimator, *, max_cells: int = 400, ax=None) -> Self:
         """Draw how often a fitted estimator puts two samples together.
 
-        For an `NMFConsensus` or an `NMFMetaCluster`, the cells show the co-association from which
-        it made its clusters, or the similarity with ``affinity="precomputed"``. For any other
-        estimator, they show the co-membership: the probability that two samples are in the same
-        cluster, if the cluster of each is drawn from its row of `membership_`.
+        For an `NMFConsensus` or an `NMFMetaCluster`, the cells show the co-association matrix that
+        was clustered, or the similarity matrix with ``affinity="precomputed"``. For any other
+        estimator, they show the co-membership. This is the probability that two samples are in the
+        same cluster if the cluster of each sample is drawn from its row of `membership_`.
 
         Samples are ordered by cluster, and within a cluster by decreasing confidence, or by
         decreasing membership if the estimator has no confidence. Samples in no cluster come last.
@@ -122,9 +124,10 @@ class ConsensusMatrixDisplay(Display):
         estimator : estimator of this package
             A fitted estimator.
         max_cells : int, default=400
-            Largest number of cells in a row; every cluster has at least one.
+            Largest number of cells in a row. Larger values show more detail. Every cluster has at
+            least one cell.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
+            Axes to draw in. By default, a new figure is created.
 
         Returns
         -------
@@ -183,11 +186,12 @@ class ConsensusMatrixDisplay(Display):
             Cluster or class of every sample, an integer or a string. A negative number marks a
             sample in no cluster.
         weights : array-like of shape (n_partitions,), default=None
-            Nonnegative weights of the partitions; equal by default.
+            Nonnegative weights of the partitions. By default, all weights are equal.
         max_cells : int, default=400
-            Largest number of cells in a row; every cluster has at least one.
+            Largest number of cells in a row. Larger values show more detail. Every cluster has at
+            least one cell.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
+            Axes to draw in. By default, a new figure is created.
 
         Returns
         -------
@@ -297,18 +301,18 @@ class BiclusterDisplay(Display):
     """Picture of biclusters, which may overlap, in their data matrix.
 
     Rows and columns are ordered such that every bicluster is one block, as far as a single order
-    allows it. Clusters that share the most are neighbours, and the rows and columns that two
-    neighbours share lie between them. Narrow strips at the left and at the bottom show the rows and
-    the columns of each cluster. A row in several clusters has a mark in several strips. Frames in
-    the same colours show the blocks. If no order keeps a cluster together, its four largest blocks
-    are framed. Rows and columns in no cluster come last.
+    allows it. Clusters that share many rows and columns are next to each other, and the rows and
+    columns that they share lie between them. Narrow strips at the left and at the bottom show the
+    rows and the columns of each cluster. A row in several clusters has a mark in several strips.
+    Frames in the same colours show the blocks. If no order keeps a cluster together, its four
+    largest blocks are framed. Rows and columns in no cluster come last.
 
-    In a large matrix, a cell shows the mean over a group of rows and of columns. The colour of a
-    strip is stronger, the larger the share of the group that is in its cluster. The axes count rows
+    In a large matrix, a cell shows the mean over a group of rows and a group of columns. The colour
+    of a strip is stronger where a larger share of the group is in the cluster. The axes count rows
     and columns.
 
     Use `from_estimator` or `from_biclusters` to compute the cells and draw them. The constructor
-    takes cells.
+    takes cells that are already computed.
 
     Parameters
     ----------
@@ -319,9 +323,9 @@ class BiclusterDisplay(Display):
     column_sizes : ndarray of shape (n_column_cells,), int
         Number of columns of every cell.
     row_shares : ndarray of shape (n_clusters, n_row_cells)
-        Share of the rows of a cell that are in a cluster.
+        Share of the rows of every cell that are in each cluster.
     column_shares : ndarray of shape (n_clusters, n_column_cells)
-        Share of the columns of a cell that are in a cluster.
+        Share of the columns of every cell that are in each cluster.
     clusters : ndarray of shape (n_clusters,), int, default=None
         Clusters in the order of the picture.
     row_order : ndarray of shape (n_rows,), int, default=None
@@ -332,7 +336,7 @@ class BiclusterDisplay(Display):
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes of the picture.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     mesh_ : matplotlib QuadMesh
@@ -340,7 +344,7 @@ class BiclusterDisplay(Display):
     colorbar_ : matplotlib Colorbar
         The scale of colours.
     strips_ : list of (QuadMesh, QuadMesh)
-        The marks of rows and of columns, one pair for each cluster.
+        The strips of rows and of columns, one pair for each cluster.
     outlines_ : list of matplotlib Rectangle
         The frames.
 
@@ -385,11 +389,12 @@ class BiclusterDisplay(Display):
             A fitted estimator.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The data matrix that was passed to `fit`, or another one with the same rows and columns.
-            Means leave NaN out.
+            The means of cells leave out NaN.
         max_cells : int, default=400
-            Largest number of cells in a row and in a column; every cluster has at least one.
+            Largest number of cells in a row and in a column. Larger values show more detail. Every
+            cluster has at least one cell.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
+            Axes to draw in. By default, a new figure is created.
 
         Returns
         -------
@@ -418,23 +423,24 @@ class BiclusterDisplay(Display):
     def from_biclusters(
         cls, X, rows, columns, *, max_cells: int = 400, ax=None
     ) -> Self:
-        """Draw any biclusters: `rows_` and `columns_` of scikit-learn's, or known ones.
+        """Draw given biclusters, such as `rows_` and `columns_` of a scikit-learn estimator.
 
-        A row in several clusters is in the block of the first one. Columns are treated in the same
-        way.
+        A row in several clusters is in the block of the first of them. Columns are treated in the
+        same way.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_rows, n_columns)
-            The data matrix. Means leave NaN out.
+            The data matrix. The means of cells leave out NaN.
         rows : array-like of shape (n_clusters, n_rows), bool
             Whether a row is in a cluster.
         columns : array-like of shape (n_clusters, n_columns), bool
             Whether a column is in a cluster.
         max_cells : int, default=400
-            Largest number of cells in a row and in a column; every cluster has at least one.
+            Largest number of cells in a row and in a column. Larger values show more detail. Every
+            cluster has at least one cell.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
+            Axes to draw in. By default, a new figure is created.
 
         Returns
         -------
@@ -499,13 +505,14 @@ def _arrange_table(X, rows, columns, row_strength, column_strength, max_cells):
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_rows, n_columns)
-        The data matrix. NaN marks missing entries, which means leave out.
+        The data matrix. NaN marks missing entries, which are left out of the means of cells.
     rows, columns : ndarray of shape (n_clusters, n), bool
         Whether each row or column is in each cluster.
     row_strength, column_strength : ndarray of shape (n_clusters, n)
         How strongly each row or column belongs to each cluster, at least 0.
     max_cells : int
-        Largest number of cells in a row and in a column; every cluster has at least one.
+        Largest number of cells in a row and in a column. Larger values show more detail. Every
+        cluster has at least one cell.
 
     Returns
     -------
@@ -682,7 +689,7 @@ def divide_into_cells(labels, confidence, max_cells):
     Returns
     -------
     cells : ndarray of shape (n_samples,), int
-        Cell of every sample: 0, 1, ... without gaps, in the order of the picture.
+        Cell of every sample. Cells are numbered from 0 without gaps, in the order of the picture.
     display : dict
         Attributes of a display: the order of the samples, and the size and the cluster of every
         cell.

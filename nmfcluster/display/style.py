@@ -1,4 +1,4 @@
-"""Style and layout of all pictures; drawing imports matplotlib."""
+"""Style and layout of all displays. Drawing requires matplotlib."""
 
 from dataclasses import dataclass
 from typing import Any, Self, dataclass_transform
@@ -47,7 +47,7 @@ def check_fitted(estimator, attribute, expected, cure):
     expected : str
         The estimators that have the attribute, for an error message.
     cure : str
-        The end of the message: what to do for other estimators.
+        The end of the message, which advises what to do with other estimators.
     """
     if hasattr(estimator, attribute) and not isinstance(estimator, type):
         return with_numpy_arrays(estimator)
@@ -63,7 +63,7 @@ def check_fitted(estimator, attribute, expected, cure):
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Display:
-    """Base class of pictures. A subclass draws in the axes that `_set_axes` returns.
+    """Base class of displays. A subclass draws in the axes that `_set_axes` returns.
 
     Subclasses are data classes, and their fields are the parameters of the constructor.
     """
@@ -77,7 +77,7 @@ class Display:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
+            Axes to draw in. By default, a new figure is created.
 
         Returns
         -------
@@ -93,8 +93,7 @@ class Display:
     def _set_axes(self, ax, figsize, has_margins=False):
         """Set `ax_` and `figure_` to given axes, or to new ones; return the axes.
 
-        With margins, given axes shrink so that their room also holds labels and legends at
-        their sides.
+        With `has_margins`, given axes shrink to make room for labels and legends at their sides.
         """
         try:
             import matplotlib.pyplot as plt

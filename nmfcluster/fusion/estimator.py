@@ -49,7 +49,7 @@ _CRITERIA: dict[str, type[AgreementGraph | KLFusion]] = {
 
 
 class RankedSource(NamedTuple):
-    """A source, and how far it agrees with the result.
+    """A source, and how well it agrees with the result.
 
     Attributes
     ----------
@@ -71,33 +71,42 @@ class RankedSource(NamedTuple):
 class SimilarityFusionNMF(NMFClusterer):
     r"""Clustering by several similarities of the same objects, using the structure they share.
 
-    Each of L sources holds similarities of the objects: an array, a sparse graph, or a kernel of
-    all or some of the features. Each source is first corrected for chance, because an object that
-    is similar to many others is similar to some by chance alone. The corrected similarity is the
-    residual :math:`R_l = N_l - u_l u_l'`. Here :math:`N_l = D^{-1/2} S_l D^{-1/2}`, without its
-    diagonal, and :math:`u_l u_l'` is the similarity that is expected of independent objects with
-    the same row sums: :math:`u_{li} \sum_{j \ne i} u_{lj}` is the sum of row i of :math:`N_l`. D
-    holds the sums of rows plus their mean [2]_. Without this mean, outliers, which are similar to
-    few objects, would have the largest entries.
+    A source is a similarity of the objects, which are the samples: an array, a sparse graph, or a
+    kernel of some or all features. The estimator finds the sources that agree, adds them, and
+    clusters the objects by the sum.
 
-    A source counts if it agrees with another one, or with the clusters of the others. Two sources
-    agree if their residuals, over all pairs of objects that both cover, correlate more than those
-    of independent sources. The residuals of the sources that are used are added,
+    Each source is first corrected for chance, because an object that is similar to many others is
+    similar to some by chance alone. The corrected similarity of source l is the residual
+    :math:`R_l = N_l - u_l u_l'`. Here :math:`N_l = D^{-1/2} S_l D^{-1/2}` is the similarity
+    :math:`S_l`, normalised by D and without its diagonal. D holds the row sums of :math:`S_l` plus
+    the mean row sum [2]_. Without this mean, outliers, which are similar to few objects, would have
+    the largest entries. The product :math:`u_l u_l'` is the similarity that is expected of
+    independent objects with the same row sums. The vector :math:`u_l` is computed such that
+    :math:`u_{li} \sum_{j \ne i} u_{lj}` equals the sum of row i of :math:`N_l`.
+
+    A source is used if it agrees with another source, or with the clusters of the others. Two
+    sources agree if their residuals correlate more than those of independent sources. The
+    correlation is over all pairs of objects that both sources cover. The residuals of the sources
+    that are used are added, with weights :math:`\alpha_l`,
 
     .. math:: R_{ij} = \sum_l \alpha_l R^l_{ij} / s_l , \quad
               s_l \text{ the root mean square of } R_l ,
 
-    before the neighbour graph is built, so that pairs that are dissimilar in one source cancel
-    chance neighbours in another. The largest entries make the graph P, which is scaled to sum to 1.
-    The model of [1]_ explains it: cluster :math:`\nu` has probability :math:`q_\nu`, and draws two
-    objects independently, each from :math:`h_\nu`,
+    before the neighbour graph is built. Objects that are neighbours by chance in one source are
+    therefore not joined if they are dissimilar in another. The largest entries form the graph P,
+    which is scaled to sum to 1.
+
+    The model of [1]_ is fitted to P. In this model, cluster :math:`\nu` has probability
+    :math:`q_\nu`, and the two objects of a pair are drawn independently from the distribution
+    :math:`h_\nu` of the cluster,
 
     .. math:: \min_{H, q} D(P \,\|\, H \,\mathrm{diag}(q)\, H') , \quad 1'H = 1', \quad 1'q = 1 .
 
     With a finite `eta`, sources that this model explains better get larger weights. The estimator
     alternates between the model and the weights :math:`\alpha_l \propto p_l e^{-x_l / \eta}`, where
-    :math:`p_l` are the initial weights. :math:`x_l` is the share of the source's own graph
-    :math:`P_l`, with margins :math:`m_l`, that the model leaves unexplained,
+    :math:`p_l` are the initial weights. The loss :math:`x_l` is the share of the graph :math:`P_l`
+    of source l alone that the model leaves unexplained. With the row sums :math:`m_l` of
+    :math:`P_l`, it is
 
     .. math:: x_l = \min_{0 \le \lambda \le 1}
         \frac{D\bigl(P_l \,\|\, \lambda H \mathrm{diag}(q) H' + (1 - \lambda) m_l m_l'\bigr)}
@@ -110,98 +119,113 @@ class SimilarityFusionNMF(NMFClusterer):
     n_clusters : int
         Number of clusters.
     criterion : {"agreement", "kl", "cross_entropy"}, default="agreement"
-        How sources are weighted. "agreement" is described above. The others are those of [1]_,
-        which fits one model to the sources as they are,
-        :math:`\min_{\alpha, H, q} \sum_l \alpha_l c_l - \eta H(\alpha)`. The loss :math:`c_l` of a
-        source is its Kullback-Leibler divergence from the model with "kl". With "cross_entropy" it
-        is larger by the entropy of the source. Neither protects against noisy sources.
+        How sources are selected and weighted. "agreement" is described above. "kl" and
+        "cross_entropy" are the criteria of [1]_. They fit one model to the uncorrected sources,
+        :math:`\min_{\alpha, H, q} \sum_l \alpha_l c_l - \eta H(\alpha)`, where :math:`H(\alpha)` is
+        the entropy of the weights. With "kl", the loss :math:`c_l` of a source is its
+        Kullback-Leibler divergence from the model. With "cross_entropy", the entropy of the source
+        is added to it. Neither criterion protects against noisy sources.
     eta : float, default=numpy.inf
-        Larger values make the weights more even. With infinity all sources that are used have equal
-        weights, with 0 the best one has all the weight. Sensible values are 0.03 to 1 with
-        "agreement", where losses are shares; with the other criteria losses are in nats. Two
-        sources whose losses differ by `eta` have weights that differ by the factor e. To choose a
-        value, see `nmfcluster.model_selection.StabilityScorer`.
+        Larger values make the weights more even. With infinity, all sources that are used have
+        equal weights. With 0, the source with the smallest loss has all the weight. Sensible values
+        are 0.03 to 1 with "agreement", whose losses are between 0 and 1. The losses of the other
+        criteria are in nats. If the losses of two sources differ by `eta`, their weights differ by
+        the factor e. To choose a value, see `nmfcluster.model_selection.StabilityScorer`.
     weights : array-like of shape (n_sources,) or dict, default=None
-        Your own weights of the sources, or of some of them by name; the others have weight 0. With
-        weights, no source has to agree with another. With a finite `eta` they are :math:`p_l`.
+        Weights of the sources, used instead of the selection of sources that agree. A dict maps the
+        names of sources to weights, and sources that it does not contain have weight 0. With a
+        finite `eta`, these are the initial weights :math:`p_l`.
     symmetric : bool, default=True
-        Whether the model is symmetric, as above. False fits :math:`P \approx W H'` with two
-        factors, as [1]_ does. Similarities can then have the shape (n, p), for n objects and p
-        columns that are the same in all sources; `max_samples` makes such similarities.
+        Whether the model has a single factor, as above. False fits :math:`P \approx W H'` with two
+        factors, as in [1]_. Similarities can then have the shape (n, p), for n objects and p
+        columns that are the same in all sources. If `max_samples` is set, the columns are landmarks
+        drawn from the objects.
     affinity : str, callable or list, default="precomputed"
-        How similarities are computed. With "precomputed" `X` holds them; views get Gaussian
-        kernels, "rbf", or graphs of nearest neighbours if there are more than 3,000 objects.
-        Otherwise `affinity` is a kernel of the features in `X`, or a list of kernels or of triples
-        (name, kernel, columns), as for `nmfcluster.stack.KernelStack`; for views it is a kernel, or
-        a list with one kernel for each view. A kernel is a name that
-        `nmfcluster.affinity.make_affinity` accepts, or a function of two sets of samples. All
-        kernels but "nearest_neighbors" are dense, n × n; see `max_samples`. To set parameters of
-        kernels, use a `KernelStack` in a pipeline, or a function.
+        How similarities are computed. With "precomputed", `X` holds similarities. If views are
+        passed instead, each gets a Gaussian kernel ("rbf"), or a graph of nearest neighbours if
+        there are more than 3,000 objects.
+
+        With any other value, similarities are computed from the features in `X` by one kernel, or
+        by a list of kernels or of triples (name, kernel, columns), as in
+        `nmfcluster.stack.KernelStack`. For views, pass one kernel, or a list with one kernel for
+        each view. A kernel is a name that `nmfcluster.affinity.make_affinity` accepts, or a
+        function of two sets of samples. To set the parameters of kernels, use a `KernelStack` in a
+        pipeline, or a function. All kernels but "nearest_neighbors" are dense n × n arrays, unless
+        `max_samples` is set.
     normalize : bool or "auto", default="auto"
-        Whether kernels of features are replaced by :math:`D^{-1/2} W D^{-1/2}`, D their row sums.
-        "auto" does so for "nearest_neighbors" only.
+        Whether kernels W of features are normalised to :math:`D^{-1/2} W D^{-1/2}`, where D holds
+        the row sums of W. "auto" normalises only "nearest_neighbors".
     max_samples : int or float, default=None
-        Number, or share, of the objects that the model is fitted to, drawn at random; the
-        others are predicted. With ``symmetric=False`` they are landmarks: all objects are fitted
-        to their similarities to the landmarks, in time linear in the number of objects. None fits
-        the model to all objects.
+        Number or share of the objects that the model is fitted to. Smaller values take less time
+        and memory. The objects are drawn at random, and the others are predicted. With
+        ``symmetric=False``, the drawn objects are landmarks, and the model is fitted to the
+        similarities of all objects to them, in time linear in the number of objects. None fits the
+        model to all objects.
     n_init : int or "auto", default="auto"
-        Largest number of starts; the solution with the smallest loss is kept. The first start is
-        computed from leading eigenvectors of the fused graph, or of the mean source. The second
-        comes from the clusters of k-means on these. If all sources that are used are graphs, of at
-        most 50,000 objects, each source gives one more. "auto" runs all of these; larger numbers
-        add none. All but the first are abandoned after 3 updates, or 20 with another `criterion`,
+        Largest number of starts. The solution with the smallest loss is kept. "auto" runs all
+        starts that are available, and larger numbers add none. The first start is computed from the
+        leading eigenvectors of the fused graph, or of the mixture of the sources with "kl" and
+        "cross_entropy". The second one is computed from the clusters of k-means on these
+        eigenvectors. If all sources that are used are graphs, and there are at most 50,000 objects,
+        each source adds one start.
+
+        All starts but the first are abandoned after 3 updates (20 with "kl" and "cross_entropy"),
         unless their loss is then below that of the first by the tolerance `tol`.
     max_iter : int, default=500
-        Largest number of updates of a start. An update is three EM steps, one of them extrapolated.
+        Largest number of updates of a start. An update consists of three steps of
+        expectation-maximisation (EM), one of them extrapolated.
     tol : float, default=1e-4
-        Larger values end a long fit earlier; it hardly ever has to be set. A start has converged
-        when ten updates lower its loss by less than `tol`; if the loss is in nats, by less than
-        `tol` times the mean divergence of the sources from independent objects. A negative value
-        runs all updates of all starts.
+        Larger values end a long fit earlier. The default seldom has to be changed. A start has
+        converged when ten updates lower its loss by less than `tol`. With "kl" and "cross_entropy",
+        the limit is `tol` times the divergence of the mixture of the sources from independent
+        objects. A negative value runs all updates of all starts.
     random_state : int, RandomState, Generator or None, default=None
         Determines which objects `max_samples` draws; nothing else is random. The result does not
         depend on `n_jobs`, the number of threads, or the order of the objects or of the sources.
     n_jobs : int, default=None
-        Number of starts that run at a time, and of jobs that search for neighbours.
+        Number of parallel jobs, for the starts and for the search for neighbours.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int
-        Cluster of every object, numbered by decreasing size. -1 if the sources that are used do not
-        cover the object, or if it is similar to no other in them.
+        Cluster of every object, numbered by decreasing size. An object has label -1 if none of the
+        sources that are used covers it, or if it is similar to no other object in these sources.
     membership_ : ndarray of shape (n_samples, n_clusters), float
-        Probability of the clusters given the object, :math:`h_{i\nu} q_\nu` scaled to sum to 1.
+        Probability of every cluster given the object. A row holds :math:`h_{i\nu} q_\nu`, scaled to
+        sum to 1.
     weights_ : ndarray of shape (n_sources,), float
-        :math:`\alpha`, which sum to 1.
+        The weights :math:`\alpha_l` of the sources, which sum to 1.
     counted_ : ndarray of shape (n_sources,), bool
-        Which sources count, with ``criterion="agreement"``.
+        Which sources are used. Only with ``criterion="agreement"``.
     agreement_ : tuple of ndarray of shape (n_sources, n_sources)
-        With ``criterion="agreement"``: ``agreement_.correlations`` of the residuals, and
-        ``agreement_.scores``, the correlations times the root of the number of pairs. Scores have
-        mean 0 and variance 1 for independent sources; two sources agree above 5. A source can also
-        agree with the clusters of several others.
+        How well any two sources agree. Only with ``criterion="agreement"``.
+        ``agreement_.correlations`` holds the correlations of the residuals, and
+        ``agreement_.scores`` holds the correlations times the square root of the number of pairs of
+        objects. For independent sources, scores have mean 0 and variance 1. Two sources agree if
+        their score is above 5. A source with low scores is also used if it agrees with the clusters
+        of several others.
     source_losses_ : ndarray of shape (n_sources,), float
-        :math:`x_l`, between 0 and 1, where 1 means that the model explains nothing of the source.
-        Those of dense sources are computed from 500 objects. With another `criterion`
-        :math:`c_l`, in nats.
+        The losses :math:`x_l`, between 0 and 1, where 1 means that the model explains nothing of
+        the source. The losses of dense sources are computed from 500 objects. With "kl" and
+        "cross_entropy", these are the losses :math:`c_l`, in nats.
     source_names_ : tuple of str
         Names of the sources.
     core_ : ndarray of shape (n_clusters, n_clusters)
         :math:`\mathrm{diag}(q)`, which holds the probability of every cluster.
     loss_ : float
-        Loss of the kept model: its divergence from the fused graph, as a share of that of
-        independent objects. With another `criterion` it is the divergence from the mixture of the
-        sources, in nats. If clusters of eigenvectors are kept, it need not be the smallest of
-        `loss_curves_`, see Notes.
+        Loss of the kept model. It is the divergence of the fused graph from the model, divided by
+        the divergence of the graph from independent objects. With "kl" and "cross_entropy", it is
+        the divergence of the mixture of the sources from the model, in nats. If clusters of
+        eigenvectors are kept (see Notes), it need not be the smallest loss in `loss_curves_`.
     loss_curve_ : ndarray of shape (n_iter_ + 1,)
         Loss before the first and after every update of the kept run.
     loss_curves_ : list of ndarray
-        The same for all starts, the kept one first. Those of abandoned starts are short.
+        Loss curves of all starts, the kept one first. Abandoned starts have short curves.
     n_iter_ : int
         Number of updates of the kept run.
     sample_indices_ : ndarray of shape (n_fitted,), int
-        The objects that the model was fitted to: all, unless `max_samples` is set.
+        The objects that the model was fitted to. These are all objects, unless `max_samples` is
+        set.
     sample_names_ : ndarray of shape (n_samples,)
         Names of the objects, in the order of `labels_`, if views or similarities are data frames
         with named rows.
@@ -219,42 +243,46 @@ class SimilarityFusionNMF(NMFClusterer):
 
     Notes
     -----
-    *The graph.* Every row of R keeps its largest entries: as many as the root of the number of
-    objects, or as three quarters of a mean cluster if these are fewer. If all sources that are used
-    are graphs, the pairs of all of them are kept. A source, dense or sparse, is a graph if it has
-    at most :math:`2 \sqrt n` entries a row on average, or if at most half of its entries are above
-    0 and have few distinct values. A pair is in P if one of its objects keeps the other. Its entry
-    is divided by the roots of both degrees.
+    *The graph.* Every row of R keeps its K largest entries, where K is the square root of the
+    number of objects, or three quarters of the mean size of a cluster if that is smaller. A pair is
+    in P if one of its objects keeps the other. Its entry is divided by the square roots of both
+    degrees. If all sources that are used are graphs, all pairs of these graphs are kept instead. A
+    source, dense or sparse, is a graph if it has at most :math:`2 \sqrt n` entries a row on
+    average. It is also a graph if at most half of its entries are above 0, and these have few
+    distinct values.
 
-    *Clusters of eigenvectors.* The divergence can be smaller if a large cluster is split than if a
-    small one is found. Clusters that k-means finds in the leading eigenvectors of P therefore
-    replace those of the model if their normalised cut is below 0.9 times that of the model minus
-    0.1, and each has more than five objects. Memberships, of new objects too, are then the shares
-    of similarity to these clusters, and the loss curve has length 1.
+    *Clusters of eigenvectors.* Splitting a large cluster can lower the divergence more than finding
+    a small one. The estimator therefore also runs k-means on the leading eigenvectors of P. These
+    clusters replace those of the model if their normalised cut is below 0.9 times that of the model
+    minus 0.1, and each of them has more than five objects. The memberships of all objects, new ones
+    included, are then their shares of similarity to these clusters, and the loss curve has length
+    1.
 
-    *Sources that count.* Sources that are nearly equal share one vote.
+    *Selection of sources.* Sources that are nearly equal count as one source, and share its weight.
 
-    1. If sources agree, the largest group that does counts, with the sources that agree with the
-       clusters of its leading eigenvectors.
-    2. If no two sources agree, those are used that agree with the clusters of all others.
-    3. If there are none, or two groups are equally large, each of them alone and all together are
-       candidates. The graph with the widest gap after its k-th eigenvalue is chosen, because its
-       clusters are the most distinct, among graphs whose clusters all have more than five objects.
-       If there are no such graphs, all sources are used. A warning reports the choice, because two
-       sources cannot outvote each other.
+    1. If some sources agree, the largest group of them is used. The sources that agree with the
+       clusters in the leading eigenvectors of this group are added to it.
+    2. If no two sources agree, every source is used that agrees with the clusters of all others.
+    3. If there are no such sources, each source alone and all of them together are candidates. If
+       several groups are equally large, each group alone and all of them together are candidates.
+       The estimator uses the candidate whose graph has the widest gap after its k-th eigenvalue,
+       because its clusters are the most distinct. Graphs that have a cluster of at most five
+       objects are skipped. If no graph is left, all sources are used. A warning reports the choice,
+       because two sources cannot outvote each other.
 
-    *Values.* Negative similarities count as 0 with "agreement", with a warning if the source is a
-    network; the other criteria refuse them. Distances are refused. A source does not cover an
-    object that has NaN in its row and column, see `SimilarityStack`, or no similarity above 0. The
-    source is not used for this object.
+    *Values.* With "agreement", negative similarities count as 0, and a warning is issued if the
+    source is a network. With the other criteria, negative similarities raise an error. Distances
+    always raise an error. A source does not cover an object whose row and column are NaN (see
+    `SimilarityStack`), or that has no similarity above 0. The source is then not used for this
+    object.
 
-    *New objects.* A new object o gets
-    :math:`z_{o\nu} \propto \sum_i \hat p_{oi} z_{i\nu} / q_\nu`. Here z are the memberships of the
-    objects that the model was fitted to, and :math:`\hat p` is the object's row of the fused graph,
-    or of the mixture of the sources with another `criterion`. Eq. 8 of [1]_ has no :math:`q_\nu`,
-    without which flat kernels send all objects to the largest cluster. It also lacks the sums of
-    the sources, by which the weights were learned. The objects of `fit` are extended like any
-    others, so that `predict` can differ from `labels_`.
+    *New objects.* The memberships of a new object o are :math:`z_{o\nu} \propto \sum_i \hat p_{oi}
+    z_{i\nu} / q_\nu`. Here :math:`z_{i\nu}` are the memberships of the objects that the model was
+    fitted to, and :math:`\hat p_{oi}` is the row of the object in the fused graph, or in the
+    mixture of the sources with "kl" and "cross_entropy". Eq. 8 of [1]_ does not divide by
+    :math:`q_\nu`. Flat kernels would then assign all objects to the largest cluster. It also does
+    not divide each source by its sum, as was done when the weights were learned. `predict` treats
+    the objects of `fit` as new objects, so that its result can differ from `labels_`.
 
     References
     ----------
@@ -345,19 +373,21 @@ class SimilarityFusionNMF(NMFClusterer):
         ----------
         X : SimilarityStack, {array-like, sparse matrix}, ViewStack, or dict or list of tables, \
                 default=None
-            With ``affinity="precomputed"`` the similarities: a stack, an array of shape
-            (n_samples, n_samples, n_sources), or one matrix of shape (n_samples, n_samples).
-            Otherwise features, of shape (n_samples, n_features). A dict, a list of data frames that
-            are not square, or a :class:`~nmfcluster.stack.ViewStack` holds views; see `views`.
+            With ``affinity="precomputed"``, the similarities. They are a stack, an array of shape
+            (n_samples, n_samples, n_sources), or one matrix of shape (n_samples, n_samples). With
+            another `affinity`, the features, of shape (n_samples, n_features). A dict, a list of
+            data frames that are not square, or a :class:`~nmfcluster.stack.ViewStack` is read as
+            views. See `views`.
         y : None
             Ignored.
         similarities : list of {array-like, sparse matrix}, or SimilarityStack, default=None
-            The sources, each of shape (n_samples, n_samples), instead of `X`. Cross-validation
-            cannot split a list; pass it a `SimilarityStack` as `X`.
+            The sources, each of shape (n_samples, n_samples), passed instead of `X`.
+            Cross-validation cannot split a list. Pass a `SimilarityStack` as `X` there.
         views : dict or list of {array-like, sparse matrix}, or ViewStack, default=None
-            Matrices of features, instead of `X`. Each is a source, of any width. Rows of data
-            frames are matched by their index, see :class:`~nmfcluster.stack.ViewStack`, which
-            cross-validation can split.
+            Matrices of features, passed instead of `X`. Each matrix is a source, and can have any
+            number of features. Rows of data frames are matched by their index. For
+            cross-validation, which cannot split a dict or a list, pass a
+            :class:`~nmfcluster.stack.ViewStack` as `X`.
 
         Returns
         -------
@@ -445,7 +475,8 @@ class SimilarityFusionNMF(NMFClusterer):
         Returns
         -------
         ndarray of shape (n_samples, n_clusters)
-            Rows sum to 1. `membership_` holds those of the model itself.
+            Memberships, whose rows sum to 1. They can differ from `membership_`, which holds the
+            memberships of the model itself.
         """
         self.fit(X, y, similarities=similarities, views=views)
         if X is None:
@@ -453,27 +484,28 @@ class SimilarityFusionNMF(NMFClusterer):
         return self.transform(X)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the memberships of objects, from their similarities to the objects of the fit.
+        """Return the memberships of objects, computed from their similarities to those of `fit`.
 
         Parameters
         ----------
         X : as for `fit`
-            Similarities to all objects of the fit, features or views, of one object or more.
+            Features or views of one or more objects, or their similarities to all objects of `fit`.
 
         Returns
         -------
         ndarray of shape (n_new, n_clusters)
-            Rows sum to 1. The row of an object that is similar to no other is uniform. Rows are in
-            the order of `X`. If data frames in it have row names, rows are in the order in which
-            names first occur, ``ViewStack(X).index``, and ``set_output(transform="pandas")`` makes
-            the names the index.
+            Memberships, whose rows sum to 1. The row of an object that is similar to no other is
+            uniform. Rows are in the order of `X`. If data frames in `X` have row names, rows are in
+            the order in which the names first occur, which is ``ViewStack(X).index``. With
+            ``set_output(transform="pandas")``, the names are the index of the result.
 
         Raises
         ------
         NotFittedError
             If `fit` has not been called.
         ValueError
-            If `X` is not of the kind or width of the data that `fit` was called with.
+            If `X` is not the kind of data that was passed to `fit`, or has a different number of
+            features.
         """
         memberships: Any = super().transform(X)
         is_frame = hasattr(memberships, "set_axis")  # of pandas
@@ -485,16 +517,16 @@ class SimilarityFusionNMF(NMFClusterer):
         return self._sources_.extend(objects, np.arange(len(objects)), self._profile_)
 
     def fused_similarity(self, rows: Any = None, columns: Any = None) -> Any:
-        r"""Return the combined similarity of all sources, which the clusters explain.
+        r"""Return the combined similarity of all sources, to which the model was fitted.
 
-        It is the fused graph, or the mixture of the sources with another `criterion`. Use it for
-        heat maps, or for methods that take a graph. Its rows sum to 1 on average.
+        It is the fused graph, or the mixture of the sources with "kl" and "cross_entropy". Use it
+        for heat maps, or as input of methods that need a graph. Its rows sum to 1 on average.
 
         Parameters
         ----------
         rows, columns : slice, array-like of int, or mask, default=None
-            Objects to return, among those that the model was fitted to; None returns all. With
-            ``symmetric=False`` and `max_samples`, columns are landmarks.
+            Objects to return, among those that the model was fitted to. None returns all of them.
+            With ``symmetric=False`` and `max_samples`, columns are landmarks.
 
         Returns
         -------
@@ -535,21 +567,22 @@ class SimilarityFusionNMF(NMFClusterer):
     def source_contributions(self) -> np.ndarray:
         r"""Return how much every source contributes to every cluster.
 
-        A cluster explains why objects occur together more often than independent ones would. The
-        part of source l in this is
+        A cluster explains why pairs of objects are more frequent in P than they would be if objects
+        were independent. The part of source l in what cluster :math:`\nu` explains is
 
         .. math:: e_{\nu l} = \sum_{ij} p^l_{ij}\, \tau_{ij\nu}
             \log \frac{m_{ij}}{m_{i\cdot}\, m_{\cdot j}} , \quad
             \tau_{ij\nu} = \frac{h_{i\nu} q_\nu h_{j\nu}}{m_{ij}} .
 
-        Here :math:`M = H \mathrm{diag}(q) H'`, and the source adds :math:`p^l_{ij}` to
-        :math:`P_{ij}`. Its contribution is :math:`e_{\nu l} / \sum_{l'} e_{\nu l'}`, where negative
-        :math:`e_{\nu l}` count as 0.
+        Here :math:`M = H \mathrm{diag}(q) H'`, and :math:`p^l_{ij}` is the part of :math:`P_{ij}`
+        that comes from source l. The contribution of the source is
+        :math:`e_{\nu l} / \sum_{l'} e_{\nu l'}`. Negative :math:`e_{\nu l}` count as 0.
 
         Returns
         -------
         ndarray of shape (n_clusters, n_sources)
-            Rows sum to 1. The row of a cluster that explains nothing is `weights_`.
+            Contributions, whose rows sum to 1. A cluster that explains nothing has the row
+            `weights_`.
 
         Raises
         ------
@@ -585,8 +618,8 @@ class SimilarityFusionNMF(NMFClusterer):
     def rank_sources(self) -> list[RankedSource]:
         """Return the sources by decreasing agreement with the result.
 
-        Every source is clustered alone, from its spectral start, with the parameters of the
-        estimator. This takes as long as a fit.
+        Every source is clustered alone, with the parameters of the estimator and a single start
+        from eigenvectors. This takes about as long as `fit`.
 
         Returns
         -------
