@@ -247,7 +247,7 @@ def condition_covariance(C, known):
 
 
 def _compute_centrality(C, labels, drawn, P):
-    """Return how central samples are in their clusters; samples that were not drawn come last."""
+    """Return how central samples are in their clusters; it is lowest for samples not drawn."""
     own = P[np.arange(len(P)), labels]
     inside = labels[drawn][:, None] == labels[drawn]
     centrality = own * _FLOOR
@@ -256,7 +256,10 @@ def _compute_centrality(C, labels, drawn, P):
 
 
 def _find_anchors(groups, P, labels, centrality):
-    """Return groups that represent clusters: known ones apart from each other, and central ones."""
+    """Return groups that represent clusters: known groups that exclude each other, then others.
+
+    A cluster without such a known group is represented by the group of its most central sample.
+    """
     anchors: list[int] = []
     n_excluding = np.zeros(len(groups.size))  # number of anchors apart from each group
     n_apart = np.diff(groups.apart.indptr)
@@ -276,9 +279,9 @@ def _find_anchors(groups, P, labels, centrality):
 
 
 def _compute_probabilities(groups, P, anchors, excluded):
-    """Return the probabilities that groups are in one cluster with each anchor.
+    """Return the probabilities that each group is in one cluster with each anchor.
 
-    They are 0 if the answer is known or the pair is excluded.
+    A probability is 0 if the answer is known or the pair is excluded.
     """
     apart = groups.apart + make_adjacency(len(groups.size), groups.of[excluded])
     sums = np.stack([np.bincount(groups.of, column) for column in P.T], axis=1)

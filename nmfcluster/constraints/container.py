@@ -143,13 +143,16 @@ class PairwiseConstraints:
 
     @classmethod
     def _of_links(cls, n_samples, links, names=None):
-        """Return constraints made of two checked `Links`."""
+        """Return constraints that hold two checked `Links`."""
         new = cls.__new__(cls)
         new.__setstate__({"n_samples": n_samples, "_links": links, "index": names})
         return new
 
     def _with_hard_must_links(self, hard):
-        """Return the same pairs with other hard must-links; `hard` is one bool, or one for each."""
+        """Return the same pairs with other hard must-links.
+
+        `hard` is a bool for all must-links, or an array of one bool for each.
+        """
         must, cannot = self._links
         must = must._replace(hard=np.full(len(must.pairs), hard))
         return self._of_links(len(self), (must, cannot), self.index)
@@ -654,9 +657,9 @@ def read_pairs(value, name, samples):
     ----------
     value : array-like, data frame, sparse matrix, iterable of pairs or None
     name : {"must_link", "cannot_link"}
-        Name of `value` in error messages; only a must-link may pair a sample with itself.
+        Kind of the pairs, and name of `value` in error messages.
     samples : range, or dict of positions by id
-        Names of the samples in `value`: positions, or ids.
+        A range if pairs contain positions of samples, and a dict if they contain ids.
 
     Returns
     -------
@@ -675,11 +678,11 @@ def read_signed_pairs(value, samples, hard):
     Parameters
     ----------
     value : array-like, data frame, sparse matrix or iterable of rows
-        Two columns of samples, one of kinds or signed weights, and optionally one of weights, or
-        of bools that mark hard pairs. The entries of a sparse matrix are signed weights.
+        The columns are two samples, a kind or a signed weight, and optionally a weight, or a bool
+        that marks hard pairs. The entries of a sparse matrix are signed weights.
     samples : range, or dict of positions by id
     hard : bool, array-like of shape (n_pairs,), bool, or None
-        Which pairs are hard, besides those of infinite weight. None derives it from the weights.
+        Which pairs are hard in addition to pairs of infinite weight. If None, the weights decide.
 
     Returns
     -------
@@ -737,7 +740,7 @@ def _read_columns(value, name, samples):
         if value.shape != (n, n):
             raise ValueError(
                 f"{name} given as a sparse matrix must have shape ({n}, {n}), got {value.shape}. "
-                "For cross-validation, which does not split it, pass PairwiseConstraints."
+                "In cross-validation, which does not split a matrix, pass PairwiseConstraints."
             )
         check_sparse_indices(value, name)
         columns = list(sp.find(value * 1))  # converts bools to numbers
@@ -808,8 +811,8 @@ def _read_positions(names, name, samples):
     if len(too_large):
         raise ValueError(
             f"{name} must hold positions below n_samples={n}, got {int(too_large[0])}. "
-            "In cross-validation, which does not split a plain list of pairs with the samples, "
-            "pass PairwiseConstraints as constraints=."
+            "In cross-validation, pass PairwiseConstraints as constraints=: a plain list of pairs "
+            "is not split with the samples."
         )
     return numbers.astype(np.intp)
 
@@ -890,13 +893,13 @@ def _normalize_links(links, name, samples):
 
 
 def _names_at(positions, samples):
-    """Return the names of some samples for a message: ids, or else positions."""
+    """Return the names of some samples for a message: their ids, or their positions."""
     names = list(samples)
     return tuple(names[i] for i in positions)
 
 
 def read_ids(n_samples, ids, names=None):
-    """Return the positions of samples by the names that pairs use, and the index to store.
+    """Return a map from names of samples to positions, and the index to store.
 
     Parameters
     ----------

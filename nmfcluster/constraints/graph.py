@@ -1,8 +1,8 @@
 """Pairs of samples with weights, as lists and as a graph.
 
-Functions for lists sort, copy and close pairs, and make them from labels and groups. Functions for
-the graph return its matrix and its connected groups, find contradictions, and split the pairs into
-folds.
+Functions for lists sort and copy pairs, add the pairs that follow from them, and make pairs from
+labels and groups. Functions for the graph return its matrix and its connected groups, find
+contradictions, and split the pairs into folds.
 """
 
 from typing import NamedTuple
@@ -38,13 +38,15 @@ NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty(0), np.empty(0, dtype
 
 
 def make_links(pairs, weights=1.0, hard=True):
-    """Return sorted, distinct pairs (i, j) with i <= j; among equal pairs, a hard one is kept.
+    """Return sorted, distinct pairs (i, j) with i <= j.
+
+    Among equal pairs, a hard pair is kept. If several are hard, or all are soft, the one with the
+    largest weight is kept.
 
     Parameters
     ----------
     pairs : ndarray of shape (n_pairs, 2), int
     weights : ndarray of shape (n_pairs,), float64, or float
-        Among equal pairs that are all hard, or all soft, the largest weight is kept.
     hard : ndarray of shape (n_pairs,), bool, or bool
 
     Returns
@@ -61,7 +63,7 @@ def make_links(pairs, weights=1.0, hard=True):
 
 
 def copy_links(links, origin):
-    """Return the links of copies of samples: all (a, b), a < b, whose originals are linked.
+    """Return the links of copies of samples, which are all (a, b), a < b, with linked originals.
 
     Parameters
     ----------
@@ -87,10 +89,10 @@ def copy_links(links, origin):
 
 
 def link_all_members(links, group):
-    """Return all pairs of samples in groups that links connect.
+    """Extend links to all samples of their groups, and return all pairs of these.
 
-    The pairs between two groups, or inside a group, share the weights of the links there evenly.
-    They are hard if one of these links is hard.
+    A link between two groups, or inside a group, holds for all pairs of samples there. These pairs
+    share the weights of the links evenly, and are hard if one of the links is hard.
 
     Parameters
     ----------
@@ -119,7 +121,7 @@ def make_links_of_labels(codes, n_pairs=None, random_state=None):
     codes : ndarray of shape (n_samples,), int
         Classes, numbered from 0; -1 marks unlabelled samples.
     n_pairs : int or None
-        Number of pairs to draw; all sets of pairs have the same chance. None takes all pairs.
+        Number of pairs to draw. All sets of pairs are equally likely. None takes all pairs.
     random_state : int, RandomState, Generator or None
 
     Returns
@@ -161,7 +163,7 @@ def make_links_of_groups(codes):
 
 
 def _draw_distinct_numbers(rng, total, n_drawn):
-    """Draw distinct numbers below `total`; all sets of numbers have the same chance."""
+    """Draw distinct numbers below `total`; all sets of numbers are equally likely."""
     # permute all numbers if a third or more are drawn: single draws would often repeat others
     if 3 * n_drawn > total:
         return rng.permutation(total)[:n_drawn]
@@ -174,7 +176,7 @@ def _draw_distinct_numbers(rng, total, n_drawn):
 
 
 def decode_pairs(numbers):
-    """Return pairs (a, b), a < b, by number in the order (0, 1), (0, 2), (1, 2), (0, 3) ..."""
+    """Return pairs (a, b), a < b, by their number in the order (0, 1), (0, 2), (1, 2), (0, 3)."""
     b = ((1 + np.sqrt(1 + 8.0 * numbers)) / 2).astype(np.int64)
     # rounding may raise the root to the next whole number, but never lowers it below one
     b -= b * (b - 1) // 2 > numbers
@@ -223,8 +225,8 @@ def components(n_samples, pairs):
 def find_confirmed_must_links(pairs):
     """Return which must-links stay hard if pairs may be wrong.
 
-    None stays hard unless enough pairs follow from others and almost none of these is contradicted.
-    Even then, must-links of a group that holds a cannot-link become soft.
+    All become soft unless enough pairs follow from other pairs and almost none of these pairs is
+    contradicted. Even then, must-links of a group that holds a cannot-link become soft.
 
     Parameters
     ----------
@@ -249,7 +251,7 @@ def find_confirmed_must_links(pairs):
 
 
 def check_pairs(pairs, n_clusters):
-    """Raise if it is easily proved that no clustering can satisfy all hard pairs.
+    """Raise an error if it is easy to prove that no clustering can satisfy all hard pairs.
 
     Parameters
     ----------
@@ -308,7 +310,7 @@ def check_pairs(pairs, n_clusters):
 
 
 def _search_breadth_first(n_nodes, edges, roots):
-    """Search a graph from roots; return the depth of every node, and the node before it."""
+    """Search a graph from its roots; return the depth of every node, and the node before it."""
     found = dijkstra(
         make_adjacency(n_nodes, edges),
         indices=roots,
@@ -329,9 +331,10 @@ def _trace_to_root(before, node):
 
 
 def _find_odd_cycle(n_nodes, edges):
-    """Return the nodes of a cycle of odd length, in its order; none if two colours are enough.
+    """Return the nodes of a cycle of odd length, in order; none if two colours are enough.
 
-    Two colours are enough if no edge joins two nodes of the same depth, as depths then alternate.
+    Two colours are enough if no edge joins two nodes of the same depth. Nodes of even depth then
+    have one colour, and nodes of odd depth the other.
     """
     roots = np.unique(components(n_nodes, edges), return_index=True)[1]
     depth, before = _search_breadth_first(n_nodes, edges, roots)
@@ -347,8 +350,8 @@ def _find_odd_cycle(n_nodes, edges):
 def _find_clique(edges, size):
     """Return a clique of `size` nodes; none if a greedy search finds none.
 
-    From every node, a clique grows by neighbours of all its members. Nodes with the most neighbours
-    come first.
+    The search starts from every node, and adds nodes that are neighbours of all members. Nodes with
+    the most neighbours come first.
     """
     # number the nodes by decreasing number of neighbours
     nodes = np.argsort(-np.bincount(edges.ravel()), kind="stable")
@@ -374,17 +377,17 @@ def _enumerate_names(samples, between=", "):
 
 
 def split_pairs(pairs, n_splits, rng):
-    """Yield the folds of pairs that hold out at least one pair.
+    """Split pairs into folds; yield each fold that holds out at least one pair.
 
-    No pair that is kept may imply one that is held out. So a fold splits the pairs in these steps:
+    Pairs that are held out must not follow from pairs that are kept. The split has three steps:
 
-    1. The links of a random spanning forest of the must-links are dealt to the folds, and each fold
-       cuts its own. Samples that are still joined form a piece.
+    1. The links of a random spanning forest of the must-links are distributed over the folds. Each
+       fold removes its links from the forest. Samples that are still joined form a piece.
     2. Must-links between two pieces are held out.
     3. Cannot-links between the same two pieces are kept or held out together.
 
-    Without chains of pairs, each pair is held out in one fold. In a group of many must-links a fold
-    keeps fewer than its share, as all links between pieces are held out.
+    Without chains of pairs, each pair is held out in one fold. In a group of many must-links, a
+    fold holds out more than its share of pairs, because all links between pieces are held out.
 
     Parameters
     ----------

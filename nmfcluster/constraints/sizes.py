@@ -117,7 +117,8 @@ def labels_of_sizes(
         connected = "" if neighbors is None else " Clusters have to be connected."
         raise ValueError(
             f"no labels were found that keep min_size={min_size} and max_size={max_size}.{stay}"
-            f"{connected} Pass wider bounds, or only membership_ to let must-links be violated."
+            f"{connected} Pass wider bounds. If must-links may be violated, pass membership_ "
+            "instead of the model."
         )
     return labels[group]
 
@@ -173,7 +174,10 @@ def _assign_groups(P, weights, least, most, neighbors):
 
 
 def _find_cuts(P, labels, neighbors):
-    """Return cuts as rows; the product with x is 2 for the labels, and at most 1 if connected."""
+    """Return linear cuts that the labels violate because some of their clusters fall into pieces.
+
+    The product of a cut with x is 2 for these labels, and at most 1 if clusters are connected.
+    """
     n, k = P.shape
     cuts = []
     for cluster in range(k if neighbors is not None else 0):

@@ -634,8 +634,8 @@ def _labels_of_runs(problem, ensemble, members, n_clusters):
 
 
 NO_LABEL = (
-    "labels_ is -1 for {} in no cluster: no partition saw them, or most of those that did call "
-    "them noise (if -1 in partitions means not seen, pass NaN or -2)"
+    "labels_ is -1 for {} in no cluster: no partition saw them, or they are noise in most of the "
+    "partitions that saw them (if -1 in partitions means not seen, pass NaN or -2)"
 )
 _MAX_LISTED = 5  # largest number of samples that a warning names
 # mean size of clusters from which on singletons are named: none of the simulated Gaussian
@@ -673,9 +673,10 @@ def warn_of_singletons(problem, groups, labels, n_clusters, names):
     warn(
         f"The consensus has {format_count(len(samples), 'cluster')} of one sample, "
         "alone in most base partitions, too: "
-        f"{list_samples(samples, names)}. If these are outliers, they take clusters from others: "
-        "leave them out, clip features with numpy.clip(RobustScaler().fit_transform(X), -5, 5), "
-        "or pass estimator=LandmarkSpectral() with base_n_clusters=n_clusters."
+        f"{list_samples(samples, names)}. If these are outliers, fewer clusters are left for other "
+        "samples: leave the outliers out, clip features with "
+        "numpy.clip(RobustScaler().fit_transform(X), -5, 5), or pass "
+        "estimator=LandmarkSpectral() with base_n_clusters=n_clusters."
     )
     return True
 

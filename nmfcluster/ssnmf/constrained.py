@@ -236,9 +236,9 @@ class ConstrainedProblem(Problem):
 
 
 def _scale_links(links, amount, groups):
-    """Return `amount` times the weights of pairs; None if all of these are 0.
+    """Return `amount` times the weights of pairs; None if all products are 0.
 
-    Pairs inside a group are left out, as they change nothing.
+    Pairs inside a group are left out, because they change nothing.
     """
     rows, columns, weights = stored_entries(links)
     with np.errstate(over="ignore"):  # entries that are not finite are refused later
@@ -422,16 +422,16 @@ def assign_unplaced(
 
 
 def _find_violated(labels, ends, costs):
-    """Return which pairs the labels of rows violate; costs are below 0 for must-links."""
+    """Return which pairs are violated by the labels of rows; costs are below 0 for must-links."""
     one, other = labels[ends].T
     return (one == other) == (costs > 0)
 
 
 def _assign_rows(A, links, labels, attraction, n_most):
-    """Return labels of all rows; rows without a cluster get the one where they violate least.
+    """Assign rows without a cluster to the cluster where they violate pairs least.
 
     Rows that violate pairs in the most clusters come first. If a row violates pairs in every
-    cluster, and `n_most` allows it, it gets a new cluster.
+    cluster, it gets a new cluster, unless there are `n_most` clusters.
 
     Parameters
     ----------
@@ -477,7 +477,7 @@ def _assign_rows(A, links, labels, attraction, n_most):
 
 
 def _with_own_clusters(problem, found, rows, n_clusters):
-    """Return a factorization of the rows in a mask as one of all rows, padded with zeros.
+    """Extend a factorization of the rows in a mask to all rows, with rows of zeros.
 
     The loss becomes that of all rows, and the loss curves shift by the same amount.
     """
