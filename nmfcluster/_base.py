@@ -391,12 +391,13 @@ class NMFClusterer(
         name = type(self).__name__
         best = factorization.best
         if not best.converged and self.tol >= 0:  # a negative tol requests all updates
-            decrease = recent_decrease(best.history) / (factorization.scale or 1)
+            with np.errstate(over="ignore"):  # a loss that is nearly 0 makes it infinite
+                decrease = recent_decrease(best.history) / (factorization.scale or 1)
             reason = "these are too few to judge"
             if decrease > self.tol:
                 reason = (
                     f"the loss still fell by {decrease:.1e} of its scale over the last "
-                    f"{WINDOW}"
+                    f"{min(WINDOW, best.n_iter)}"
                 )
             warn(
                 f"{name} did not converge within max_iter={self.max_iter} updates: "

@@ -246,6 +246,15 @@ def test_runs_and_the_last_factorization_that_do_not_converge_are_counted():
     assert {warning.filename for warning in caught} == {__file__}
 
 
+def test_a_loss_that_ends_near_zero_can_have_fallen_by_any_part_of_itself():
+    X = np.full((23, 3), 32767)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model(n_clusters=2, max_iter=3, sparsity=5e-324).fit(X)
+    texts = [str(warning.message) for warning in caught]
+    assert any("by inf of its scale over the last 3." in text for text in texts)
+    assert {warning.category for warning in caught} == {ConvergenceWarning}
+
+
 def test_fewer_clusters_than_asked_for_are_counted():
     with warns_naming(ConvergenceWarning, "1 cluster", "n_clusters=3") as w:
         model().fit(np.arange(1.0, 20)[:, None])  # of one column all clusters are alike
