@@ -1,4 +1,4 @@
-"""Fusion of the sources that agree: the selection of the sources, and the graph of their sum."""
+"""Selection of the sources that agree, and the graph of the sum of their residuals."""
 
 from math import fsum
 
@@ -116,7 +116,7 @@ class AgreementGraph(FittedSources):
     def mix(self, weights, blocks=None):
         """Return the graph of the weighted sum of the sources.
 
-        Unless `blocks` of residuals are passed, it holds the contribution of every source.
+        It holds the contribution of every source, unless `blocks` of residuals are passed.
         """
         is_kept = blocks is None
         if is_kept:
@@ -150,7 +150,7 @@ class AgreementGraph(FittedSources):
     def _vote(self):
         """Return the weights of the sources that agree, or else of those whose clusters stand out.
 
-        They are shares of votes, and 0 for the other sources.
+        The weight of a selected source is its share of a vote. The others have weight 0.
         """
         names = self.reader.names
         if not self._is_informative.any():
@@ -236,8 +236,8 @@ class AgreementGraph(FittedSources):
     def _groups_by_clusters(self, options, duplicates):
         """Return the groups, extended by sources that agree with their clusters, (n_groups, L).
 
-        If no two sources agree, the sources that agree with the clusters of all others are the only
-        group. The masks are boolean.
+        The groups are boolean masks. If no two sources agree, there is a single group: the sources
+        that agree with the clusters of all others.
         """
         if len(options) == 1:
             groups = options
@@ -267,7 +267,8 @@ class AgreementGraph(FittedSources):
     def _graph_of_some(self, residuals, weights):
         """Return the graph of sources, and their residuals; of some objects if one is dense.
 
-        These are the first objects, a random sample because the order of objects is random.
+        Only the first objects are used then. They are a random sample, because objects are in
+        random order.
         """
         distinct = self._distinct
         are_graphs = all(R.is_graph for R in residuals)
@@ -298,7 +299,7 @@ class AgreementGraph(FittedSources):
 def _clear_self_similarities(sources):
     """Set similarities of objects to themselves to 0, because all sources agree in these.
 
-    They are the largest entry of their row and of their column in every source.
+    A self-similarity is the largest entry of its row and of its column in every source.
     """
     if len(sources) == 1:
         return
@@ -327,11 +328,11 @@ def vote_shares(duplicates):
 
 
 def candidate_groups(found, duplicates, is_informative):
-    """Return masks of the groups of sources that may count, (n_groups, L).
+    """Return masks of the groups of sources that may be used, (n_groups, L).
 
-    Sources are in one group if they agree, directly or by a chain. The largest group is returned
-    alone. If several are equally large, which single sources are if no two agree, each of them is
-    returned, and then all of them together.
+    Two sources are in one group if they agree directly or through a chain of sources. The largest
+    group is returned alone. If several groups are equally large, each of them is returned, followed
+    by their union. If no two sources agree, every source is a group.
 
     Parameters
     ----------
@@ -363,7 +364,8 @@ def read_source_weights(weights, names):
     Parameters
     ----------
     weights : array-like of shape (L,), dict or None
-        One for each source, or by its name. Sources that are not named have weight 0.
+        One weight for each source, or a dict from names to weights. Sources that are missing in the
+        dict have weight 0.
     names : tuple of str
     """
     if weights is None:

@@ -30,7 +30,7 @@ class DensePairs:
     Parameters
     ----------
     matrix : ndarray of shape (n, n)
-        Symmetric, nonnegative. It is not copied; results are divided by its sum instead.
+        Symmetric and nonnegative. It is not copied or scaled; results are divided by its sum.
 
     Attributes
     ----------
@@ -77,8 +77,8 @@ class DensePairs:
 class SparsePairs:
     """A sparse P, stored as its upper triangle with half the diagonal.
 
-    Pairs that are not stored take no time: their loss follows from the sum of the model. The
-    methods are those of `DensePairs`, which documents them.
+    Pairs that are not stored take no time, because their loss follows from the sum of the model.
+    `DensePairs` documents the methods.
 
     Parameters
     ----------
@@ -137,13 +137,13 @@ def cross_entropy(S, W, H):
 def unexplained_share(S, W, H):
     r"""Return the share of the information in pairs that a model leaves unexplained.
 
-    With probability :math:`\lambda` a pair is drawn from the model, and else from the margins r and
-    s of P, as a pair of independent objects:
+    A pair is drawn from the model with probability :math:`\lambda`. Otherwise it is a pair of
+    independent objects, drawn from the margins r and s of P:
 
     .. math:: \min_{0 \le \lambda \le 1} \frac{D\bigl(P \,\|\, \lambda W H' / M
               + (1 - \lambda)\, r s'\bigr)}{D(P \,\|\, r s')} , \quad P = S / 1'S1 .
 
-    M is the mass of the model on the rows and columns that hold entries.
+    M is the sum of the model over the rows and columns of S that are not 0.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def unexplained_share(S, W, H):
     Returns
     -------
     float
-        Between 0 and 1; also 1 if there is nothing to explain.
+        Between 0 and 1. It is 1 if there is nothing to explain.
     """
     # the information to explain is the divergence of the pairs from independent objects
     i, j, values = stored_entries(S)
@@ -231,12 +231,13 @@ class FusionObjective:
     Parameters
     ----------
     matrix : {ndarray, csr_array} of shape (n, n)
-        Symmetric, nonnegative; scaled to sum to 1 it is P.
+        Symmetric and nonnegative. P is this matrix, scaled to sum to 1.
     relative : bool
-        Whether the loss is a share of the largest loss, ``D(P || r r')`` with the margins r of P;
-        else it is in nats.
+        Whether the loss is divided by the largest loss, ``D(P || r r')``, where r are the margins
+        of P. Otherwise the loss is in nats.
     shift : float
-        Excess of both losses for a graph of objects and landmarks, in nats. It is subtracted.
+        Number of nats that is subtracted from both losses. It is their excess for a graph of
+        objects and landmarks, and 0 for other graphs.
 
     Attributes
     ----------
@@ -244,7 +245,7 @@ class FusionObjective:
     max_loss : float
         Loss of independent objects, in nats.
     constant : float
-        Scale of a change of the loss.
+        Scale to which changes of the loss are compared: 1 if the loss is relative, else `max_loss`.
     """
 
     # starts in one array would not be faster, as each quotient is as large as the similarity
@@ -269,24 +270,27 @@ class FusionObjective:
 def gibbs_weights(losses, eta, prior):
     """Return the weights ``a_l ~ p_l exp(-x_l / eta)`` that are best for losses (eqs. 6 and 7).
 
-    They minimise ``a'x + eta D(a || p)``. With equal p this is ``a'x - eta H(a)`` up to a constant.
+    They minimise ``a'x + eta D(a || p)``. If all p_l are equal, this is ``a'x - eta H(a)`` up to a
+    constant, with the entropy H.
 
     Parameters
     ----------
     losses : ndarray of shape (L,)
         The x_l.
     eta : float
-        In the unit of the losses. 0 gives all weight to the first source with the smallest loss;
-        infinity gives every source its p.
+        Larger values make the weights more like the prior. The unit is that of the losses. With 0,
+        the first source with the smallest loss has all the weight. With infinity, the weights are
+        the p_l.
     prior : ndarray of shape (L,)
-        The p_l, which sum to 1. Sources of 0 are left out; all p_l can be 0.
+        The p_l, which sum to 1. Sources with p_l = 0 are left out. If all p_l are 0, they are the
+        result.
 
     Returns
     -------
     weights : ndarray of shape (L,)
     smallest : float
-        The minimum, ``-eta log sum_l p_l exp(-x_l / eta)``. It rises with eta, from the smallest
-        loss to the mean loss.
+        The minimum, ``-eta log sum_l p_l exp(-x_l / eta)``. As eta grows, it rises from the
+        smallest loss to the mean loss.
 
     Examples
     --------

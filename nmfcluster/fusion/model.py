@@ -94,9 +94,9 @@ def em_step(objective, W):
 def extrapolate_steps(step, W):
     """Return the factor after an extrapolated step of SQUAREM [1]_, and after two plain steps.
 
-    SQUAREM takes two steps, and computes from them how fast steps shrink. It then jumps to about
-    where many steps would lead, and a third step restores the constraints. If the jump would not go
-    beyond the two steps, only their result is returned.
+    SQUAREM takes two steps, and computes from them how fast the steps shrink. It then jumps to
+    about the point that many steps would reach, and a third step restores the constraints. If the
+    jump would not go beyond the two steps, only the result of the second step is returned.
 
     References
     ----------
@@ -120,7 +120,8 @@ def extrapolate_steps(step, W):
 def fusion_nmf(objective, W) -> Steps:
     """Minimise the divergence of pairs from the model by extrapolated EM steps.
 
-    If these would raise it, plain EM steps are taken, which never do.
+    If an extrapolated step would raise the divergence, plain EM steps are taken, which never raise
+    it.
 
     Parameters
     ----------
@@ -155,8 +156,8 @@ class Fusion(Factorization):
     ----------
     objective : FusionObjective
     partition : ndarray of shape (n, k) or None
-        Indicator of the clusters of eigenvectors if these replace the model: the factor then holds
-        the similarity to each of them.
+        Indicator of the clusters of eigenvectors, if these replace the model. The factor then holds
+        the similarity to each of these clusters.
     """
 
     objective: FusionObjective
@@ -165,8 +166,8 @@ class Fusion(Factorization):
     def posterior(self, dtype):
         """Return the probability of the clusters given the object, (n, k).
 
-        The row of an object that is in no pair is 0, so that it has no cluster and no influence on
-        new objects. If no object is in a pair, all rows are uniform.
+        The row of an object that is in no pair is 0. Such an object has no cluster, and does not
+        influence new objects. If no object is in a pair, all rows are uniform.
         """
         margin = self.objective.pairs.margin
         # objects with a smaller margin have not moved from their start
@@ -174,7 +175,7 @@ class Fusion(Factorization):
         return membership(self.best.factors[0].astype(dtype)) * is_known[:, None]
 
     def profile(self, dtype):
-        """Return the weights of similarities to the objects in the score of a cluster, (n, k)."""
+        """Return the weight of every object in the score of every cluster, (n, k)."""
         if self.partition is not None:
             return self.partition.astype(dtype)
         sizes = self.best.factors[0].sum(axis=0).astype(dtype)
@@ -206,8 +207,8 @@ class SpectralStarts:
     def _spectrum(self):
         """Degrees, and leading eigenvalues and eigenvectors of the normalised matrix.
 
-        Degrees are the sums of rows without the diagonal; entries are divided by the roots of both
-        degrees. If all degrees are 0, there are no eigenvalues.
+        Degrees are the sums of rows without the diagonal. Entries are divided by the square roots
+        of both degrees. If all degrees are 0, no eigenvalues are computed.
         """
         A = storage.without_diagonal(self.matrix)
         n = A.shape[0]
@@ -255,23 +256,23 @@ def fit_fusion(
     The others are spectral, from matrices of single sources. All but the first are abandoned unless
     their loss soon falls below that of the first by `tol`.
 
-    A relative loss can be smaller if a large cluster is split than if a small one is found. The
-    clusters of k-means on the leading eigenvectors therefore replace the model if their normalised
-    cut is clearly smaller.
+    Splitting a large cluster can lower a relative loss more than finding a small one. The clusters
+    of k-means on the leading eigenvectors therefore replace the model if their normalised cut is
+    clearly smaller.
 
     Parameters
     ----------
     matrix : {ndarray, csr_array} of shape (n, n) or (n, p)
     config : SolverConfig
     relative : bool
-        Whether the loss is a share, or in nats, see `FusionObjective`.
+        Whether the loss is a share. Otherwise it is in nats. See `FusionObjective`.
     symmetric : bool, default=True
-        Whether the matrix compares objects with each other; else it compares them with landmarks,
-        and the graph of both is fitted.
+        Whether the matrix compares objects with each other. Otherwise it compares them with
+        landmarks, and the bipartite graph of objects and landmarks is fitted.
     single_matrices : sequence of {ndarray, csr_array}, default=()
         Matrices of the same shape.
     previous : ndarray of shape (n, k) or (n + p, k), default=None
-        A factor to start from, before all others.
+        A factor from which the first run starts.
     """
     shift = 0.0
     if not symmetric:
@@ -348,7 +349,7 @@ class Sample:
     compared : ndarray of int
         The objects that they are compared with, or columns of their similarities.
     symmetric : bool
-        Whether `fitted` and `compared` are the same; else `compared` are landmarks.
+        Whether `fitted` and `compared` are the same. Otherwise `compared` are landmarks.
     distinct : ndarray of int or slice
         Positions in `compared` of the first of each set of equal objects.
     """
@@ -369,7 +370,7 @@ def draw_sample(
 ):
     """Return the objects that a model is fitted to, in their canonical order.
 
-    Without `symmetric`, all objects are fitted to their similarities to those that are drawn.
+    If `symmetric` is False, all objects are fitted to their similarities to the drawn objects.
     """
     n_objects, n_columns = shape[:2]
     size: Any = n_columns if max_samples is None else max_samples
@@ -424,7 +425,7 @@ class FittedSources:
     max_rounds : int
         Largest number of rounds of weights and models.
     evaluated_rows : ndarray of int
-        The objects of the rows of `own`, which may have only the first ones.
+        The objects of the rows of `own`, which can be limited to the first objects.
     own : list of {ndarray, csr_array}
         The matrix of each source alone, of all objects or the first ones.
     weights : ndarray of shape (L,)
@@ -453,7 +454,7 @@ class FittedSources:
         """Free memory that is only needed during a fit."""
 
     def fit(self, config, eta, user_weights):
-        """Alternate between the model and the weights, as in section 3 of the paper.
+        """Alternate between the model and the weights, as in section 3 of Lange and Buhmann.
 
         Parameters
         ----------
@@ -507,8 +508,8 @@ class FittedSources:
     ):
         """Return the similarity of all objects to every cluster, (n_samples, n_clusters).
 
-        The first rows of the posterior are those of the fitted objects. Equal objects have equal
-        rows. Warns if some objects are similar to no other.
+        The first rows of the posterior are those of the fitted objects. Equal objects get equal
+        rows. A warning reports objects that are similar to no other.
         """
         samples = order.samples
         posterior = self.fusion.posterior(self.reader.dtype)
@@ -531,8 +532,8 @@ class FittedSources:
     def extend(self, objects, numbers, profile):
         """Return the similarity of some objects to every cluster, (n_numbers, n_clusters).
 
-        It is ``S @ profile`` for the mixture S of the similarities to the fitted objects, in blocks
-        of rows. The profile is that of `Fusion.profile`.
+        It is ``S @ profile``, where S is the mixture of the similarities to the fitted objects,
+        computed in blocks of rows. `Fusion.profile` returns the profile.
         """
         blocks = []
         for sources in self.reader.compare_in_blocks(objects, numbers):

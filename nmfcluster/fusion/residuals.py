@@ -42,8 +42,8 @@ _CLUSTER_SHARE = 0.75
 class Residual:
     r"""A source minus the similarity expected of independent objects with the same margins.
 
-    With :math:`N = D_r^{-1/2} S D_c^{-1/2}`, D the sums of rows and of columns plus their mean
-    [1]_, it is
+    The source S is normalised to :math:`N = D_r^{-1/2} S D_c^{-1/2}`, where :math:`D_r` and
+    :math:`D_c` hold the sums of rows and of columns plus their means [1]_. The residual is
 
     .. math:: R = N - u v', \quad R 1 = 0, \; R' 1 = 0 .
 
@@ -56,13 +56,14 @@ class Residual:
     stored : {ndarray, csr_array} of shape (n, p)
         R in float32 if the source is dense; N if it is sparse, so that R is never formed.
     rows : ndarray of shape (n,)
-        u; 0 for objects that the source does not cover, whose rows of R are 0.
+        u. It is 0 for objects that the source does not cover, and so are their rows of R.
     columns : ndarray of shape (p,)
         v.
     degrees : ndarray of shape (p,)
         The sums of the columns of S.
     size : float
-        The root mean square of R over the pairs that the source covers; 0 if R is only rounding.
+        The root mean square of R over the pairs that the source covers. It is 0 if R consists only
+        of rounding errors.
     square : bool
         Whether the objects are compared with each other.
     is_graph : bool
@@ -136,7 +137,7 @@ def compute_residual(source, square=True):
     ----------
     source : {ndarray, csr_array} of shape (n, p)
         Negative entries count as 0. The source does not cover an object whose similarities are all
-        0, or, if the source is sparse, that is in a component of at most two objects.
+        0. A sparse source also does not cover objects in components of at most two objects.
     square : bool, default=True
         Whether the source compares the objects with each other, and so is symmetric.
 
@@ -163,9 +164,9 @@ def compute_residual(source, square=True):
 def _is_network(S):
     """Return whether a source has few entries a row, or few distinct ones.
 
-    Distinct entries are few if their number is at most that of the neighbours that would be kept,
-    as these would be a choice among ties. At most half of all entries may then be above 0. The
-    result is the same for dense and sparse storage.
+    Distinct entries are few if there are no more of them than neighbours that would be kept. The
+    kept neighbours would then be chosen among ties. In this case, at most half of all entries may
+    be above 0. The result is the same for dense and sparse storage.
     """
     n, p = S.shape
     n_links = np.count_nonzero(storage.stored_values(S))
@@ -258,11 +259,11 @@ class Agreement(NamedTuple):
     Attributes
     ----------
     correlations : ndarray of shape (n_sources, n_sources)
-        Correlations of residuals, over the pairs of objects that both sources cover; 1 on the
-        diagonal.
+        Correlations of residuals, over the pairs of objects that both sources cover. The diagonal
+        is 1.
     scores : ndarray of shape (n_sources, n_sources)
-        Correlations times the root of the number of pairs. They are z-scores, with mean 0 and
-        variance 1 for two independent sources; 0 on the diagonal.
+        Correlations times the square root of the number of pairs. They are z-scores, which have
+        mean 0 and variance 1 for two independent sources. The diagonal is 0.
     """
 
     correlations: np.ndarray
@@ -318,8 +319,9 @@ def agrees_with_clusters(R, vectors):
     """Return whether a source agrees with clusters of other sources.
 
     The score measures the correlation of its residual with the projector onto the eigenvectors that
-    separate clusters. It must exceed `AGREE`, and twice the largest score under permutations
-    of the objects, because scores of a source with few large eigenvalues have a long tail.
+    separate clusters. It must exceed `AGREE`. It must also exceed twice the largest score under
+    permutations of the objects, because the scores of a source with few large eigenvalues have a
+    long tail.
 
     Parameters
     ----------
@@ -362,9 +364,9 @@ def agrees_with_clusters(R, vectors):
 def find_duplicates(residuals, found):
     """Return which sources are nearly equal, (L, L), bool.
 
-    Their residuals correlate, both over all pairs and over the pairs that are similar in both
-    sources. The second test is needed because two sources with the same clear clusters correlate,
-    too, but differ inside these clusters.
+    Sources are nearly equal if their residuals correlate over all pairs, and also over the pairs
+    that are similar in both sources. The second test is needed because two sources with the same
+    clear clusters correlate over all pairs, but differ inside these clusters.
     """
     same = np.eye(len(residuals), dtype=bool)
     correlated = (found.correlations > _DUPLICATE) & (found.scores > AGREE)
@@ -404,8 +406,8 @@ class FusedGraph(NamedTuple):
     degrees : ndarray of shape (p,)
         The sums of the columns of G.
     contributions : ndarray of shape (n_counted, nnz), float32
-        The part of every source that counts in the entries of A, in the order of
-        `counted_sources`. It can be negative.
+        The part of every source that is used in the entries of A, in the order of
+        `counted_sources`. Parts can be negative.
     n_neighbors : int or None
         Number of neighbours that every object keeps, see `n_neighbors_to_keep`.
     """
@@ -424,8 +426,8 @@ def n_neighbors_to_keep(
 ):
     """Return how many neighbours an object keeps in the sum of sources; None for all.
 
-    It is None if all sources that are used are graphs. Otherwise it is the root of the number of
-    objects, or three quarters of a mean cluster if that is less.
+    The number is None if all sources that are used are graphs. Otherwise it is the square root of
+    the number of objects, or three quarters of the mean size of a cluster if that is less.
 
     Parameters
     ----------
@@ -433,7 +435,7 @@ def n_neighbors_to_keep(
     weights : ndarray of shape (L,)
     n_clusters : int
     distinct : ndarray of int or slice, default=slice(None)
-        The columns that are counted: the first of each set of equal objects.
+        The columns that are counted, one for each set of equal objects.
 
     Returns
     -------
@@ -499,8 +501,9 @@ def fused_rows(
 
     .. math:: R_{ij} = \sum_l w_l R^l_{ij} / s_l
 
-    is summed over the sources l that cover both objects, :math:`s_l` the root mean square of
-    :math:`R^l`. The K largest entries above 0 of every row are kept, and ties with the last one.
+    is summed over the sources l that cover both objects, where :math:`s_l` is the root mean square
+    of :math:`R^l`. Every row keeps its K largest entries above 0, and entries tied with the last of
+    them.
 
     Parameters
     ----------
@@ -509,7 +512,8 @@ def fused_rows(
     weights : ndarray of shape (L,)
         At least 0. A source of size 0 is left out, whatever its weight.
     n_neighbors : int or None
-        K. None keeps all pairs that a source stores; all sources that are used must then be sparse.
+        The number K. None keeps all pairs that a source stores. In this case, all sources that are
+        used must be sparse.
     distinct : ndarray of int or slice, default=slice(None)
         See `n_neighbors_to_keep`.
 
@@ -545,7 +549,7 @@ def fused_rows(
 def counted_sources(residuals, weights):
     """Return the numbers of the sources that are used, sorted by properties of the sources.
 
-    Rounding therefore does not depend on the order in which users pass them.
+    Because of this order, rounding does not depend on the order in which users pass the sources.
     """
     pairs = enumerate(zip(residuals, weights, strict=True))
     numbers = [i for i, (R, w) in pairs if w > 0 and R.size > 0]
@@ -571,8 +575,9 @@ def _contributions(counting, rows, columns):
 def divide_by_degrees(graph, column_degrees):
     """Return the graph, its entries divided by the roots of the degrees of both objects.
 
-    Degrees of rows are their sums; those of columns are passed. A column's degree counts as at
-    least the entry itself, because a new object would have been a neighbour in the fit, too.
+    The degree of a row is its sum, and the degrees of columns are passed. If the degree of a column
+    is smaller than an entry, the entry is used instead, because a new object would also have been a
+    neighbour in the fit.
     """
     row_degrees = sums_of(graph, axis=1)
     i, j, values = storage.stored_entries(graph.astype(np.float64))
