@@ -292,6 +292,7 @@ def _add_own_options(command, name):
         )
         add(
             "--contradictions",
+            metavar="{raise,warn,ignore}",
             default="raise",
             help="what to do if hard constraints conflict: raise, warn or ignore "
             "(default: raise)",
