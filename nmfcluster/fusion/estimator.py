@@ -58,8 +58,9 @@ class RankedSource(NamedTuple):
         Normalised mutual information of `labels_` with the clusters of the source alone, over the
         objects that the source covers. It is 1 if they are the same.
     weight : float
+        Weight of the source, as in `weights_`.
     loss : float
-        As in `source_losses_`.
+        Loss of the source, as in `source_losses_`.
     """
 
     name: str

@@ -56,9 +56,9 @@ class Residual:
     stored : {ndarray, csr_array} of shape (n, p)
         R in float32 if the source is dense; N if it is sparse, so that R is never formed.
     rows : ndarray of shape (n,)
-        u. It is 0 for objects that the source does not cover, and so are their rows of R.
+        The vector u. It is 0 for objects that the source does not cover, whose rows of R are 0.
     columns : ndarray of shape (p,)
-        v.
+        The vector v.
     degrees : ndarray of shape (p,)
         The sums of the columns of S.
     size : float
