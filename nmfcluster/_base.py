@@ -391,9 +391,8 @@ class NMFClusterer(
         name = type(self).__name__
         best = factorization.best
         if not best.converged and self.tol >= 0:  # a negative tol requests all updates
-            with np.errstate(
-                over="ignore"
-            ):  # a loss that is nearly 0 makes it infinite
+            # the decrease relative to a loss that is nearly 0 is infinite
+            with np.errstate(over="ignore"):
                 decrease = recent_decrease(best.history) / (factorization.scale or 1)
             reason = "these are too few to judge"
             if decrease > self.tol:
