@@ -467,7 +467,7 @@ def normalize_similarity(W, counts=None, keeps_diagonal=False):
         raise ValueError(
             "normalize=True needs similarities whose row sums are at least 0, and not all 0, but "
             f"row {int(degrees.argmin())} sums to {degrees.min():.3g}. Use normalize=False, or "
-            "similarities that are not negative. Centred features have row sums of 0."
+            "similarities that are not negative. Features that were centred have row sums of 0."
         )
     degrees[degrees <= rounding] = 0
     scale = _inverse_root(degrees)

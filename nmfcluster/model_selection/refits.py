@@ -195,13 +195,14 @@ def takes_labels(estimator):
 
 def check_symmetric(X, pairwise, name):
     """Raise if X is not symmetric, as it may then hold pairs between the halves of a split."""
+    is_array = isinstance(X, np.ndarray) or hasattr(X, "iloc")
+    if is_array:  # a frame with sparse columns becomes a sparse matrix
+        X = read_matrix(X, allow_nd=True, ensure_all_finite=False)
     if hasattr(X, "tocsr"):
         if pairwise == "similarities":  # sparse distances are directed
             require_symmetric(X, name)
-    # containers of similarities check them on their own
-    elif isinstance(X, np.ndarray) or hasattr(X, "iloc"):
-        numbers = read_matrix(X, allow_nd=True, ensure_all_finite=False)
-        for layer in np.moveaxis(numbers.reshape(*X.shape[:2], -1), 2, 0):
+    elif is_array:  # containers of similarities check them on their own
+        for layer in np.moveaxis(X.reshape(*X.shape[:2], -1), 2, 0):
             require_symmetric(layer, name)
 
 

@@ -36,6 +36,7 @@ def test_similarities_that_are_not_whole_are_refused():
         (W[:40].tolist(), ("shape", "(40, 120)")),
         (sp.csr_array(W[:60, 60:]), "symmetric"),
         (pd.DataFrame(W[:60, 60:]), "symmetric"),
+        (pd.DataFrame(W[:60, 60:]).astype(pd.SparseDtype(float, 0)), "symmetric"),
     ):
         with raises_naming(ValueError, message):
             StabilityScorer(3)(estimator, similarity)
