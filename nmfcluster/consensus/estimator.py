@@ -450,7 +450,7 @@ class NMFConsensus(NMFClusterer):
         if sample_weight is not None and (soft or self.affinity == "precomputed"):
             raise ValueError(
                 "sample_weight must be None for memberships and similarities: repeat rows, and "
-                "drop rows of weight 0, instead."
+                "drop rows of weight zero, instead."
             )
         if self.affinity == "precomputed" and self.weights is not None:
             raise ValueError(
