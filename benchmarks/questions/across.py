@@ -35,7 +35,7 @@ N_UPDATES = 200  # of scikit-learn's NMF
 GROUPS, ONE, ALL = "groups", "pooled, programs of a sample", "pooled, all programs"
 AFTER = "groups, then NMF of all"
 METHODS = (GROUPS, AFTER, ONE, ALL)
-FIGURES = ("found", "cosine", "named", "wrongly", "own told", "seconds")
+FIGURES = ("found", "cosine", "marked", "wrongly marked", "own found", "seconds")
 
 Run = dict[str, float]
 # by setting, loss, spread and method
@@ -141,11 +141,11 @@ def _caption() -> str:
         f"samples, with {N_UPDATES} updates, from the fit with groups. All other parameters have "
         "their defaults, and fits use one thread. The columns are: 'found', the number of shared "
         f"programs with a cosine of at least {FOUND:g}, matched one to one; 'cosine', their mean "
-        "cosine; 'named', the clusters of shared programs that are in shared_; 'wrongly', the "
-        "other clusters in shared_; 'own told', the share of the programs of one sample that "
+        "cosine; 'marked', the clusters of shared programs that are in shared_; 'wrongly marked', "
+        "the other clusters in shared_; 'own found', the share of the programs of one sample that "
         f"have a presence of at least {PRESENT:g} in that sample only. In a pooled fit, a sample "
         f"has the clusters that make at least {HELD:.0%} of its counts, and the clusters that "
-        "half of the samples have count as named."
+        "half of the samples have count as marked."
     )
 
 
@@ -230,9 +230,9 @@ def scored(
     return {
         "found": float((cosines[: setting.shared] >= FOUND).sum()),
         "cosine": float(cosines[: setting.shared].mean()),
-        "named": float(rightly),
-        "wrongly": float(shared.sum() - rightly),
-        "own told": float(np.mean(of_one)),
+        "marked": float(rightly),
+        "wrongly marked": float(shared.sum() - rightly),
+        "own found": float(np.mean(of_one)),
     }
 
 
@@ -258,7 +258,7 @@ def _rows(runs: Runs, setting: str) -> list[report.Row]:
 def _draw(runs: Runs, setting: str, figure: Any) -> None:
     titles = [f"{loss}, spread {spread:g}" for loss in LOSSES for spread in SPREADS]
     axes, legend = report.panels(figure, titles)
-    shown = ("found", "named", "wrongly")
+    shown = ("found", "marked", "wrongly marked")
     keys = [(loss, spread) for loss in LOSSES for spread in SPREADS]
     for ax, (loss, spread) in zip(axes, keys, strict=True):
         for i, method in enumerate(METHODS):
