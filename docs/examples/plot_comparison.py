@@ -1,11 +1,11 @@
 """
-The same data, clustered by everything
-======================================
+Eight clusterers on the same data
+=================================
 
-Eight data sets in two dimensions, each clustered by eight clusterers: five of scikit-learn and
-three of this package. The last column also gets fifty pairs of samples that belong together or
-apart. HDBSCAN finds the number of clusters, and the others are given it. No parameter is tuned to
-a data set.
+This example clusters eight data sets in two dimensions. The figure has a row for each data set, and
+a column for each clusterer: five of scikit-learn, `NMFConsensus`, and `SSNMFClusterer` without and
+with fifty pairs of samples. The pairs are must-links and cannot-links. HDBSCAN finds the number of
+clusters itself. The other clusterers get the true number. No parameter is tuned to a data set.
 """
 
 import warnings
@@ -27,8 +27,8 @@ from nmfcluster.model_selection import choose_n_clusters
 # %%
 # The data sets
 # -------------
-# Each has 400 samples. The square has no structure: its classes are three vertical strips, which
-# only pairs can show to a clusterer.
+# Each data set has 400 samples. The samples of "no structure" fill a square evenly. Their classes
+# are three vertical strips of the square. Only the pairs contain information about these classes.
 
 round_groups, groups = make_blobs(400, random_state=170)
 square = np.random.default_rng(0).uniform(size=(400, 2))
@@ -74,8 +74,9 @@ def clusterers(k):
 # %%
 # The comparison
 # --------------
-# Colours are matched to the true classes, and grey is noise. Each panel has the time of the fit at
-# the lower right, and the adjusted Rand index with the true classes at the lower left.
+# A cluster has the colour of the true class that it matches. Grey samples are noise. The number at
+# the lower right is the time of the fit. The number at the lower left is the adjusted Rand index
+# (ARI) between the clusters and the true classes.
 
 warnings.filterwarnings("ignore")  # unsure fits, and graphs with several components
 scores = np.zeros((len(data_sets), len(clusterers(2))))
@@ -106,29 +107,31 @@ for i, (name, (X, y)) in enumerate(data_sets.items()):
 plt.show()
 
 # %%
-# What one sees
-# -------------
-# - **KMeans and Ward** take a few hundredths of a second. On blobs they are as good as everything
-#   else, and Ward also finds the unequal sizes. Both fail if groups enclose each other, and if they
-#   are stretched or of different widths.
-# - **GaussianMixture** is the best of all on the sets that were drawn from Gaussians without a
-#   common shape: varied variances, anisotropic and unequal sizes. It cannot find circles or moons,
-#   and splits the wide group of the two scales.
-# - **HDBSCAN** is the only one that needs no number of clusters. It calls many samples noise, and
-#   nearly all samples of the unequal sizes.
-# - **SpectralClustering** uses one graph of neighbours, and finds all sets well but the moons and
-#   the square. It is several times as fast as our estimators.
-# - **NMFConsensus** is the only one without pairs that does well on all sets with groups, and the
-#   best of these on the moons. On the unequal sizes it is a little behind GaussianMixture,
-#   SpectralClustering and Ward. Its fifty runs take more time than any other column.
-# - **SSNMFClusterer** without pairs finds the groups of most sets, but not the border between the
-#   moons.
-# - **Fifty pairs** separate the moons, and pull the clusters of the square towards the strips. If
-#   clusters are right without pairs, the pairs hardly change them; two sets are a little worse.
-# - **All clusterers divide the square.** Those that are given a number of clusters return that
-#   many. HDBSCAN finds two clusters, and noise.
+# Results
+# -------
+# - **KMeans and Ward** take a few hundredths of a second. On "blobs", they are as good as the other
+#   clusterers. Ward also finds the groups of "unequal sizes". Both fail if groups enclose each
+#   other, are stretched, or have different widths.
+# - **GaussianMixture** has the highest ARI on three data sets that were drawn from Gaussians:
+#   "varied variances", "anisotropic" and "unequal sizes". It cannot find circles or moons. In "two
+#   scales", it splits the wide group.
+# - **HDBSCAN** is the only clusterer that does not need the number of clusters. It labels many
+#   samples as noise. In "unequal sizes", it labels nearly all samples as noise.
+# - **SpectralClustering** uses one graph of neighbours. It finds the groups of all data sets that
+#   have groups, except for the moons. It is several times as fast as our estimators.
+# - **NMFConsensus** is the only clusterer without pairs that does well on all data sets with
+#   groups. Of the clusterers without pairs, it is the best on the moons. On "unequal sizes", its
+#   ARI is a little lower than that of GaussianMixture, SpectralClustering and Ward. It makes fifty
+#   runs, and takes more time than any other clusterer.
+# - **SSNMFClusterer** without pairs finds the groups of most data sets, but not the border between
+#   the moons.
+# - **Fifty pairs** separate the moons. In "no structure", they change the clusters towards the
+#   strips. If the clusters are right without pairs, the pairs hardly change them. On two data sets,
+#   the result is a little worse with pairs.
+# - **All clusterers divide the square**, although it has no groups. Clusterers that get a number of
+#   clusters return that number. HDBSCAN finds two clusters, and noise.
 #
-# To find out whether there are clusters at all, use
-# :func:`~nmfcluster.model_selection.choose_n_clusters`. For the square it chooses 1:
+# To find out whether the data have clusters at all, use
+# :func:`~nmfcluster.model_selection.choose_n_clusters`. For the square, it chooses 1:
 
 choose_n_clusters(KMeans(n_init=3), square, random_state=0).n_clusters_

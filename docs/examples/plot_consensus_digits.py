@@ -2,10 +2,10 @@
 Consensus of fifty runs on handwritten digits
 =============================================
 
-k-means finds different clusters for every seed. This example uses the 1,797 digits of scikit-learn.
-It shows how much single runs differ from each other and from the true digits. A consensus of fifty
-runs gives one partition that is closer to the digits than k-means is. It also shows on which
-samples the runs agree, and on which they do not.
+k-means finds different clusters for every seed. This example clusters the 1,797 images of digits
+that come with scikit-learn. It shows how much single runs differ from each other, and from the true
+classes. A consensus of fifty runs is one partition, which is closer to the true classes than
+k-means is. The consensus also shows on which images the runs agree.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -24,8 +24,8 @@ X, y = load_digits(return_X_y=True)
 # %%
 # Single runs, the best of ten, and consensus
 # -------------------------------------------
-# Each method is run with six seeds. A fit of the consensus makes fifty runs of its own. They
-# factorize graphs of neighbours, with 10 to 15 clusters each.
+# Each method is run with six seeds. Each fit of the consensus makes fifty base runs. They factorize
+# graphs of neighbours, with 10 to 15 clusters each.
 
 seeds = range(6)
 answers = {
@@ -65,14 +65,14 @@ for name in answers:
     )
 
 # %%
-# The left panel shows the accuracy: the share of digits in the right cluster, under the best
-# matching of clusters and digits. The right panel shows the stability: the adjusted Rand index
+# The left panel shows the accuracy: the share of images in the right cluster, under the best
+# matching of clusters and classes. The right panel shows the stability: the adjusted Rand index
 # between the results of two seeds.
 #
-# The best of ten runs of k-means is almost the same for every seed, but only a little more accurate
-# than a single run, because the objective of k-means does not prefer the true digits. The consensus
-# is the most accurate. Its results differ less between seeds than those of single runs, but they
-# still differ a little.
+# The best of ten runs of k-means is almost the same for every seed. However, it is only a little
+# more accurate than a single run, because a partition with a lower k-means loss need not be closer
+# to the true classes. The consensus is the most accurate. Its results differ less between seeds
+# than those of single runs, but they still differ a little.
 
 figure, axes = plt.subplots(1, 2, figsize=(7.2, 2.7), layout="constrained", sharey=True)
 rng = np.random.default_rng(0)
@@ -102,17 +102,18 @@ plt.show()
 # %%
 # What the runs agree on
 # ----------------------
-# The co-association of two digits is the share of the runs that put them into one cluster. Sorted
-# by cluster, it shows dark blocks on the diagonal. If a block has a pattern inside, runs with more
-# clusters divide this cluster, because its digit is written in several ways. A pale rectangle off
-# the diagonal is a pair of clusters that some runs mix.
+# The co-association of two images is the share of the runs that put them into the same cluster. The
+# plot shows the co-association of all pairs. The images are sorted by cluster, so the clusters are
+# dark blocks on the diagonal. If a block has a pattern inside, runs with more clusters divide this
+# cluster, because its digit is written in several ways. A pale rectangle off the diagonal is a pair
+# of clusters that some runs mix.
 
 model = NMFConsensus(10, random_state=0).fit(X)
 display = ConsensusMatrixDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# The most common digit of each cluster:
+# This is the most common digit of each cluster:
 
 print("cluster  size  commonest digit  share")
 for cluster in range(model.labels_.max() + 1):
@@ -124,9 +125,9 @@ for cluster in range(model.labels_.max() + 1):
 # %%
 # Which digits to check
 # ---------------------
-# `confidence_` measures how clearly the partitions vote for the cluster of a digit. Call a digit
-# misplaced if it is not the most common digit of its cluster. Most of the misplaced digits are
-# among those with the lowest confidence, and few are in the more confident half.
+# `confidence_` measures how clearly the base partitions vote for the cluster of an image. An image
+# is misplaced if its digit is not the most common digit of its cluster. Most of the misplaced
+# images are among those with the lowest confidence, and few are in the more confident half.
 
 commonest = np.array([np.bincount(y[model.labels_ == c]).argmax() for c in range(10)])
 misplaced = commonest[model.labels_] != y
@@ -151,7 +152,8 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# The twelve digits with the lowest confidence, and the most common digit of their cluster:
+# These are the twelve images with the lowest confidence. Each title has the digit, and the most
+# common digit of its cluster:
 
 figure, axes = plt.subplots(2, 6, figsize=(7, 2.8), layout="constrained")
 for ax, i in zip(axes.flat, tenths[0], strict=False):
@@ -163,9 +165,10 @@ plt.show()
 # %%
 # The loss of each start
 # ----------------------
-# The first start is computed from eigenvectors. The others are random, or come from base
-# partitions. The start that is kept has the partition nearest to the base partitions. It need not
-# have the lowest loss of the relaxed problem.
+# The consensus is a factorization, which is fitted from several starts. The first start is computed
+# from eigenvectors. The others are random, or come from base partitions. The start that is kept is
+# the one whose partition is nearest to the base partitions. It need not have the lowest loss,
+# because the loss is that of the factors, and not that of the partition.
 
 for i, curve in reversed(list(enumerate(model.loss_curves_))):
     plt.plot(curve, color="0.7" if i else "C0", label=None if i else "kept")

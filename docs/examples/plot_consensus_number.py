@@ -26,9 +26,9 @@ models = [NMFConsensus(k, base_n_clusters=k, **options).fit(X) for k in range(2,
 # --------------------------------------------
 # Each row is a clustering, each column a sample, and each colour a cluster. `match_labels` matches
 # the clusters with those of the row above, so a cluster keeps its colour if it keeps most of its
-# samples. The remaining cluster is new. Up to three clusters, each step splits one cluster and
-# changes nothing else, and there are three sorts of wine. With more clusters, samples move back and
-# forth between the pieces.
+# samples. A cluster without a match gets a new colour. The step from two to three clusters splits
+# one cluster, and changes nothing else. With more clusters, samples move back and forth between the
+# clusters. Three is also the number of sorts of wine.
 
 rows = [models[0].labels_]
 for model in models[1:]:
@@ -47,9 +47,11 @@ texts = ax.set(
 # %%
 # Which clusters, and which samples?
 # ----------------------------------
-# The consensus of a cluster is the mean co-association over its pairs. The item consensus shows how
-# often a sample is together with each cluster. Few samples lie between two clusters, and half of
-# the misplaced ones are among them.
+# `cluster_consensus` returns the mean confidence of the samples of each cluster. `item_consensus`
+# returns a value for each sample and each cluster: how often the base partitions put the sample
+# into one cluster with the samples of that cluster. If the two largest values of a sample are
+# similar, the sample lies between two clusters. Few samples do. A sample is misplaced if it is not
+# of the most common sort of its cluster. Half of the misplaced samples lie between two clusters.
 
 model = models[1]
 print(

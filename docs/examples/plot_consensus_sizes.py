@@ -22,8 +22,9 @@ centers = [(0, 0), (7, 0), (0, 7), (7, 7), (3.5, 13)]
 X, y = make_blobs(sizes, centers=centers, cluster_std=0.9, random_state=0)
 
 # %%
-# Both forms get the same partitions
-# ----------------------------------
+# The default and the method of the paper
+# ---------------------------------------
+# Both fits get the same base partitions. `normalize=False` is the method of the paper.
 
 default = NMFConsensus(5, base_n_clusters=(5, 14), random_state=0).fit(X)
 partitions = default.partitions_
@@ -49,20 +50,26 @@ for ax, (title, labels) in zip(axes, shown.items(), strict=True):
 # %%
 # Why pairs prefer the split
 # --------------------------
-# If all partitions agree on a cluster of s samples, it joins s² pairs. That is 1,600 for the
-# cluster of 40, and 90,000 for half of the large one, and some of the partitions that cut the large
-# cluster agree on this half. In pairs, the partition that merges small clusters and splits the
-# large one therefore has the smaller mean distance. In clusters, the true partition does.
+# A cluster of s samples joins s² pairs. The cluster of 40 samples joins 1,600 pairs. Half of the
+# large cluster joins 90,000, and some of the base partitions contain such a half. Therefore, if
+# pairs count, splitting the large cluster matters more than separating small ones.
+#
+# The code below computes the mean distance of a partition to the base partitions in two ways. Each
+# partition is a matrix, with a 1 for each pair of samples in the same cluster. If pairs count, the
+# distance of two partitions is the number of entries in which their matrices differ. By this
+# distance, a partition that merges small clusters and splits the large one is nearer than the true
+# one. If clusters count, each entry is first divided by the size of its cluster. The distance is
+# the sum of the squared differences. By this distance, the true partition is nearer.
 
 
 def in_pairs(labels):
-    """Return the mean number of pairs on which a partition and the others disagree."""
+    """Return the mean number of pairs on which the base partitions disagree with this one."""
     same = labels[:, None] == labels
     return np.mean([np.sum(same != (p[:, None] == p)) for p in partitions.T])
 
 
 def in_clusters(labels):
-    """Return the mean squared distance of the projectors of a partition and the others."""
+    """Return the mean squared distance to the base partitions, with clusters of equal weight."""
 
     def projector(labels):
         same = labels[:, None] == labels

@@ -22,8 +22,8 @@ from nmfcluster.constraints import next_pairs
 # %%
 # The samples and the answers
 # ---------------------------
-# The digits 3, 8 and 9 look similar. The true classes replace the person who answers. The clusterer
-# does not get them.
+# The digits 3, 8 and 9 look similar. In this example, the true classes replace the person who
+# answers. The clusterer does not get the classes.
 
 X, y = load_digits(return_X_y=True)
 chosen = np.flatnonzero(np.isin(y, [3, 8, 9]))
@@ -38,9 +38,9 @@ def answer(pairs):
 # %%
 # The first questions
 # -------------------
-# As long as no pair is known, each question compares a sample (upper row) with the centre of the
-# cluster that it seems to belong to (lower row). The samples in the upper row are not typical ones:
-# they are those that are most informative about others. The titles are the answers.
+# As long as no pair is known, each question compares a sample (upper row) with the central sample
+# of its cluster (lower row). The samples in the upper row are not typical. They are chosen because
+# they are most informative about other samples. The titles are the answers.
 
 model = SSNMFClusterer(n_clusters=3, random_state=0).fit(X)
 first = next_pairs(model, X, 5)
@@ -55,12 +55,12 @@ plt.show()
 # %%
 # Ask, answer, fit again
 # ----------------------
-# No question is asked whose answer follows from the earlier ones. Two samples that a chain of
-# must-links joins are not compared, nor two samples from groups that are known to be apart. The
-# clusterer joins samples of must-links for good, so a few answers already form groups, with which
-# other samples can be compared.
+# `next_pairs` never asks a question whose answer follows from earlier answers. For example, it does
+# not ask about two samples that a chain of must-links joins, or about two samples from groups that
+# are known to be apart. By default, must-links are hard: a fit never separates their samples. A few
+# answers therefore form groups, with which other samples can be compared.
 
-# some of these many fits violate a pair or two
+# some of these fits violate one or two pairs, and warn
 warnings.filterwarnings("ignore", "Labels violate")
 must_link = cannot_link = np.empty((0, 2), dtype=int)
 asked = [adjusted_rand_score(y, model.labels_)]
@@ -77,7 +77,7 @@ print(known)
 # %%
 # Random pairs
 # ------------
-# The same numbers of pairs, drawn at random five times:
+# For comparison, the same numbers of pairs are drawn at random, five times:
 
 counts = np.arange(len(asked)) * 5
 random = np.empty((5, len(counts)))
@@ -105,5 +105,5 @@ for count in (25, 60):
 
 # %%
 # With five answers, the clusters become worse, both with chosen pairs and, on average, with random
-# ones. From ten answers on, the chosen pairs are better than the mean of the random ones. The
-# results of few random pairs differ a lot from draw to draw.
+# pairs. From ten answers on, the chosen pairs are better than random pairs are on average. If there
+# are few random pairs, the results differ a lot from draw to draw.

@@ -5,7 +5,7 @@ Clustering text with a few known pairs
 Documents can be grouped in several ways, and the words alone do not show which one you want. This
 example clusters short texts: the descriptions of SciPy's functions and classes. It uses pairs of
 texts that are known to be from the same module, or from different modules. It chooses the weights
-of these pairs by cross-validation, and looks at the clusters.
+of these pairs by cross-validation, and shows the words of the clusters.
 """
 
 import importlib
@@ -59,9 +59,9 @@ for name in ("ndimage.shift", "sparse.kron"):
 
 # %%
 # The names of modules are stop words, because a text that contains its module would reveal the
-# class. The default affinity is a graph of nearest neighbours. With ``affinity="cosine"``, no
-# neighbours are searched. Without pairs, both are about equally good. With pairs the graph is
-# better, as the end of this example shows.
+# class. The default affinity is a graph of nearest neighbours. With ``affinity="cosine"``, the
+# similarity is the cosine, without a graph. Without pairs, both are about equally good. With pairs,
+# the graph is better, as the end of this example shows.
 
 words = TfidfVectorizer(
     stop_words=[*ENGLISH_STOP_WORDS, *modules, "scipy", "numpy"],
@@ -77,10 +77,10 @@ pipeline = Pipeline([("words", words), ("cluster", clusterer)])
 # What pairs improve
 # ------------------
 # A random quarter of the documents is in no pair, whatever the number of pairs. If these documents
-# are clustered better with more pairs, the pairs help beyond the documents that they name. Each
-# number of pairs is drawn three times.
+# are clustered better with more pairs, the pairs also help with documents that they do not contain.
+# Each number of pairs is drawn three times.
 
-# some of these many fits violate a pair or two
+# some of these fits violate one or two pairs, and warn
 warnings.filterwarnings("ignore", "Labels violate")
 in_no_pair = np.random.default_rng(0).uniform(size=len(y)) < 0.25
 known = np.where(in_no_pair, -1, y)  # -1: not known
@@ -120,13 +120,15 @@ plt.show()
 # Choosing weights without labels
 # -------------------------------
 # Suppose that you know only 400 pairs. Must-links can be hard or soft. Soft must-links have the
-# weight `alpha`, which has no effect on hard ones. Cannot-links have the weight `beta`. The
-# defaults, hard must-links and a `beta` of 3, are listed first, because the search takes the first
-# of equal candidates.
+# weight `alpha`, which has no effect on hard ones. Cannot-links have the weight `beta`. The grid
+# starts with the defaults, which are hard must-links and a `beta` of 3, because the search takes
+# the first of equally good candidates.
 #
-# The search fits one half of the documents, with the pairs inside this half. It then counts how
-# many pairs inside the other half the predicted clusters satisfy. `PairwiseConstraints` is split
-# with the documents. A plain list of pairs would refer to the wrong documents in every half.
+# In each split, the search fits one half of the documents, with the pairs inside this half. It
+# predicts the clusters of the other half. These clusters satisfy a share of the must-links inside
+# the other half, and a share of the cannot-links. The score is the mean of the two shares.
+# `PairwiseConstraints` is split with the documents. A plain list of pairs would refer to the wrong
+# documents in every half.
 
 pairs = PairwiseConstraints.from_labels(y, n_pairs=400, random_state=0)
 print(pairs)
@@ -158,8 +160,8 @@ for i in search.cv_results_["rank_test_score"].argsort(kind="stable"):
     )
 
 # %%
-# With metadata routing, pass them once. They reach every step and scorer that requests them, and
-# the result is the same.
+# With metadata routing, pass the pairs once. They reach every step and scorer that requests them.
+# The result is the same.
 
 with sklearn.config_context(enable_metadata_routing=True):
     routed = sklearn.clone(search).fit(texts, constraints=pairs)
@@ -182,7 +184,7 @@ for cluster in range(labels.max() + 1):
 
 # %%
 # How many pairs do the clusters satisfy? Hard must-links are never violated. k-means does not use
-# the pairs, and violates many of both kinds.
+# the pairs. It violates many must-links and many cannot-links.
 
 for name, answer in (("chosen weights", labels), ("k-means", k_means[0])):
     must_ok, cannot_ok = pairs.satisfied(answer)
@@ -204,8 +206,9 @@ for text, cluster in zip(new, best.predict(new), strict=True):
 # %%
 # Comparison with the true modules
 # --------------------------------
-# None of the decisions above used the true modules. The adjusted Rand index compares the clusters
-# with them. The last two rows use the cosine instead of the graph.
+# The search used only the 400 pairs, and not the modules of all documents. Now the adjusted Rand
+# index compares the clusters with the modules. The last two rows use the cosine instead of the
+# graph.
 
 default = pipeline.fit_predict(texts, cluster__constraints=pairs)
 cosine = SSNMFClusterer(n_clusters=5, affinity="cosine", random_state=0)

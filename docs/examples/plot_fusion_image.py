@@ -2,11 +2,11 @@
 Regions of a photograph by brightness and texture
 =================================================
 
-Patches of a photograph can be compared by their brightness, and by how much they contain of each
-pattern: fine or coarse, upright or level. This gives thirteen similarities of the same patches.
-Lange and Buhmann fuse them to divide images into regions (Figures 2 and 3 of their paper). Their
-images are not available, so this example divides the two photographs that come with scikit-learn.
-The true regions are not known, so judge by the pictures.
+Patches of a photograph can be compared by their brightness, and by their stripes, which can be fine
+or coarse, and have different directions. This gives thirteen similarities of the same patches.
+Lange and Buhmann fuse such similarities to divide images into regions (Figures 2 and 3 of their
+paper). Their images are not available, so this example divides the two photographs that come with
+scikit-learn. The true regions are not known, so judge by the pictures.
 """
 
 import warnings
@@ -32,9 +32,10 @@ from nmfcluster.model_selection import FullSampleSplit, StabilityScorer
 # Histograms around sites
 # -----------------------
 # A Gabor filter is a wave in a Gaussian window. It responds to stripes of its own wavelength and
-# direction. The sites are the points of a grid, 8 pixels apart. Each site has thirteen histograms
-# of ten bins. One describes the intensities around the site. The others describe the responses of
-# twelve filters, with three wavelengths and four directions.
+# direction. The patches are the neighbourhoods of *sites*, which are the points of a grid, 8 pixels
+# apart. Each site has thirteen histograms of ten bins. One describes the intensities around the
+# site. The others describe the responses of twelve filters, with three wavelengths and four
+# directions.
 
 # pixels between sites, bins, standard deviation of a neighbourhood
 STEP, BINS, REACH = (8, 10, 6)
@@ -79,10 +80,10 @@ def describe(photo):
 # %%
 # Similarities
 # ------------
-# The similarity of two histograms is exp(-JS), where JS is their Jensen-Shannon divergence. It is
-# never below a half, so all patches look alike, and the clusters have little to explain. Taking a
-# power of it, 30 here, separates patches that differ. The paper uses the power 1; the last section
-# shows that result. Each source is a view of the features, with ten columns.
+# The similarity of two histograms is exp(-JS), where JS is their Jensen-Shannon divergence. This
+# similarity is never below a half, so even different patches are similar. To separate them, this
+# example uses a power of the similarity, with the exponent 30. The paper uses the exponent 1, and
+# the last section shows that result. Each source uses ten columns of the features.
 
 
 def jensen_shannon(P, Q, power=30):
@@ -107,10 +108,11 @@ kernels = KernelStack(
 # three methods:
 #
 # - The defaults.
-# - The criterion of the paper, ``criterion="kl"``, which compares the similarities as they are. It
-#   needs an `eta`, which is chosen by stability over 20 fifths of the 500 sites.
-# - Normalised cut of the mean similarity. It cannot predict, so each site gets the cluster of the
-#   500 sites with the largest mean similarity to it.
+# - The criterion of the paper, ``criterion="kl"``, which uses the similarities without correction
+#   for chance. It needs an `eta`. A search chooses the most stable one: for each value, the model
+#   is fitted to 20 random fifths of the 500 sites.
+# - Normalised cut of the mean similarity. It clusters the 500 sites, but cannot predict. Each site
+#   therefore gets the cluster whose members have the largest mean similarity to it.
 
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
 ETAS = [np.inf, 1, 0.3, 0.1]
@@ -164,9 +166,9 @@ results = [segment(sites, k) for (sites, _), k in zip(described, (4, 3), strict=
 # %%
 # The regions
 # -----------
-# Beside each photograph are its clusters by the defaults, by the criterion of the paper with the
-# most stable `eta`, and by normalised cut. Colours are matched between the three, and have no other
-# meaning.
+# The figure shows each photograph and three clusterings of it: by the defaults, by the criterion of
+# the paper with the most stable `eta`, and by normalised cut. Colours are matched between the three
+# clusterings, and have no other meaning.
 
 COLOURS = np.array([[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167]]) / 255
 
@@ -194,9 +196,9 @@ plt.show()
 
 # %%
 # With the defaults, the temple with its roofs and walls is one region, and so is the flower. The
-# other regions are sky, water and trees. All thirteen similarities agree: patches that are similar
-# by one of them are similar by others, with fine stripes and with coarse ones. They have equal
-# weights:
+# other regions are sky, water and trees. All thirteen similarities agree: if two patches are
+# similar by one of them, they tend to be similar by the others, too. The similarities therefore
+# have equal weights:
 
 (model, temple, of_temple), (_, flower, of_flower) = results
 SourceWeightsDisplay.from_estimator(model)
@@ -217,14 +219,15 @@ def show_stability(search):
 show_stability(temple)
 
 # %%
-# Nearly all the weight is on fine stripes of one direction. The temple is then divided by whether
-# it has such stripes. Normalised cut of the mean assigns its outline to the trees.
+# The weights of the most stable `eta` follow. Nearly all the weight is on fine stripes of one
+# direction, so the temple is divided into patches with and without such stripes. Normalised cut
+# assigns the outline of the temple to the trees.
 
 SourceWeightsDisplay.from_estimator(temple.best_estimator_)
 plt.show()
 
 # %%
-# How much the three results differ:
+# This is how much the other two results differ from those of the defaults:
 
 for name, found in (("temple", of_temple), ("flower", of_flower)):
     first, kl, cut = found.values()
@@ -239,8 +242,8 @@ for name, found in (("temple", of_temple), ("flower", of_flower)):
 show_stability(flower)
 
 # %%
-# Equal weights are the most stable. They divide the flower by light and shade, much as normalised
-# cut does. With a smaller `eta`, the finest filters have more weight:
+# Equal weights are the most stable. With equal weights, the flower is divided by light and shade,
+# much as by normalised cut. With a smaller `eta`, the finest filters have more weight:
 
 drawn = [sites[draw(sites)] for sites, _ in described]
 stack = kernels.fit_transform(drawn[1])
@@ -250,15 +253,15 @@ for eta in ETAS:
     print(f"eta = {eta:3}: weights of stripes of 4, 8 and 16 pixels {shares}")
 
 # %%
-# In a blurred background these filters respond to noise, which is nearly the same everywhere and
-# easy to explain. With the losses of the paper, a large weight does not prove that a source is
-# right.
+# In a blurred background, the finest filters respond to noise. The noise is nearly the same
+# everywhere, so any clusters explain it. With the criterion of the paper, a large weight therefore
+# does not prove that a source is right.
 
 # %%
 # The similarity of the paper
 # ---------------------------
-# With the power 1, the losses of the sources are about a hundred times smaller, so `eta` has to be
-# smaller by the same factor. This is the temple again:
+# With the exponent 1, the losses of the sources are about a hundred times smaller, so `eta` has to
+# be smaller by the same factor. These are the results for the temple:
 
 flat = [
     (n, partial(jensen_shannon, power=1), c)

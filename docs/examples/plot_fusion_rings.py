@@ -3,10 +3,10 @@ Six kernels, most of them uninformative
 =======================================
 
 Two nested rings are easy to see and hard to cluster. A method that compares points by their
-distance finds halves of both rings. A path kernel measures the longest step on the best path
-between two points, and separates the rings easily. Lange and Buhmann mix it with five Gaussian
-kernels that do not separate them, and test whether the weights of the sources can be learned
-without labels. This is Figure 1 of their paper: data, stability, and weights. The paper does not
+distance cuts both rings in half. A path kernel measures the longest step on the best path between
+two points, and separates the rings easily. Lange and Buhmann mix it with five Gaussian kernels that
+do not separate the rings. They test whether the weights of the kernels can be learned without
+labels. This example draws Figure 1 of their paper: data, stability, and weights. The paper does not
 print its radii, its noise or its path kernel, so the numbers here differ from those of the paper.
 """
 
@@ -47,7 +47,7 @@ stack = KernelStack(kernels).fit_transform(X)
 
 
 def errors(labels):
-    """Return how many points are on the wrong ring, of 400."""
+    """Return how many of the 400 points are in the wrong cluster."""
     return round((1 - clustering_accuracy(y, labels)) * len(y))
 
 
@@ -76,11 +76,11 @@ plt.show()
 #
 # Choosing eta by stability
 # -------------------------
-# With equal weights, all sources that are used count equally, whatever their loss. A smaller `eta`
-# gives more weight to sources with a small loss. For each value, the model is fitted to 20 random
-# fifths of the points, as in the paper, and predicts all points. If the 20 results agree, the value
-# is stable. No labels are used. A search takes the first of equally good values, so the values are
-# listed from the largest, which has the most even weights.
+# With the default `eta`, which is infinity, all sources that are used have the same weight. A
+# smaller `eta` gives more weight to sources with a small loss. For each value, the model is fitted
+# to 20 random fifths of the points, as in the paper, and predicts all points. If the 20 results
+# agree, the value is stable. No labels are used. A search takes the first of equally good values,
+# so the list of values starts with the largest, for which the weights are most even.
 
 
 def search_eta(criterion, etas):
@@ -107,8 +107,8 @@ search, models = search_eta("agreement", [np.inf, 1, 0.3, 0.1, 0.03, 0.01])
 best = search.best_estimator_
 
 # %%
-# If all points are fitted, the rings are found for any `eta`. A fifth of the points leaves 40
-# points for a ring. Then it helps to give uninformative sources less weight.
+# If all points are fitted, the rings are found for any `eta`. In a fifth of the points, a ring has
+# only 40 points. Then it helps to give uninformative sources less weight.
 #
 # Figure 1
 # --------
@@ -138,10 +138,11 @@ figure_1(search, models)
 # %%
 # Kernels of all points, or of a subsample
 # ----------------------------------------
-# The stack holds a path kernel of all 400 points. A fifth of the points keeps these similarities,
-# although the paths run through points outside of it. If the search gets features instead,
-# ``affinity`` computes the kernels from the subsample alone. A fifth is then too small: a ring of
-# 40 points has gaps as wide as the distance between the rings. Halves are large enough.
+# The stack contains a path kernel that was computed from all 400 points. A subsample of a fifth of
+# the points keeps these similarities, although the paths also use points outside the subsample. If
+# you pass features instead, ``affinity`` computes the kernels from the subsample alone. A fifth is
+# then too small: a ring of 40 points has gaps as wide as the distance between the rings. Halves are
+# large enough.
 
 # two kernels are nearly equal in some subsamples
 warnings.filterwarnings("ignore", message=".* nearly equal")
@@ -155,8 +156,9 @@ for size in (0.2, 0.5):
 # %%
 # The criteria of the paper
 # -------------------------
-# The paper does not test which sources agree. One model explains all of them as they are, and the
-# result depends strongly on `eta`. With ``criterion="kl"`` the loss is a divergence, in nats:
+# The paper does not test which sources agree. It fits one model to all sources, without correction
+# for chance, and the result depends strongly on `eta`. With ``criterion="kl"``, the loss is a
+# divergence, in nats:
 
 # with some values of eta a cluster is lost
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
@@ -166,14 +168,14 @@ figure_1(search, models)
 # %%
 # Here the search is needed: it chooses one of the values that find the rings. The narrow kernels,
 # and the one of width 1, then have small weights. The path kernel has a large weight, and the
-# widest Gaussian nearly the same. This Gaussian does not separate the rings, but does no harm
-# either: it is flat, and adding a constant to a similarity changes little. A flat source is easy to
-# explain, and this is why its weight is large. For the smallest `eta` it has nearly all the weight,
-# and the rings are lost.
+# widest Gaussian has nearly the same weight. This Gaussian does not separate the rings, but it does
+# no harm either: it is nearly constant, and adding a constant to a similarity changes little. Any
+# clusters explain a constant source, and therefore its weight is large. For the smallest `eta`, it
+# has nearly all the weight, and the rings are lost.
 #
 # In the form printed in the paper, sources are compared by the cross-entropy of the model, which
-# contains the entropy of the source. Narrow kernels therefore get the largest weights, whatever the
-# model is.
+# contains the entropy of the source. The entropy of a narrow kernel is low, because only few of its
+# similarities are large. Narrow kernels therefore get the largest weights, whatever the model is.
 
 for eta in (3, 1, 0.3, 0.1, 0.03):
     paper = SimilarityFusionNMF(2, eta=eta, criterion="cross_entropy").fit(stack)

@@ -4,8 +4,8 @@ Views of the same objects, and what each contributes
 
 This example has three views of handwritten digits: the upper half of the image, the lower half, and
 the amount of ink in each row and column. A fourth view is noise. Some digits are missing from the
-first view. `SimilarityFusionNMF` takes the data frames as they are, finds the views that agree,
-clusters the digits by these, and shows what each view contributed.
+first view. `SimilarityFusionNMF` accepts the data frames as they are. It finds the views that
+agree, and uses these views to cluster the digits. Its methods then show what each view contributed.
 """
 
 import matplotlib.pyplot as plt
@@ -42,7 +42,9 @@ views["upper half"] = views["upper half"].sample(frac=0.8, random_state=0)
 # %%
 # Clusters
 # --------
-# `sample_names_` has the names of the labelled digits: all that are in at least one frame.
+# The fit clusters all digits that are in at least one frame. `sample_names_` has their names, in
+# the order of `labels_`. The adjusted Rand index compares the clusters with the true digits. For
+# comparison, k-means clusters each view alone.
 
 model = SimilarityFusionNMF(n_clusters=10).fit(views)
 found = truth[model.sample_names_]
@@ -54,15 +56,15 @@ for name, view in views.items():
 # %%
 # What each view contributes
 # --------------------------
-# Three views agree by more than chance, and get equal weights. The noise agrees with none of them,
+# Three views agree more than by chance, and get equal weights. The noise agrees with no other view,
 # and has weight 0. The left part of the plot shows the correlations of the views.
 
 SourceWeightsDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# Each view can also be clustered alone. The column `agreement` compares its clusters with those of
-# the fusion. The ink alone comes closest.
+# `rank_sources` clusters each view alone. The column `agreement` compares these clusters with those
+# of the fusion. The clusters of the ink come closest.
 
 print(pd.DataFrame(model.rank_sources()).round(2).to_string(index=False))
 
@@ -78,8 +80,8 @@ print(shares.round(2).to_string())
 # A fifth of the digits is missing from the upper half, so this view contributes less than the
 # others.
 #
-# The fused similarity is the graph that the clusters explain. Sorted by cluster, it consists of
-# blocks. Each cell of the plot is the mean of six by six digits.
+# The fused similarity is the graph that the clusters explain. In the plot, the digits are sorted by
+# cluster, so the clusters are blocks. Each cell is the mean of six by six digits.
 
 order = np.argsort(model.labels_, kind="stable")
 fused = model.fused_similarity(order, order).toarray()

@@ -2,11 +2,12 @@
 Many samples and some known pairs
 =================================
 
-For many samples, a graph of neighbours is slow to compute and falls into parts. Landmarks replace
-it: two thousand points, to which each sample is close to some degree. The similarities that they
-define are never formed, so time and memory are linear in the number of samples. The data are three
-rings. k-means cuts them into pieces, and landmarks separate them. Then pairs of samples define
-which rings belong together.
+For many samples, a graph of neighbours is slow to compute, and may have several components. Instead
+of a graph, the estimator can use *landmarks*, which are two thousand points. It computes how
+similar each sample is to the landmarks near it. Two samples are similar if they are similar to the
+same landmarks. The matrix of all similarities is never formed, so time and memory are linear in the
+number of samples. The data are three rings. k-means cuts the rings into pieces, and landmarks
+separate them. Then known pairs of samples define which rings belong together.
 """
 
 from time import perf_counter
@@ -38,8 +39,8 @@ def timed(name, labels_of, y):
 # Fit a part, predict all
 # -----------------------
 # Large clusters can be found in a random part of the samples. All samples are then labelled by
-# their similarities to the landmarks, in blocks. For so many dense samples, ``affinity="auto"``
-# uses landmarks.
+# their similarities to the landmarks, in blocks. For more than 3,000 dense samples,
+# ``affinity="auto"``, the default, uses landmarks.
 
 part = np.random.default_rng(0).choice(len(X), 20_000, replace=False)
 model = SSNMFClusterer(3, random_state=0)
@@ -53,8 +54,8 @@ print(f"{len(part):,} of {len(X):,} samples are fitted, affinity: {model.affinit
 # %%
 # Pairs define two groups
 # -----------------------
-# The outer and the inner ring are one class. The features do not show this, but a hundred pairs of
-# samples do. The pairs can contain any sample, so all samples are fitted.
+# The outer and the inner ring are one class. The features contain no information about this, but a
+# hundred pairs of samples do. The pairs can contain any sample, so all samples are fitted.
 
 classes = np.where(rings == 1, 1, 0)
 pairs = PairwiseConstraints.from_labels(classes, n_pairs=100, random_state=0)
@@ -68,8 +69,8 @@ print(
 # %%
 # Three clusterings
 # -----------------
-# The plots show a part of the samples. Clusters are matched with the rings, so they have the same
-# colour in all three plots.
+# The plots show a part of the samples. Clusters are matched with the rings, so a ring has the same
+# colour in each plot that separates it from the others.
 
 some = part[:4000]
 colours = ListedColormap(["#0072B2", "#E69F00", "#009E73"])

@@ -2,11 +2,11 @@
 Biclusters that recur in many runs
 ==================================
 
-The data matrix of this example consists of four groups of rows. Each group shares some columns, and
-the groups overlap in rows and in columns. NMF can find them, but not always: every run has a random
-start, and different starts lead to different factors. Badea clusters the clusters of many runs, and
-keeps those that recur. This is the setting of section 6 of the paper, with new data, because the
-paper does not print its own.
+A bicluster is a group of rows together with a group of columns, in which the data matrix has large
+entries. The matrix of this example has four biclusters, which overlap in rows and in columns. NMF
+can find them, but not always: every run has a random start, and different starts lead to different
+factors. The method of Badea clusters the clusters of many runs, and keeps those that recur. This is
+the setting of section 6 of the paper, with new data, because the paper does not print its own.
 """
 
 import matplotlib.pyplot as plt
@@ -21,10 +21,10 @@ from nmfcluster.metrics import cophenetic_correlation
 # %%
 # The data matrix and its biclusters
 # ----------------------------------
-# The rows and columns are in random order. The right plot sorts them by the planted biclusters. A
-# row that is in two of them has two marks at the left, and such a column has two marks at the
-# bottom. The biclusters 0 and 1 are twins: they have nearly the same columns in different rows, and
-# one is half as strong.
+# The rows and columns are in random order. The right plot sorts them by the true biclusters, which
+# were planted in the matrix. A row that is in two biclusters has two marks at the left. A column
+# that is in two biclusters has two marks at the bottom. The biclusters 0 and 1 are twins: they have
+# nearly the same columns in different rows, and one is half as strong.
 
 X, W, H = make_biclusters(random_state=2)
 rng = np.random.RandomState(0)
@@ -45,7 +45,7 @@ plt.show()
 # --------------------
 # scikit-learn's `consensus_score` matches biclusters one to one, by the cells that they share. It
 # is 1 if all planted biclusters are found. As in `biclusters_`, entries below a fifth of the
-# largest are ignored. Most of the twenty single runs find all biclusters, and the others do not.
+# largest are ignored. Most of the twenty single runs find all biclusters, but some do not.
 
 
 def match(model, W, H):
@@ -61,9 +61,9 @@ print("matches of single runs:", *(f"{match(run, W, H):.2f}" for run in runs))
 # %%
 # Metaclusters recur
 # ------------------
-# These are the metaclusters of twenty runs with eighty clusters. They are the planted biclusters.
-# `recurrence_` is the mean similarity of a cluster with its counterparts in the runs; a run without
-# a counterpart adds 0.
+# Twenty runs with four clusters each have eighty clusters. `NMFMetaCluster` clusters them into four
+# *metaclusters*, and these are the planted biclusters. `recurrence_` is the mean similarity of a
+# metacluster and its counterparts in the runs. A run without a counterpart adds 0.
 
 model = NMFMetaCluster(4, n_estimators=20, random_state=0).fit(X)
 print(f"match: {match(model, W, H):.2f}")
@@ -78,8 +78,8 @@ plt.show()
 # One-way or two-way
 # ------------------
 # ``meta="nmf"`` compares clusters by their columns, so it can merge twins. ``meta="ptf"``, the
-# default, compares rows and columns together. The methods are compared on ten random matrices. The
-# mean of five single runs is listed, too.
+# default, compares rows and columns together. The code compares both on ten random matrices. It
+# also prints the mean of five single runs.
 
 figures = {"single runs": [], "nmf": [], "ptf": []}
 for seed in range(10):
@@ -98,9 +98,10 @@ for name, values in figures.items():
 # %%
 # How many clusters?
 # ------------------
-# Now the matrix has some noise. The left curve is the cophenetic correlation of the matrix of how
-# often the runs put two rows together. The right curve is the recurrence of the least stable
-# cluster. Up to four clusters recur in most runs. For a fifth cluster only noise is left.
+# Now the matrix has some noise. The consensus matrix shows how often the runs put two rows into one
+# cluster. The left curve is its cophenetic correlation, which is high if the runs agree. The right
+# curve is the recurrence of the cluster that recurs least. With up to four clusters, all clusters
+# recur in most runs. A fifth cluster can only describe noise.
 
 noisy, W, H = make_biclusters(noise=0.2, random_state=2)
 ks = range(2, 9)
@@ -118,7 +119,8 @@ axes[1].set(
 plt.show()
 
 # %%
-# With six clusters, the runs agree on three blocks of rows. The other joins differ from run to run.
+# With six clusters, the runs agree on three blocks of rows. The other rows are in different
+# clusters from run to run.
 
 display = ConsensusMatrixDisplay.from_estimator(models[4])
 display.ax_.set_title(f"how often runs join rows, k = {ks[4]}")
@@ -127,10 +129,11 @@ plt.show()
 # %%
 # Noise
 # -----
-# Here the noise is three quarters as large as the data. The factors then have small entries in many
-# places. `sparsity` reduces them, and the penalty matters. "l1_columns" sets half of H to 0. "l2",
-# the penalty of the paper, sets hardly more of H to 0 than plain NMF does. A small `sparsity`
-# slightly lowers the error relative to the matrix without noise, and a large one raises it.
+# Here the noise is three quarters as large as the data, so the factors have small entries in many
+# places. `sparsity` is the weight of a penalty that reduces them. The result depends on the
+# penalty: "l1_columns" sets half of the entries of H to 0. "l2", the penalty of the paper, sets
+# hardly more entries to 0 than NMF without a penalty. The error is measured relative to the matrix
+# without noise. A small `sparsity` slightly lowers it, and a large one raises it.
 
 clean, W, H = make_biclusters(random_state=2)
 noisy, _, _ = make_biclusters(noise=0.75, random_state=2)
@@ -150,9 +153,9 @@ for penalty, sparsity in [("l2", 0), ("l2", 0.05), ("l2", 0.2), ("l1_columns", 0
     )
 
 # %%
-# No penalty recovers all four biclusters here. The last fit finds three of them, with nearly all
+# None of the fits finds all four biclusters. The last fit finds three of them, with nearly all
 # their columns. The weaker twin is lost in the noise, and a cluster of three columns replaces it.
-# This cluster recurs least, which shows that it is doubtful.
+# This cluster has the lowest recurrence, which shows that it is doubtful.
 
 print("recurrence:", model.recurrence_.round(2))
 print("columns:   ", model.columns_.sum(axis=1))

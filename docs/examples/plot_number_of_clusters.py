@@ -26,8 +26,8 @@ nothing = np.random.default_rng(0).uniform(size=(300, 2))
 # Four clusters, and none
 # -----------------------
 # Most criteria find all four clusters, although two of them nearly touch. The square has no
-# clusters. Only the mixture votes for more, because it fills the square with Gaussians, and it is
-# outvoted.
+# clusters, and the vote chooses 1. Only the criterion "mixture", which fits Gaussian mixtures,
+# votes for more clusters, because several Gaussians describe the square better than one.
 
 colours = ListedColormap(["#0072B2", "#E69F00", "#009E73", "#CC79A7"])
 fig, axes = plt.subplots(
@@ -56,8 +56,9 @@ print(chosen)
 # %%
 # Digits
 # ------
-# If the criteria disagree, be careful. Here two vote for a number near ten, and two for a number
-# that is too small. `as_good` lists the numbers that are about as good as the chosen one.
+# If the criteria disagree, do not rely on the chosen number. Here two criteria vote for a number
+# near ten, and two for a number that is too small. `as_good` marks the numbers that are about as
+# good as the chosen one.
 
 digits = load_digits()
 with warnings.catch_warnings(record=True) as caught:
@@ -70,9 +71,9 @@ print(*(warning.message for warning in caught), sep="\n")
 # %%
 # Which numbers of clusters are stable?
 # -------------------------------------
-# This is a different question, and stability answers it. The blobs have four stable clusters.
-# However, points without clusters can have stable clusters, too: k-means cuts the square into
-# quarters. So first test whether there are clusters at all, as above.
+# A number of clusters is stable if clusterings of different subsamples agree. For the blobs, four
+# clusters are stable. However, the clusters of points without groups can be stable, too: k-means
+# cuts the square into quarters. So first test whether there are clusters at all, as above.
 
 from sklearn.model_selection import GridSearchCV
 

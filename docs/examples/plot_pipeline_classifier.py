@@ -2,9 +2,10 @@
 Soft clusters as features of a classifier
 =========================================
 
-Only a few digits have labels. Clustering needs no labels: `NMFConsensus` finds clusters in all
-digits. Their memberships become the features of a classifier, which is fitted to the few labelled
-digits. Both steps form one pipeline, which you can search and save like any other.
+In this example, only a few digits have labels. Clustering needs no labels, so `NMFConsensus` is
+fitted to all training digits. The memberships of a digit in the clusters become the features of a
+classifier, which is fitted to the few labelled digits. If all digits have labels, both steps form
+one pipeline.
 """
 
 import matplotlib.pyplot as plt
@@ -20,22 +21,22 @@ from nmfcluster import NMFConsensus
 # %%
 # Few labels
 # ----------
-# All digits of the training part have pixels, but only some have a label.
+# The training set has the pixels of all its digits, but only some of the digits have a label.
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, random_state=0, stratify=y)
 
 # %%
-# Clusters of all digits, a classifier of few
-# -------------------------------------------
-# The consensus is fitted once, to all training digits. `transform` returns the memberships of a
-# digit in forty clusters, for new digits, too.
+# Cluster all digits, fit a classifier to a few
+# ---------------------------------------------
+# The consensus is fitted once, to all training digits. `transform` returns the memberships of each
+# digit in forty clusters, also for new digits.
 
 consensus = NMFConsensus(40, n_estimators=30, random_state=0).fit(X)
 
 
 def accuracy(model, make, known):
-    """Return the accuracy on new digits of a classifier fitted to those that are known."""
+    """Return the accuracy on new digits of a classifier that is fitted to the known ones."""
     return model.fit(make(X[known]), y[known]).score(make(X_test), y_test)
 
 
@@ -68,8 +69,8 @@ for count, pixels, clusters in zip(counts, *scores.mean(axis=2), strict=True):
 # %%
 # One pipeline
 # ------------
-# If all samples have labels, the two steps form one estimator, which is fitted, searched and saved
-# as a whole.
+# A pipeline fits all its steps to the same samples. If all samples have labels, the two steps can
+# therefore form one pipeline. You can fit, tune and save it as a whole.
 
 both = make_pipeline(
     NMFConsensus(40, n_estimators=30, random_state=0),

@@ -3,8 +3,9 @@ Programs of cells from counts of genes
 ======================================
 
 A cell runs several programs at once, and each program produces molecules of its own genes. The data
-matrix counts the molecules of every gene in every cell. This example draws such counts, chooses the
-number of programs, finds the programs in many runs of NMF, and compares them with the true ones.
+matrix counts the molecules of every gene in every cell. This example simulates such counts, chooses
+the number of programs, finds the programs by many runs of NMF, and compares them with the true
+ones.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -40,8 +41,9 @@ plt.show()
 # %%
 # The programs
 # ------------
-# Each row of `components_` is a program: the share of its molecules that come from each gene.
-# Matched one to one, the programs found are the true ones.
+# Each row of `components_` is a program. An entry is the share of the molecules of this program
+# that come from a gene. `match_components` pairs the programs of the fit with the true ones. The
+# cosines of the pairs are close to 1, so the fit has found the true programs.
 
 model = sweep.best_estimator_
 rows, cosines = match_components(programs, model.components_)
@@ -65,8 +67,8 @@ plt.show()
 # %%
 # Their genes
 # -----------
-# These genes distinguish each program best: it makes much more of their molecules than the other
-# programs do.
+# The score of a gene for a program is high if the counts of the gene increase strongly with the
+# membership of the cells in the program. The figure shows the genes with the highest scores.
 
 genes, scores = model.top_features(8, model.feature_scores(counts))
 figure, axes = plt.subplots(1, model.n_clusters, figsize=(7.2, 3), layout="constrained")
