@@ -160,9 +160,10 @@ class NMFConsensus(NMFClusterer):
         no partition labels it. It also has label -1 if it is noise in most of the partitions that
         saw it, by their weights.
     membership_ : ndarray of shape (n_samples, n_clusters), float
-        Mean co-association of each sample with every cluster, scaled to sum to 1. `transform`
-        returns the same for new samples. With ``normalize=False``, rows of H, scaled to sum to 1.
-        Rows of samples with label -1 are uniform.
+        Mean co-association of each sample with every cluster, or a similar measure (see Notes),
+        scaled to sum to 1. `transform` returns the same for new samples. With
+        ``normalize=False``, rows of H, scaled to sum to 1. Rows of samples with label -1 are
+        uniform.
     core_ : ndarray of shape (n_clusters, n_clusters)
         S in :math:`QSQ'`, where the columns of Q have unit length. The diagonal holds the weights
         of the clusters. With ``factorization="bi"``, the other entries are 0.
@@ -227,8 +228,9 @@ class NMFConsensus(NMFClusterer):
     **New samples.** `transform` and `predict` use the mean similarity of a sample to every cluster.
     This is the extension of Lange and Buhmann (2005), eq. 8, divided by the size of the cluster.
     Without the division, a large cluster would attract every uncertain sample. `labels_` are
-    derived in the same way. For partitions with ``normalize=True``, the mean similarity is also
-    divided by the mean similarity within the cluster, if the hard loss is then smaller.
+    derived in the same way. For partitions with ``normalize=True``, two other measures replace the
+    mean co-association where they give clusters that fit the partitions better: the votes of base
+    clusters are divided by their sizes, or the mean is divided by that within the cluster.
 
     **Confidence.** `confidence_` compares clusters of any size. Let :math:`v_{tc}` be the share of
     cluster c that lies in the same base cluster of partition t as the sample. The total vote for c

@@ -37,7 +37,7 @@ from nmfcluster._utils.validation import format_value, normalize_weights
 from nmfcluster.partitions.ensemble import (
     Ensemble,
     assignment_profiles,
-    normalised_loss,
+    choose_profile,
     projector_weights,
 )
 from nmfcluster.partitions.inputs import LabelTable
@@ -627,19 +627,20 @@ def improve(
             progress.outcome = f"loss {losses[number]:.6g}"
     # keep the best pass; losses were never seen to rise
     best = passes[int(np.argmin(losses))]
-    # of two profiles, take the one with the smaller hard loss
     profiles = assignment_profiles(
-        problem.cluster_weights, best["contingency"], best["members"]
+        problem.cluster_weights,
+        problem.votes,
+        best["contingency"],
+        best["members"],
     )
     sums = sum_blocks(partial(counts_of_block, problem=problem, profiles=profiles))
     contingencies = sums["labels"].astype(np.float64)
-    constant = zero_loss(problem, best)
-    hard_losses = []
-    for N in contingencies:
-        volumes = problem.cluster_weights @ N
-        weights = projector_weights(problem.votes, N, volumes)
-        hard_losses.append(normalised_loss(constant, weights))
-    chosen = int(np.argmin(hard_losses))
+    chosen = choose_profile(
+        [
+            projector_weights(problem.votes, N, problem.cluster_weights @ N)
+            for N in contingencies
+        ]
+    )
     order = np.argsort(-sums["members"][chosen], kind="stable")
     found = BlockedConsensus(
         problem,

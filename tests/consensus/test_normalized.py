@@ -120,7 +120,7 @@ def test_loss_of_partitions_that_saw_a_part_of_the_samples(kept):
 @tables
 @pytest.mark.parametrize("weights", [None, np.arange(1, 13)], ids=["equal", "unequal"])
 def test_memberships_are_mean_coassociations_with_the_clusters(table, weights, kept):
-    """As they are, or relative to those within the clusters; the hard loss decides."""
+    """Of pairs or of projectors, by the hard loss; or relative, if these are much nearer."""
     model = of_partitions(3, table, weights=weights)
     H = factor_of(model, kept)
     E = np.eye(3)[H.argmax(axis=1)]
@@ -128,12 +128,17 @@ def test_memberships_are_mean_coassociations_with_the_clusters(table, weights, k
     N = normalized(weighted(projectors(table), model.weights_), degrees)
     votes = weighted(partition_matrices(table), model.weights_)
     means = votes @ E / E.sum(axis=0)
+    by_size = weighted(projectors(table), model.weights_) @ E / E.sum(axis=0)
     within = (means * E).sum(axis=0) / E.sum(axis=0)
     readings = [
-        values / values.sum(axis=1, keepdims=True) for values in (means, means / within)
+        values / values.sum(axis=1, keepdims=True)
+        for values in (means, by_size, means / within)
     ]
-    losses = hard_losses(N, degrees, np.argmax(readings, axis=2))
-    expected = readings[np.argmin(np.round(losses, 9))]
+    partitions = np.argmax(readings, axis=2)
+    losses = hard_losses(N, degrees, partitions)
+    best = np.argmin(np.round(losses[:2], 9))
+    distances = distances_to(N, degrees, partitions)
+    expected = readings[2 if distances[2] < 0.9 * distances[best] else best]
     order = (
         abs(expected[:, :, None] - model.membership_[:, None, :])
         .sum(axis=0)
@@ -191,6 +196,16 @@ def hard_losses(N, degrees, partitions):
         s = np.einsum("pi,ij,pj->p", u, N, u)
         rest -= np.einsum("p,pi,pj->pij", s, u, u)
     return (rest**2).sum(axis=(1, 2))
+
+
+def distances_to(N, degrees, partitions):
+    """Return (||N - P||^2 - ||N||^2 + k) / 2 of each, P the projector onto its clusters."""
+    distances = []
+    for labels in partitions:
+        U = np.sqrt(degrees)[:, None] * np.eye(3)[labels]
+        U /= np.linalg.norm(U, axis=0)
+        distances.append((((N - U @ U.T) ** 2).sum() - (N**2).sum() + 3) / 2)
+    return distances
 
 
 @pytest.mark.slow

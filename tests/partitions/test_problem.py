@@ -58,15 +58,39 @@ def normalized_hard_loss(codes, weights, labels):
     return normalized_loss_of_samples(codes, weights, np.array(H).T)
 
 
-def readings(codes, weights, E):
-    """Return mean co-associations with clusters, as they are and relative to those within."""
+def projector_distance(codes, weights, labels, k):
+    """Return k - sum_c u_c' N u_c: half the squared distance to N, up to a constant."""
+    mass = (codes >= 0) @ weights
+    N = np.tensordot(weights, projectors(codes), axes=1) / np.sqrt(mass[:, None] * mass)
+    U = np.sqrt(mass)[:, None] * np.eye(k)[labels]
+    U /= np.maximum(np.linalg.norm(U, axis=0), 1e-300)
+    return k - np.trace(U.T @ N @ U)
+
+
+def nearest_memberships(codes, weights, E):
+    """Return what compares samples with clusters, for the reading that is chosen.
+
+    Readings are mean co-associations, means of projectors, and the first relative to those within
+    clusters. The last needs clusters that are much nearer.
+    """
     together = [
         (column[:, None] == column) & (column[:, None] >= 0) for column in codes.T
     ]
-    votes = np.tensordot(weights, np.array(together, dtype=float), axes=1)
-    means = votes @ E / np.maximum(E.sum(axis=0), 1)
-    within = (means * E).sum(axis=0) / np.maximum(E.sum(axis=0), 1)
-    return [means, means / np.where(within > 0, within, 1)]
+    sizes = np.maximum(E.sum(axis=0), 1)
+    means = np.tensordot(weights, np.array(together, dtype=float), axes=1) @ E / sizes
+    by_size = np.tensordot(weights, projectors(codes), axes=1) @ E / sizes
+    within = (means * E).sum(axis=0) / sizes
+    relative = means / np.where(within > 0, within, 1)
+    first, second, third = (
+        values.argmax(axis=1) for values in (means, by_size, relative)
+    )
+    losses = [normalized_hard_loss(codes, weights, own) for own in (first, second)]
+    best = int(np.argmin(np.round(losses, 9)))
+    k = E.shape[1]
+    distance = projector_distance(codes, weights, (first, second)[best], k)
+    if projector_distance(codes, weights, third, k) < 0.9 * distance:
+        return relative
+    return (means, by_size)[best]
 
 
 # --- starts ---------------------------------------------------------------------------------------
@@ -170,8 +194,8 @@ def test_the_start_whose_best_reading_has_the_smallest_hard_loss_is_kept():
     hard = []
     for H in recorder.starts:
         E = np.eye(3)[H.argmax(axis=1)][groups]
-        labels = [means.argmax(axis=1) for means in readings(codes, weights, E)]
-        hard.append(min(normalized_hard_loss(codes, weights, own) for own in labels))
+        labels = nearest_memberships(codes, weights, E).argmax(axis=1)
+        hard.append(normalized_hard_loss(codes, weights, labels))
     assert_array_equal(found.H, recorder.starts[int(np.argmin(np.round(hard, 9)))])
     assert found.curves[0][0] == np.argmin(np.round(hard, 9))
 
@@ -215,11 +239,8 @@ def test_memberships_are_mean_coassociations_with_every_cluster(seed, missing):
     ensemble, groups = Ensemble.from_table(codes, weights)
     shares = np.random.default_rng(seed).dirichlet([1, 1, 1], size=len(ensemble))
     E = np.eye(3)[shares.argmax(axis=1)][groups]
-    found, losses = [], []
-    for means in readings(codes, weights, E):
-        found.append(means / means.sum(axis=1, keepdims=True))
-        losses.append(normalized_hard_loss(codes, weights, means.argmax(axis=1)))
-    expected = found[np.argmin(np.round(losses, 9))]
+    expected = nearest_memberships(codes, weights, E)
+    expected = expected / expected.sum(axis=1, keepdims=True)
     problem = EnsembleProblem(ensemble, float64, True)
     with patch.object(problem, "_other_clusters", return_value=[]):
         found = problem.memberships(shares)[0][groups]
