@@ -258,7 +258,7 @@ class NMFClusterer(
 
         Parameters
         ----------
-        X, y, **given : as for `fit`
+        X, y, **given : passed to `fit`
 
         Returns
         -------

@@ -107,9 +107,9 @@ class NMFConsensus(NMFClusterer):
     max_samples : int or float, default=1.0
         Number (int) or share (float) of samples drawn, without replacement, for each base
         partition. With fewer samples, partitions differ more, and a slow clusterer takes less time.
-        A partition sees only drawn samples and their copies, unless `predict_unseen` is True. Keep
-        1.0 for a clusterer with a parameter that has a value for each row. The default graphs hold
-        all samples, but each run factorizes its graph on drawn samples only.
+        A partition labels only the drawn samples and their copies, unless `predict_unseen` is True.
+        Keep 1.0 for a clusterer with a parameter that has a value for each row. The default graphs
+        hold all samples, but each run factorizes its graph on drawn samples only.
     max_features : int or float, default=1.0
         Number (int) or share (float) of features drawn for each base partition. With fewer
         features, partitions differ more and take less time. Keep 1.0 unless there are many features
@@ -220,10 +220,10 @@ class NMFConsensus(NMFClusterer):
     landmarks. With `max_features` below 1.0, each run has a graph of its own.
 
     A run draws 60 % of the samples of its graph, at most 3,000, and factorizes their similarities.
-    Every other sample of the graph takes the cluster to which its total similarity is largest. A
-    graph holds at most 10,000 samples, drawn at random. Other samples, and new ones, take the
-    cluster for which their neighbours in the graph vote. Copies of a sample count once in the
-    graphs, but each of them counts when partitions are combined.
+    Every other sample of the graph takes the cluster for which the sum of its similarities to the
+    samples of the cluster is largest. A graph holds at most 10,000 samples, drawn at random. Other
+    samples, and new ones, take the cluster for which their neighbours in the graph vote. Copies of
+    a sample count once in the graphs, but each of them counts when partitions are combined.
 
     **New samples.** `transform` and `predict` use the mean similarity of a sample to every cluster.
     This is the extension of Lange and Buhmann (2005), eq. 8, divided by the size of the cluster.

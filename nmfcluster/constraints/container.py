@@ -73,9 +73,10 @@ class PairwiseConstraints:
         violating the pair, 1 by default. You can also pass an iterable of pairs, such as
         ``zip(i, j)`` or a set, or a sparse matrix of weights of shape (n_samples, n_samples).
 
-        Pairs of weight 1 or more are *hard*, and others are *soft*. If some weights are infinite,
-        only pairs of infinite weight are hard. If a pair occurs more than once, its largest weight
-        is used. Pairs of weight 0 and must-links of a sample with itself are dropped.
+        Pairs of weight 1 or more are *hard*, and others are *soft*. If some weights of a list are
+        infinite, only its pairs of infinite weight are hard. If a pair occurs more than once, its
+        largest weight is used. Pairs of weight 0 and must-links of a sample with itself are
+        dropped.
 
     Attributes
     ----------

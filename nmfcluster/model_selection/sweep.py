@@ -125,8 +125,9 @@ def sweep_n_clusters(
     Other data cannot be split in this way, and these rules apply:
 
     1. The smallest number with an exact factorization is chosen. A factorization is exact if its
-       error is at most a thousandth of the error of a model of row and column sums, and its factors
-       have at most half as many free parameters as the matrix has entries.
+       error is at most a thousandth of the error of the matrix whose entries are the row sum times
+       the column sum over the total. In addition, its factors must have at most half as many free
+       parameters as the matrix has entries.
     2. If no factorization is exact, the largest number is chosen whose clusters all recur in the
        runs. A number meets this rule if its smallest `recurrence_` is at most 0.15 below that of
        any candidate.

@@ -177,7 +177,8 @@ def decide(votes, certain, candidates):
     votes : dict of str to int
         The votes that `collect_votes` returns.
     certain : int
-        The certain number that `collect_votes` returns.
+        The number of modes, or of separated clusters, that pass the stricter threshold, as
+        `collect_votes` returns it.
     candidates : list of int
 
     Returns

@@ -117,7 +117,7 @@ class SSNMFClusterer(NMFClusterer):
         from 1 to 30 are sensible. Increase it if the fit violates pairs that are certain.
     hard_must_link : bool or "auto", default="auto"
         Which must-links cannot be violated. True makes all must-links hard, and False makes none
-        hard. Samples that hard must-links join, directly or by a chain, are fitted as one sample.
+        hard. If hard must-links join samples, directly or by a chain, these are fitted as one.
 
         With "auto", must-links of weight 1 or more are hard or, if some weights are infinite, only
         those of infinite weight (see `PairwiseConstraints`). If `contradictions` is "warn" or
