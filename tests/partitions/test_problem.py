@@ -37,6 +37,13 @@ def projectors(codes):
     return np.array(found)
 
 
+def mean_projector(codes, weights):
+    """Return N = sum_t w_t D^-1/2 P^t D^-1/2, and D: the weight that saw each sample."""
+    mass = (codes >= 0) @ weights
+    N = np.tensordot(weights, projectors(codes), axes=1) / np.sqrt(mass[:, None] * mass)
+    return N, mass
+
+
 def normalized_loss_of_samples(codes, weights, H):
     """Sum w_t ||D^-1/2 P^t D^-1/2 - H H'||^2, D the weight of the partitions that saw a sample."""
     root = np.sqrt((codes >= 0) @ weights)
@@ -48,8 +55,7 @@ def normalized_loss_of_samples(codes, weights, H):
 
 def normalized_hard_loss(codes, weights, labels):
     """Return the smallest loss of the columns of a partition, each times what fits best."""
-    mass = (codes >= 0) @ weights
-    N = np.tensordot(weights, projectors(codes), axes=1) / np.sqrt(mass[:, None] * mass)
+    N, mass = mean_projector(codes, weights)
     H = []
     for c in np.unique(labels):
         u = np.sqrt(mass) * (labels == c)
@@ -60,8 +66,7 @@ def normalized_hard_loss(codes, weights, labels):
 
 def projector_distance(codes, weights, labels, k):
     """Return k - sum_c u_c' N u_c: half the squared distance to N, up to a constant."""
-    mass = (codes >= 0) @ weights
-    N = np.tensordot(weights, projectors(codes), axes=1) / np.sqrt(mass[:, None] * mass)
+    N, mass = mean_projector(codes, weights)
     U = np.sqrt(mass)[:, None] * np.eye(k)[labels]
     U /= np.maximum(np.linalg.norm(U, axis=0), 1e-300)
     return k - np.trace(U.T @ N @ U)
