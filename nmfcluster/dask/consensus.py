@@ -87,7 +87,8 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
         Cluster of every sample, in the same blocks as `X`. Like all Dask arrays here, it is
         computed when it is read. Clusters are numbered by decreasing size.
     membership_ : dask.array.Array of shape (n_samples, n_clusters), float
-        Mean co-association with every cluster, scaled to sum to 1.
+        Mean co-association with every cluster, or a similar measure, scaled to sum to 1, see
+        `nmfcluster.NMFConsensus`.
     confidence_ : dask.array.Array of shape (n_samples,), float
         How clearly the partitions vote for the cluster of a sample, see `nmfcluster.NMFConsensus`.
     agreement_ : ndarray of shape (n_partitions,)

@@ -541,7 +541,7 @@ def assignment_profiles(cluster_weights, votes, contingency, sizes):
 
 
 def choose_profile(weights):
-    """Return the number of the profile whose clusters are taken.
+    """Return the index of the profile whose clusters are taken.
 
     It is the one of the first two with the smaller hard loss. The third replaces it only if its
     clusters are much nearer to the mean projector. A hard loss that is only a little smaller is no
