@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nmfcluster.stack import KernelStack as KernelStack
     from nmfcluster.stack import SimilarityStack as SimilarityStack
 
-__version__ = "0.3.0.dev0"
+__version__ = "0.3.0"
 _HOMES = {  # the module that defines each public name
     "KernelStack": "stack",
     "NMFConsensus": "consensus",

@@ -120,7 +120,8 @@ def sweep_n_clusters(
 
     Parts are independent if counts have a Poisson distribution. If counts vary more, with a
     variance of :math:`\mu + \phi \mu^2`, a different split [2]_ makes parts independent. By
-    default, :math:`\phi` is estimated from the fit with the most clusters.
+    default, :math:`\phi` is estimated from the largest fit whose factors have at most half as many
+    free parameters as the matrix has entries.
 
     Other data cannot be split in this way, and these rules apply:
 
