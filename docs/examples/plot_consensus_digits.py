@@ -167,8 +167,8 @@ plt.show()
 # ----------------------
 # The consensus is a factorization, which is fitted from several starts. The first start is computed
 # from eigenvectors. The others are random, or come from base partitions. The start that is kept is
-# the one whose partition is nearest to the base partitions. It need not have the lowest loss,
-# because the loss is that of the factors, and not that of the partition.
+# the one whose partition is nearest to the base partitions. Its loss need not be the lowest: the
+# loss measures how well the factors fit, and the partition is derived from the factors.
 
 for i, curve in reversed(list(enumerate(model.loss_curves_))):
     plt.plot(curve, color="0.7" if i else "C0", label=None if i else "kept")

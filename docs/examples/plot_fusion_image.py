@@ -83,7 +83,8 @@ def describe(photo):
 # The similarity of two histograms is exp(-JS), where JS is their Jensen-Shannon divergence. This
 # similarity is never below a half, so even different patches are similar. To separate them, this
 # example uses a power of the similarity, with the exponent 30. The paper uses the exponent 1, and
-# the last section shows that result. Each source uses ten columns of the features.
+# the last section shows that result. Each of the thirteen similarities is a *source* of the fusion.
+# It compares one histogram, which is ten columns of the features.
 
 
 def jensen_shannon(P, Q, power=30):
@@ -107,10 +108,11 @@ kernels = KernelStack(
 # As in the paper, 500 random sites are fitted, and all sites are predicted. This example compares
 # three methods:
 #
-# - The defaults.
-# - The criterion of the paper, ``criterion="kl"``, which uses the similarities without correction
-#   for chance. It needs an `eta`. A search chooses the most stable one: for each value, the model
-#   is fitted to 20 random fifths of the 500 sites.
+# - The defaults. They compare the similarity of two sites with the value that is expected by
+#   chance, which is large if both sites are similar to many others.
+# - The criterion of the paper, ``criterion="kl"``, which uses the similarities as they are. It
+#   needs an `eta`. A search chooses the most stable one: for each value, the model is fitted to 20
+#   random fifths of the 500 sites.
 # - Normalised cut of the mean similarity. It clusters the 500 sites, but cannot predict. Each site
 #   therefore gets the cluster whose members have the largest mean similarity to it.
 
@@ -174,7 +176,7 @@ COLOURS = np.array([[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167]
 
 
 def tinted(photo, labels, like, grid):
-    """Return the photograph in grey, with a colour for each cluster, matched to another's."""
+    """Return the photograph in grey, with colours that match the clusters of `like`."""
     matched = match_labels(labels, like).reshape(grid)
     large = matched.repeat(STEP, axis=0).repeat(STEP, axis=1)
     grey = photo[: large.shape[0]].mean(axis=2, keepdims=True)

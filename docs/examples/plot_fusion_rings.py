@@ -3,11 +3,12 @@ Six kernels, most of them uninformative
 =======================================
 
 Two nested rings are easy to see and hard to cluster. A method that compares points by their
-distance cuts both rings in half. A path kernel measures the longest step on the best path between
-two points, and separates the rings easily. Lange and Buhmann mix it with five Gaussian kernels that
-do not separate the rings. They test whether the weights of the kernels can be learned without
-labels. This example draws Figure 1 of their paper: data, stability, and weights. The paper does not
-print its radii, its noise or its path kernel, so the numbers here differ from those of the paper.
+distance cuts both rings in half. A path kernel separates the rings easily: two points are similar
+if a path of short steps through other points joins them. Lange and Buhmann mix it with five
+Gaussian kernels that do not separate the rings. They test whether the weights of the kernels can be
+learned without labels. This example draws Figure 1 of their paper: data, stability, and weights.
+The paper does not print its radii, its noise or its path kernel, so the numbers here differ from
+those of the paper.
 """
 
 # sphinx_gallery_thumbnail_number = 2

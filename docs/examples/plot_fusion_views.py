@@ -81,7 +81,8 @@ print(shares.round(2).to_string())
 # others.
 #
 # The fused similarity is the graph that the clusters explain. In the plot, the digits are sorted by
-# cluster, so the clusters are blocks. Each cell is the mean of six by six digits.
+# cluster, so the clusters are blocks. Each cell is the mean of 36 entries, of six digits in the
+# rows and six in the columns.
 
 order = np.argsort(model.labels_, kind="stable")
 fused = model.fused_similarity(order, order).toarray()

@@ -2,12 +2,14 @@
 Many samples and some known pairs
 =================================
 
+This example clusters 100,000 points in three rings. k-means cuts the rings into pieces, and
+`SSNMFClusterer` separates them. Then known pairs of samples define which rings belong together.
+
 For many samples, a graph of neighbours is slow to compute, and may have several components. Instead
-of a graph, the estimator can use *landmarks*, which are two thousand points. It computes how
-similar each sample is to the landmarks near it. Two samples are similar if they are similar to the
-same landmarks. The matrix of all similarities is never formed, so time and memory are linear in the
-number of samples. The data are three rings. k-means cuts the rings into pieces, and landmarks
-separate them. Then known pairs of samples define which rings belong together.
+of a graph, the estimator uses *landmarks*: two thousand points, each the mean of some nearby
+samples. It computes how similar each sample is to the landmarks near it. Two samples are similar if
+they are similar to the same landmarks. The matrix of all similarities is never formed, so time and
+memory are linear in the number of samples.
 """
 
 from time import perf_counter
