@@ -103,7 +103,7 @@ def read_similarity(estimator, X, signed=False):
     if n_missing:
         raise ValueError(
             f"X contains NaN in {format_count(n_missing, 'entry')}. In a consensus_matrix, NaN "
-            "marks two samples that no partition saw together: raise n_estimators or "
+            "marks two samples that no partition includes together: raise n_estimators or "
             "max_samples, or pass partitions_ as X with affinity='partitions', which allows "
             "such pairs."
         )

@@ -267,7 +267,7 @@ class Factorization:
     curves : list of ndarray
         Loss curves of all starts, the kept one first.
     scale : float
-        Loss relative to which decreases were measured, that of zero factors or of `best`.
+        Loss that `tol` is a fraction of: the loss of zero factors, or that of `best`.
     """
 
     best: Solution

@@ -16,7 +16,7 @@ from nmfcluster._utils.storage import (
 )
 from nmfcluster._utils.validation import check_container, format_count
 
-# Sum of weights of partitions below which a pair counts as not seen: rounding.
+# Sum of weights of partitions below which a pair counts as not included: rounding.
 MIN_SEEN_WEIGHT = 1e-12
 # codes, and labels in a table, of samples that a partition calls noise, as DBSCAN does, and
 # of samples that it did not see
@@ -82,8 +82,8 @@ def as_label_vector(vector):
 def encode_labels(table, name, categories=None):
     """Return the labels of every partition as numbers from 0, `NOISE` or `NOT_SEEN`.
 
-    -1 is noise; another negative number, NaN and None mean that the partition did not see the
-    sample.
+    -1 is noise; another negative number, NaN and None mean that the partition does not
+    include the sample.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def encode_labels(table, name, categories=None):
         What to call `table` in an error message.
     categories : list of ndarray, default=None
         The labels of every partition, as an earlier call returned them; a label that is not
-        among them counts as not seen. By default they are found in `table`.
+        among them counts as not included. By default they are found in `table`.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def clean_labels(column, name):
         if len(wrong):
             raise ValueError(
                 f"{name} must hold labels (integers or strings), got the number {wrong[0]}; -1 "
-                "marks noise, NaN a sample that was not seen."
+                "marks noise, NaN a sample that is not included."
             )
     seen = column >= 0  # False for NaN
     labels = column[seen]
@@ -219,9 +219,9 @@ def noise_weights(codes, weights):
 
 
 def set_noise_apart(codes, weights):
-    """Return codes in which samples that are noise count as not seen by any partition.
+    """Return codes in which samples that are noise count as included in no partition.
 
-    A sample is noise if most of the partitions that saw it, by weight, call it noise.
+    A sample is noise if most of the partitions that include it, by weight, call it noise.
     """
     noise = noise_weights(codes, weights)
     suspects = np.flatnonzero(noise)
@@ -243,7 +243,7 @@ def cluster_votes(contingency, n_clusters, weights):
 
     A base cluster of partition t votes :math:`w_t \log(1 + v / 0.03)` for a consensus cluster.
     Here, v is the share of the samples of the consensus cluster that the base cluster contains,
-    among those that t saw.
+    among those that t includes.
 
     Parameters
     ----------
@@ -312,14 +312,14 @@ def tuple_indicator(codes, n_clusters, most):
     """Factor the indicator of all clusters through the label tuples that occur, Z = J A.
 
     Partitions are grouped. A group is treated as one partition whose clusters are the tuples of
-    labels in it, including "not seen". J is the indicator of the tuples: it has one entry per row
-    and group, not one per row and partition. A is small, and holds the clusters of every tuple. In
-    this form, products take about a third of the time, and Z takes about a third of the memory.
+    labels in it, among them "not included". J is the indicator of the tuples. It has one entry per
+    row and group, not one per row and partition. A is small, and holds the clusters of every tuple.
+    In this form, products take about a third of the time, and Z takes about a third of the memory.
 
     Parameters
     ----------
     codes : ndarray of shape (n_samples, n_partitions), int
-        Encoded labels. Negative ones, noise and not seen, are one symbol here.
+        Encoded labels. Negative ones, noise and not included, are one symbol here.
     n_clusters : ndarray of shape (n_partitions,), int
         Number of clusters of every partition.
     most : int or None
@@ -332,7 +332,7 @@ def tuple_indicator(codes, n_clusters, most):
     A : sparse matrix of shape (n_tuples, sum(n_clusters))
     """
     n_rows = len(codes)
-    n_symbols = np.asarray(n_clusters, dtype=np.int64) + 1  # with "not seen"
+    n_symbols = np.asarray(n_clusters, dtype=np.int64) + 1  # with "not included"
     if most is None:
         most = int(np.clip(50 * n_rows, 500, 200_000))
     # Group the partitions so that no group has more tuples than allowed.

@@ -78,7 +78,7 @@ class NMFConsensus(NMFClusterer):
           these unless you pass `partitions` to `fit`.
         - "partitions": labels of shape (n_samples, n_partitions), integers or strings. Categorical
           features can also be used as labels. -1 is noise. Other negative numbers, NaN and None
-          mean that the partition did not see the sample. `X` can also be a list that holds
+          mean that the partition does not include the sample. `X` can also be a list that holds
           memberships, see the parameter `partitions` of `fit`.
         - "precomputed": a symmetric nonnegative similarity of shape (n_samples, n_samples), dense
           or sparse, such as a co-association.
@@ -158,7 +158,7 @@ class NMFConsensus(NMFClusterer):
     labels_ : ndarray of shape (n_samples,), int
         Cluster of every sample. Clusters are numbered by decreasing size. A sample has label -1 if
         no partition labels it. It also has label -1 if it is noise in most of the partitions that
-        saw it, by their weights.
+        include it, by their weights.
     membership_ : ndarray of shape (n_samples, n_clusters), float
         Mean co-association of each sample with every cluster, or a similar measure (see Notes),
         scaled to sum to 1. `transform` returns the same for new samples. With
@@ -171,18 +171,18 @@ class NMFConsensus(NMFClusterer):
         Weights of the partitions, scaled to sum to 1. None with ``affinity="precomputed"``.
     partitions_ : ndarray of shape (n_samples, n_partitions), int
         Base partitions, with clusters numbered from 0. -1 is noise, and -2 marks a sample that the
-        partition did not see. None with ``affinity="precomputed"`` or memberships.
+        partition does not include. None with ``affinity="precomputed"`` or memberships.
     confidence_ : ndarray of shape (n_samples,)
         How clearly the partitions vote for the cluster of a sample and against other clusters. It
         is 1 if the cluster is certain, 0.5 if the sample lies between two clusters, about
         1 / n_clusters at chance, and 0 for a sample in no cluster. The notes have the formula.
     agreement_ : ndarray of shape (n_partitions,)
         Adjusted Rand index of every base partition with the consensus. It is computed over the
-        samples that the partition saw. None with ``affinity="precomputed"`` or memberships.
+        samples that the partition includes. None with ``affinity="precomputed"`` or memberships.
     loss_ : float
-        Loss of the kept run. For partitions, it is :math:`\sum_t w_t \|P^t - HH'\|^2`. If a sample
-        was not seen by all partitions, its rows and columns are divided by the square root of the
-        weight of those that saw it. With ``normalize=False``, the loss is
+        Loss of the kept run. For partitions, it is :math:`\sum_t w_t \|P^t - HH'\|^2`. If some
+        partitions do not include a sample, its rows and columns are divided by the square root of
+        the weight of those that do. With ``normalize=False``, the loss is
         :math:`\sum_t w_t \|M^t - HH'\|^2`, where :math:`M^t` is 1 for samples that share a cluster
         and 0 otherwise (J of [1]_, above eq. 3). For a precomputed similarity A, or the
         co-association A of memberships, it is :math:`\|A - HH'\|^2`. A is normalised if
@@ -228,9 +228,10 @@ class NMFConsensus(NMFClusterer):
     **New samples.** `transform` and `predict` use the mean similarity of a sample to every cluster.
     This is the extension of Lange and Buhmann (2005), eq. 8, divided by the size of the cluster.
     Without the division, a large cluster would attract every uncertain sample. `labels_` are
-    derived in the same way. For partitions with ``normalize=True``, two other measures replace the
-    mean co-association where they give clusters that fit the partitions better: the votes of base
-    clusters are divided by their sizes, or the mean is divided by that within the cluster.
+    derived in the same way. For partitions with ``normalize=True``, one of two other measures
+    replaces the mean co-association if it gives clusters that fit the partitions better. In one,
+    the votes of base clusters are divided by their sizes. In the other, the mean co-association
+    with a cluster is divided by the mean co-association of the samples within it.
 
     **Confidence.** `confidence_` compares clusters of any size. Let :math:`v_{tc}` be the share of
     cluster c that lies in the same base cluster of partition t as the sample. The total vote for c
@@ -239,7 +240,7 @@ class NMFConsensus(NMFClusterer):
     .. math:: e_c = \prod_t (1 + v_{tc} / 0.03)^{w_t} - 1.
 
     The confidence is :math:`e_c / \sum_{c'} e_{c'}` for the sample's own cluster. It is multiplied
-    by the share of partitions that do not call the sample noise, among those that saw it. With
+    by the share of partitions that do not call the sample noise, among those that include it. With
     memberships, every base cluster adds a factor to the product. The exponent of this factor is
     :math:`w_t` times the membership. With a similarity, :math:`e_c` is the mean similarity to
     cluster c. The constant 0.03 is small, so that small votes count, too, and a few partitions with
@@ -350,12 +351,12 @@ class NMFConsensus(NMFClusterer):
             require ``affinity="coassociation"``. An array or a data frame has one partition per
             column, and a list has one per element. Labels are integers or strings. -1 is noise, as
             in the labels of DBSCAN and HDBSCAN. Other negative numbers, NaN and None mean that the
-            partition did not see the sample.
+            partition does not include the sample.
 
             An element of a list can also be an array of memberships, of shape (n_samples,
             n_clusters_t), such as `predict_proba` of a mixture returns. Memberships are
             nonnegative, and their rows are scaled to sum to 1. A row of NaN or zeros means that the
-            partition did not see the sample.
+            partition does not include the sample.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, 1 by default. A sample of weight 2 counts as two equal samples;
             fractions are allowed. A sample of weight 0 has no influence, and is labelled like a new
@@ -484,7 +485,7 @@ class NMFConsensus(NMFClusterer):
         """Factorize the co-association, or a similarity, and set the fitted attributes."""
         problem, groups = source.problem(self.weights, self.normalize)
         if not np.allclose(problem.coverage, 1):
-            reason = "needs partitions that saw all samples: use"
+            reason = "needs partitions that include all samples: use"
             if not self.normalize:
                 raise ValueError(
                     f"normalize={self.normalize!r} {reason} normalize=True, the default."
@@ -557,7 +558,7 @@ class NMFConsensus(NMFClusterer):
         -------
         ndarray of shape (n_indices, n_indices)
             Weighted share of the partitions in which two samples are together, among the partitions
-            that saw both. It is NaN if no partition saw both. With ``affinity="precomputed"``, the
+            that include both. It is NaN if none does. With ``affinity="precomputed"``, the
             similarity.
 
         Raises

@@ -59,13 +59,13 @@ _NO_ROW = 2**63 - 1  # marks that there is no such row
 
 
 def clean_block(block, first=0):
-    """Return the labels of a block as integers, with -1 for noise and -2 for not seen.
+    """Return the labels of a block as integers, with -1 for noise and -2 for not included.
 
     Parameters
     ----------
     block : array-like of shape (n_rows, n_partitions)
         Integers, booleans, or floats that are whole numbers. -1 is noise; other negative numbers
-        and NaN mean that the sample was not seen.
+        and NaN mean that the sample is not included.
     first : int, default=0
         Number of the first row of the block in the whole table, for error messages.
 
@@ -92,7 +92,7 @@ def clean_block(block, first=0):
     if wrong.any():
         row, t = np.argwhere(wrong)[0].tolist()
         raise ValueError(
-            "X must hold integer labels up to 2**63 - 1, or NaN for not seen, got "
+            "X must hold integer labels up to 2**63 - 1, or NaN for not included, got "
             f"{format_value(block[row, t].item())} in row {first + row}, partition {t}."
         )
     if kind in "if" and block.min(initial=0) < NOT_SEEN:
@@ -123,7 +123,7 @@ class TableSummary:
     first_unlabelled : int
         Number of the first such row, `_NO_ROW` if there is none.
     least : float
-        The smallest total weight of the partitions that saw a sample.
+        The smallest total weight of the partitions that include a sample.
     """
 
     clusters: list[Counted]
@@ -227,7 +227,7 @@ class BlockedTable:
         Weights of the partitions, which sum to 1.
     n_samples : int
     least : float
-        The smallest total weight of the partitions that saw a sample.
+        The smallest total weight of the partitions that include a sample.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ class BlockedTable:
     n_clusters : ndarray of shape (n_partitions,), int
         Number of clusters of every partition.
     is_complete : bool
-        Whether every partition saw all samples.
+        Whether every partition includes all samples.
     sizes : ndarray of shape (C,), int
         Number of samples of every cluster of every partition.
     cluster_weights : ndarray of shape (C,)
@@ -271,7 +271,7 @@ class BlockedTable:
     def codes(self, block):
         """Return the labels of a block as positions among those of their partitions.
 
-        -1 is noise, -2 not seen.
+        -1 is noise, -2 not included.
 
         Raises
         ------

@@ -187,8 +187,8 @@ class NMFConsensus(ExplainsParameters, ClusterMixin, BaseEstimator):
         ----------
         X : dask.array.Array of shape (n_samples, n_partitions)
             Integer labels, one column per partition. -1 is noise; another negative number means
-            that the partition did not see the sample. Floats are allowed if they are whole numbers
-            or NaN, which also means not seen. Encode strings as integers first.
+            that the partition does not include the sample. Floats are allowed if they are whole
+            numbers or NaN, which also means not included. Encode strings as integers first.
         y : None
             Ignored, present for API consistency.
 

@@ -47,7 +47,7 @@ class Ensemble:
     Attributes
     ----------
     codes : ndarray of shape (m, T), int
-        The distinct rows of encoded labels. -1 is noise, and -2 is not seen.
+        The distinct rows of encoded labels. -1 is noise, and -2 is not included.
     counts : ndarray of shape (m,)
         Number of samples with each distinct row, or the sum of their weights.
     weights : ndarray of shape (T,)
@@ -67,9 +67,9 @@ class Ensemble:
     sizes : ndarray of shape (sum of n_clusters,)
         Number of samples of every cluster of every partition.
     is_complete : bool
-        Whether every partition saw all rows; always False if `max_tuples` is given.
+        Whether every partition includes all rows; always False if `max_tuples` is given.
     coverage : ndarray of shape (m,)
-        Total weight of the partitions that saw each row.
+        Total weight of the partitions that include each row.
     """
 
     codes: np.ndarray
@@ -187,8 +187,8 @@ class Ensemble:
         """Return the hard loss of a partition, its weighted mean distance to the base partitions.
 
         `E` is the indicator of the partition, with one row per distinct row of labels. If all
-        partitions saw all samples, the distance of two partitions is the number of ordered pairs on
-        which they disagree. The loss is then eq. 12 of Li et al. up to a constant.
+        partitions include all samples, the distance of two partitions is the number of ordered
+        pairs on which they disagree. The loss is then eq. 12 of Li et al. up to a constant.
         """
         samples = E * self.counts[:, None]
         N = self.cluster_sums(samples)
@@ -337,9 +337,9 @@ class EnsembleProblem(Problem):
 
     With `normalize`, partition t is represented by the projector :math:`P^t` onto the indicators of
     its clusters. A cluster of s samples then adds 1 / s, instead of 1, to every pair of its
-    samples. A pair that a partition did not see counts as 0. Rows and columns are divided by the
-    square root of the weight of the partitions that saw the sample. This compensates for partitions
-    that did not see it.
+    samples. A pair that a partition does not include counts as 0. Rows and columns are divided by
+    the square root of the weight of the partitions that include the sample. This compensates for
+    partitions that do not include it.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ class EnsembleProblem(Problem):
         Type of the computations, float32 or float64.
     normalize : bool
         Whether all clusters have equal weight. If False, all pairs have equal weight, and
-        partitions must have seen all samples.
+        partitions must include all samples.
     """
 
     # smallest number of updates: where partitions agree, they determine the factor well
@@ -670,8 +670,8 @@ def _labels_of_runs(problem, ensemble, members, n_clusters):
 
 
 NO_LABEL = (
-    "labels_ is -1 for {} in no cluster: no partition saw them, or they are noise in most of the "
-    "partitions that saw them (if -1 in partitions means not seen, pass NaN or -2)"
+    "labels_ is -1 for {} in no cluster: no partition includes them, or they are noise in most of "
+    "the partitions that include them (if -1 means not included, pass NaN or -2)"
 )
 _MAX_LISTED = 5  # largest number of samples that a warning names
 # mean size of clusters from which on singletons are named: none of the simulated Gaussian
@@ -722,7 +722,7 @@ def warn_of_unlabelled(samples, names, n_samples):
     if len(samples) == n_samples:
         raise ValueError(
             "partitions must put some samples into clusters, but most of them call every sample "
-            "noise (-1). If -1 means not seen, pass NaN or -2."
+            "noise (-1). If -1 means not included, pass NaN or -2."
         )
     number = format_count(len(samples), "sample")
     warn(f"{NO_LABEL.format(number)}: {list_samples(samples, names)}.")

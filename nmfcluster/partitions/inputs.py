@@ -122,7 +122,7 @@ class PrecomputedProblem(Problem):
 
     counts = None  # every row is one sample
     weights: Any = None  # of the partitions; None for a similarity
-    # weight of the partitions that saw each sample, over samples that at least one of them saw
+    # weight of the partitions that include each sample, over samples in at least one of them
     coverage: Any = 1.0
 
     def __init__(self, source, A, mass=None):
@@ -208,7 +208,7 @@ class Memberships(PrecomputedSimilarity):
     def _read(self, partitions):
         """Return the memberships in the clusters of all partitions, (n, C), and codes, (n, T).
 
-        Codes of memberships are 0, or -2 for a sample that was not seen.
+        Codes of memberships are 0, or -2 for a sample that is not included.
         """
         number = len(self._categories)
         if not isinstance(partitions, list | tuple) or len(partitions) != number:
@@ -240,15 +240,15 @@ class Memberships(PrecomputedSimilarity):
     def problem(self, weights, normalize):
         """Return the problem of the weighted co-association, and the row of every sample in it.
 
-        Samples that no partition saw have row -1. Rows are divided by the square root of the weight
-        of the partitions that saw the sample. With `normalize`, the amount that a cluster adds to
-        the pairs of its samples is divided by its size, as in `EnsembleProblem`.
+        Samples that no partition includes have row -1. Rows are divided by the square root of the
+        weight of the partitions that include the sample. With `normalize`, the amount that a
+        cluster adds to the pairs of its samples is divided by its size, as in `EnsembleProblem`.
         """
         weights = normalize_weights(weights, len(self._widths))
         self.weights = weights
         self._votes = np.repeat(weights, self._widths)
         Z = self._placed(self._Z, self._codes)[self.order.samples]
-        # the weight of the partitions that saw a sample, as its memberships in one sum to 1
+        # the weight of the partitions that include a sample, as its memberships in one sum to 1
         seen = Z @ self._votes
         mass = np.where(seen > 0, seen, 1)
         self._U = Z / np.sqrt(mass)[:, None]
@@ -297,7 +297,7 @@ def check_length(rows, X):
 
 
 def _read_memberships(table, name):
-    """Return memberships that sum to 1 by rows; rows of NaN, "not seen", become zeros."""
+    """Return memberships that sum to 1 by rows; rows of NaN, "not included", become zeros."""
     table = read_matrix(
         table,
         name,
@@ -309,7 +309,7 @@ def _read_memberships(table, name):
     if not (shares >= 0).all():
         raise ValueError(
             f"{name} must hold memberships of samples in clusters, which are at least 0. NaN is "
-            "allowed only in whole rows, for samples that were not seen."
+            "allowed only in whole rows, for samples that are not included."
         )
     return safe_ratio(shares, shares.sum(axis=1, keepdims=True))
 
@@ -453,7 +453,7 @@ class LabelTable:
     Attributes
     ----------
     codes : ndarray of shape (n_samples, n_partitions), int32
-        Encoded labels. -1 is noise, and -2 is not seen.
+        Encoded labels. -1 is noise, and -2 is not included.
     categories : list of ndarray
         The original labels of every partition, in the order of their codes.
     n_clusters : ndarray of shape (n_partitions,), int
@@ -497,7 +497,7 @@ class LabelTable:
             warn(
                 f"{self.name} holds {format_count(len(single), 'partition')} with one cluster and "
                 f"missing labels, such as partition {single[0]}. -1 was read as noise, other "
-                "negative numbers as not seen. If -1 is a label, number clusters from 0."
+                "negative numbers as not included. If -1 is a label, number clusters from 0."
             )
 
     def problem(self, weights, normalize):
@@ -517,7 +517,7 @@ class LabelTable:
         if len(empty):
             raise ValueError(
                 f"{self.name} must hold labels in every partition, but partition {empty[0]} has "
-                "none: leave it out. Negative numbers mean noise or not seen."
+                "none: leave it out. Negative numbers mean noise or not included."
             )
         codes = set_noise_apart(self.codes, weights)
         ensemble, groups = Ensemble.from_table(codes, weights, self.sample_weight)

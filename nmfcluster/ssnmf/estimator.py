@@ -108,8 +108,9 @@ class SSNMFClusterer(NMFClusterer):
     n_clusters : int
         Number of clusters.
     alpha : float, default=0.25
-        Weight of soft must-links. A larger value satisfies more of them, and values from 0.05 to 1
-        are sensible. It has no effect on hard must-links. The unit u of this weight is the
+        Weight of soft must-links. A larger value satisfies more of them, and values from 0.05 to
+        0.5 are sensible; with 1 or more, the factors may fit the must-links instead of the data.
+        It has no effect on hard must-links. The unit u of this weight is the
         0.999-quantile of the nonzero off-diagonal entries of W. If W is not sparse and has more
         than 100,000 entries, the quantile is that of 100,000 random entries.
     beta : float, default=3.0
