@@ -78,7 +78,8 @@ def clusterers(k):
 # the lower right is the time of the fit. The number at the lower left is the adjusted Rand index
 # (ARI) between the clusters and the true classes.
 
-warnings.filterwarnings("ignore")  # results that depend on the seed; graphs with several components
+# results depend on the seed, and some graphs have several components
+warnings.filterwarnings("ignore")
 scores = np.zeros((len(data_sets), len(clusterers(2))))
 figure, axes = plt.subplots(*scores.shape, figsize=(10.4, 10.4), layout="constrained")
 for i, (name, (X, y)) in enumerate(data_sets.items()):
