@@ -48,8 +48,8 @@ texts = ax.set(
 # Which clusters, and which samples?
 # ----------------------------------
 # `cluster_consensus` returns the mean confidence of the samples of each cluster. `item_consensus`
-# returns a value for each sample and each cluster: how often the base partitions put the sample
-# into one cluster with the samples of that cluster. If the two largest values of a sample are
+# returns a value for each sample and each cluster: how often, on average, a base partition joins
+# the sample with a sample of this cluster. If the two largest values of a sample are
 # similar, the sample lies between two clusters. Few samples do. A sample is misplaced if it is not
 # of the most common sort of its cluster. Half of the misplaced samples lie between two clusters.
 

@@ -4,8 +4,9 @@ Clusters of unequal size: count clusters, not pairs
 
 The five clusters of this example have 600, 200, 100, 60 and 40 samples. The base runs have 5 to 14
 clusters, so most of them cut the large cluster into pieces. The consensus of Li, Ding and Jordan
-(2007) counts pairs of samples. It gains more from splitting the large cluster than from finding a
-small one. The default gives all clusters the same weight, and finds the small ones.
+(2007) gives all pairs of samples the same weight. A large cluster has far more pairs than a small
+one, so splitting the large cluster improves the objective more than finding a small one. The
+default gives all clusters the same weight, and finds the small ones.
 """
 
 import matplotlib.pyplot as plt

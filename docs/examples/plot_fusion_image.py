@@ -256,8 +256,8 @@ for eta in ETAS:
 
 # %%
 # In a blurred background, the finest filters respond to noise. The noise is nearly the same
-# everywhere, so any clusters explain it. With the criterion of the paper, a large weight therefore
-# does not prove that a source is right.
+# everywhere, so every clustering explains it equally well. With the criterion of the paper, a large
+# weight therefore does not prove that a source is right.
 
 # %%
 # The similarity of the paper
