@@ -184,18 +184,24 @@ def _laid_out(value: Any, depth: int = 0) -> str:
 
 
 def by_run(keys: Sequence[str], runs: Mapping[Any, Sequence[Any]]) -> list[Row]:
-    """Return rows for the JSON file: the names of a key, and of its runs every figure, or ARI."""
+    """Return rows for the JSON file: the names of a key, and of its runs every figure, or ARI.
+
+    Raises ValueError if a column of `keys` is named like a figure, which would replace it.
+    """
 
     def figures(own: Sequence[Any]) -> Row:
         if isinstance(own[0], dict):
             return {figure: [run[figure] for run in own] for figure in own[0]}
         return {"ARI": own}
 
-    return [
-        dict(zip(keys, key, strict=True)) | figures(own)
-        for key, own in runs.items()
-        if own
-    ]
+    rows = []
+    for key, own in runs.items():
+        if own:
+            names, measured = dict(zip(keys, key, strict=True)), figures(own)
+            if both := names.keys() & measured.keys():
+                raise ValueError(f"columns and figures share names: {sorted(both)}")
+            rows.append(names | measured)
+    return rows
 
 
 def markdown(rows: Sequence[Row]) -> str:

@@ -69,6 +69,12 @@ def test_kept_runs_are_written_by_their_commit(file):
     }
 
 
+def test_a_column_cannot_be_replaced_by_a_figure(file):
+    found = kept.read(file, PACKAGES, COLUMNS, SAME, 1)
+    with pytest.raises(ValueError, match="'ARI'"):
+        found.in_details(("data", "ARI", "method"), found.runs)
+
+
 @pytest.mark.parametrize("packages", [{}, PACKAGES])
 def test_nothing_is_kept_of_no_result(file, packages):
     where = file if not packages else file.with_name("other.json")

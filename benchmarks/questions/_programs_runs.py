@@ -22,7 +22,7 @@ FINDERS = {finder.name: finder for part in PARTS for finder in part.FINDERS}
 AT_K, BY_CHOICE = "at the true number", "at its own choice"
 MODES = (AT_K, BY_CHOICE)
 
-COLUMNS = ("k", "table", "method")  # the first is the mode
+COLUMNS = ("mode", "table", "method")
 
 
 @dataclass
